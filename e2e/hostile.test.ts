@@ -7,7 +7,7 @@ import { attacks } from "./hostile/attacks.ts";
 import { allowedMiB, suffer } from "./hostile/suite.ts";
 import { errorOfLoop } from "./hostile/user-code.ts";
 
-const size = { seconds: 1, share: 0.1, big: 16, pages: 200, rest: 1, recovery: 0 };
+const size = { seconds: 1, share: 0.1, big: 16, pages: 200, rest: 0, recovery: 0 };
 
 test.each(Object.keys(attacks))("%s", async (name) => {
   const { idle, peak, bystander, output, attackCode, exitCode } = await (await suffer(name, size)).outcome;

@@ -17,6 +17,9 @@ process.on("exit", isolated.remove);
  */
 export const executable = process.env["SOCLE_EXECUTABLE"] ?? isolated.path;
 
+/** Whether the test has the long form, with more rounds than show the promise: `npm run test:long`. */
+export const isLong = process.env["SOCLE_LONG"] !== undefined;
+
 /** A folder that is removed after the file's tests. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "socle-e2e-"));

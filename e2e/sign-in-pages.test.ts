@@ -10,7 +10,7 @@ import { codeOf, wrongCodeOf } from "../packages/server/test/authenticator.ts";
 import { FakeProvider } from "../packages/server/test/fake-provider.ts";
 import { bodyOf, SmtpSink } from "../packages/server/test/smtp-sink.ts";
 import { openWindow } from "./browser.ts";
-import { overflowOf, violationsOf } from "./dashboard.ts";
+import { looks, overflowOf, violationsOf } from "./dashboard.ts";
 import { freePort, project, root, serve, until } from "./kit.ts";
 
 const sink = await SmtpSink.start();
@@ -313,42 +313,40 @@ test("without script, no button asks for a passkey; a form of another site signs
   expect(page.url()).toBe(`${url}/_/auth/sign-in`);
 });
 
-test.each([
-  ["light", 1_280],
-  ["dark", 1_280],
-  ["light", 390],
-  ["dark", 390],
-] as const)("in %s at %d px: axe finds nothing in any state, nothing scrolls sideways", async (theme, width) => {
-  const email = `looks-${theme}-${width}@example.com`;
-  await withFactor(email);
-  const { page, visit } = await begin({ theme, width, script: true });
-  const see = (name: string): Promise<void> => look(page, `${name}-${theme}-${width}`);
-  await page.getByRole("button", { name: "Sign in with a passkey" }).waitFor();
-  await see("first");
-  await enterPassword(page, email, "wrong wrong wrong");
-  await page.getByRole("alert").waitFor();
-  await see("wrong");
-  await enterPassword(page, email);
-  await page.getByLabel("Code").waitFor();
-  await see("factor");
-  await page.getByLabel("Code").fill("wrong");
-  await page.getByRole("button", { name: "Continue" }).click();
-  await page.getByRole("alert").waitFor();
-  await see("factor-wrong");
-  await page.goto(visit.url.replace("sign-in", "send-code"));
-  await see("send-code");
-  await page.getByLabel("Email").fill(email);
-  await page.getByRole("button", { name: "Send the code" }).click();
-  await page.getByRole("status").waitFor();
-  await see("code");
-  await page.getByLabel("Code from the mail").fill("12");
-  await page.getByRole("button", { name: "Sign in" }).click();
-  await page.getByRole("alert").waitFor();
-  await see("code-wrong");
-  await page.goto(`${url}/_/auth/sign-in`);
-  await page.getByRole("alert").waitFor();
-  await see("no-app");
-});
+test.each([...looks])(
+  "in $theme at $width px: axe finds nothing in any state, nothing scrolls sideways",
+  async ({ theme, width }) => {
+    const email = `looks-${theme}-${width}@example.com`;
+    await withFactor(email);
+    const { page, visit } = await begin({ theme, width, script: true });
+    const see = (name: string): Promise<void> => look(page, `${name}-${theme}-${width}`);
+    await page.getByRole("button", { name: "Sign in with a passkey" }).waitFor();
+    await see("first");
+    await enterPassword(page, email, "wrong wrong wrong");
+    await page.getByRole("alert").waitFor();
+    await see("wrong");
+    await enterPassword(page, email);
+    await page.getByLabel("Code").waitFor();
+    await see("factor");
+    await page.getByLabel("Code").fill("wrong");
+    await page.getByRole("button", { name: "Continue" }).click();
+    await page.getByRole("alert").waitFor();
+    await see("factor-wrong");
+    await page.goto(visit.url.replace("sign-in", "send-code"));
+    await see("send-code");
+    await page.getByLabel("Email").fill(email);
+    await page.getByRole("button", { name: "Send the code" }).click();
+    await page.getByRole("status").waitFor();
+    await see("code");
+    await page.getByLabel("Code from the mail").fill("12");
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("alert").waitFor();
+    await see("code-wrong");
+    await page.goto(`${url}/_/auth/sign-in`);
+    await page.getByRole("alert").waitFor();
+    await see("no-app");
+  },
+);
 
 test("no page has complained", () => {
   expect(complaints).toEqual([]);

@@ -24,11 +24,21 @@ const otherHalf = [
   "scripts/*.test.ts",
 ];
 
+/** The dashboard takes as much processor time as all other tests in `e2e/`. */
+const browser = [
+  ["e2e/dashboard-[m-z]*.test.ts"],
+  ["e2e/{[a-c]*,dashboard,dashboard-[a-l]*,data-*,d[b-z]*,[e-h]*}.test.ts"],
+];
+
+/** Tests of `npm test` with a long form, which the suite `long` runs (`isLong` in `e2e/kit.ts`). */
+const longForms =
+  "e2e/{auth-pages,cities,dashboard-{factors,keys,mails,rules,users},hooks,loops,overload,script-innocents,sign-in-pages}.test.ts";
+
 /** The groups of files of each suite; groups run side by side, because most tests wait rather than compute. */
 const suites = {
   unit: [unit],
-  all: [["e2e/[a-d]*.test.ts"], ["e2e/[e-z]*.test.ts"], half, otherHalf],
-  long: [["e2e/long/*.test.ts"]],
+  all: [...browser, ["e2e/[i-z]*.test.ts"], half, otherHalf],
+  long: [["e2e/long/*.test.ts", longForms]],
   hostile: [["e2e/hostile/*.test.ts"]],
   "power-cuts": [["e2e/reliability/power-cuts/*.test.ts"]],
   disks: [["e2e/reliability/disks.test.ts"]],
@@ -67,6 +77,13 @@ function filesOf(patterns: readonly string[]): string[] {
     .sort();
 }
 
+/** Fails when a file is in no group of `npm test`, or in several groups. */
+function checkGroups(): void {
+  const grouped = suites.all.flatMap(filesOf).sort();
+  const files = filesOf(["e2e/*.test.ts", ...unit]);
+  if (grouped.join() !== files.join()) throw new Error("The groups of scripts/test.ts must hold each test file once");
+}
+
 /** Runs a group of files. Only the first group writes to the terminal while running; the others follow at the end. */
 async function run(files: readonly string[], index: number): Promise<Counts> {
   const report = `${tmpdir()}/socle-tests-${process.pid}-${index}.xml`;
@@ -82,7 +99,11 @@ async function run(files: readonly string[], index: number): Promise<Counts> {
       `--reporter-outfile=${report}`,
       ...files.map((file) => `./${file}`),
     ],
-    { cwd: root, stdio: ["ignore", terminal, terminal] },
+    {
+      cwd: root,
+      stdio: ["ignore", terminal, terminal],
+      env: { ...process.env, ...(suite === "long" && { SOCLE_LONG: "1" }) },
+    },
   );
   const code = await child.exited;
   if (index > 0) {
@@ -131,6 +152,7 @@ async function runAgain(first: Counts): Promise<Counts> {
   return { ...first, passed: first.passed + Math.max(0, steady), failed, failures };
 }
 
+checkGroups();
 if (suite !== "unit") await must([process.execPath, `${root}/scripts/build.ts`]);
 const counts = await Promise.all(groups.map((patterns, index) => run(filesOf(patterns), index)));
 const sum = (of: (each: Counts) => number): number => counts.reduce((total, each) => total + of(each), 0);
