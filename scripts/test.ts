@@ -26,8 +26,8 @@ const otherHalf = [
 
 /** The dashboard takes as much processor time as all other tests in `e2e/`. */
 const browser = [
-  ["e2e/dashboard-[m-z]*.test.ts"],
-  ["e2e/{[a-c]*,dashboard,dashboard-[a-l]*,data-*,d[b-z]*,[e-h]*}.test.ts"],
+  ["e2e/{dashboard-[m-z]*,hostile}.test.ts"],
+  ["e2e/{[a-c]*,dashboard,dashboard-[a-l]*,data-*,d[b-z]*,[e-g]*,he*,hoo*}.test.ts"],
 ];
 
 /** Tests of `npm test` with a long form, which the suite `long` runs (`isLong` in `e2e/kit.ts`). */
