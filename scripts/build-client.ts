@@ -81,8 +81,8 @@ async function buildPackage(): Promise<void> {
   await cp(join(root, "LICENSE"), join(client, "LICENSE"));
 }
 
-/** The bindings: packages of a single module, which import the client and the framework. */
-const bindings = ["react", "svelte", "vue"] as const;
+/** The bindings: packages of a single module, which import the client and the framework or library. */
+const bindings = ["react", "svelte", "tanstack-db", "vue"] as const;
 
 async function buildBinding(name: (typeof bindings)[number]): Promise<void> {
   const folder = join(root, "packages", name);

@@ -16,6 +16,7 @@ const packageImports: { readonly [name: string]: readonly string[] } = {
   dashboard: ["client", "protocol"],
   react: ["client"],
   svelte: ["client"],
+  "tanstack-db": ["client"],
   vue: ["client"],
   server: ["protocol"],
 };

@@ -16,7 +16,7 @@ const unit = ["packages/**/*.test.ts", "scripts/*.test.ts"];
 /** The halves of `unit`, which take about the same time. */
 const half = [
   "packages/server/src/{app,base,cli,code,files,testing}/**/*.test.ts",
-  "packages/{client,dashboard,protocol,react,svelte,vue}/**/*.test.ts",
+  "packages/{client,dashboard,protocol,react,svelte,tanstack-db,vue}/**/*.test.ts",
 ];
 const otherHalf = [
   "packages/server/src/{data,edge,live,operate,people,store}/**/*.test.ts",

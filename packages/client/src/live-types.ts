@@ -16,6 +16,8 @@ export type LiveStatus = "loading" | "live" | "offline" | "error";
 
 interface LiveProgress {
   readonly status: LiveStatus;
+  /** The position in the log of the service up to which the result is right, as in the answers of writes; -1 before a result. */
+  readonly position: number;
   /** Milliseconds between two runs of a query that costs much; absent for a query that is run at each change. */
   readonly every?: number;
   /** For the status `error`. */

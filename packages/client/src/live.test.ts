@@ -58,7 +58,7 @@ test("a query is asked for with the parameters of HTTP, and the window follows t
       },
     },
   ]);
-  expect(states.all[0]).toEqual({ items: [], status: "loading" });
+  expect(states.all[0]).toEqual({ items: [], status: "loading", position: -1 });
   const before = states.last.items;
   expect(before).toEqual([
     { id: "1", n: 1, project: { name: "p" } },
@@ -73,7 +73,7 @@ test("a query is asked for with the parameters of HTTP, and the window follows t
   expect(states.last.items[1]).toBe(before[0]);
   server.send({ type: "change", id, seq: 6, order: [], items: [], total: 0, nextCursor: null });
   await states.until((state) => state.total === 0);
-  expect(states.last).toEqual({ items: [], status: "live", total: 0, nextCursor: null });
+  expect(states.last).toEqual({ items: [], status: "live", position: 6, total: 0, nextCursor: null });
 });
 
 test("equal queries share a subscription, which ends with the last listener", async () => {
@@ -140,7 +140,7 @@ test("another sign-in empties the windows and asks anew", async () => {
   const { states } = await watched([row("1")], 10);
   const token = { accessToken: "a", refreshToken: "r" };
   client.adoptTokens(token);
-  expect(states.last).toEqual({ items: [], status: "loading" });
+  expect(states.last).toEqual({ items: [], status: "loading", position: -1 });
   const { id, since } = await server.next(1);
   expect([since, server.tokens]).toEqual([undefined, [null, "a"]]);
   server.send({ type: "result", id, seq: 1, items: [row("2")] });

@@ -59,6 +59,7 @@ class Window {
     const { total, nextCursor, every, value } = (this.#result ?? {}) as Partial<State>;
     return {
       status: this.status,
+      position: this.seq,
       items: this.#result === null ? [] : this.#overlay(this.items),
       ...(value !== undefined && { value }),
       ...(total !== undefined && { total }),

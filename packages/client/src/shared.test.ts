@@ -143,7 +143,7 @@ test("tabs of another session have another socket, and a tab moves with its sign
   for (const { id } of server.asked) server.send({ type: "result", id, seq: 1, items: [{ id: "1" }] });
   for (const { states } of [first, second]) await states.until(isLive);
   anonymous.adoptTokens({ accessToken: "sk_bob", refreshToken: "r" });
-  expect(first.states.last).toEqual({ items: [], status: "loading" });
+  expect(first.states.last).toEqual({ items: [], status: "loading", position: -1 });
   await server.until(() => server.tokens.includes("sk_bob"));
   expect(second.states.last.status).toBe("live");
 });

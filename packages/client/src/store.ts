@@ -118,7 +118,7 @@ export interface Watchable<State> {
 export function liveStore<State extends LiveState | LiveValue>(query: Watchable<State>): Store<State> {
   const { source = query }: Asking = query;
   // A list has no items before the first result, and a server query no value.
-  const initial = { status: "loading", items: [] } as LiveState & LiveValue;
+  const initial = { status: "loading", position: -1, items: [] } as LiveState & LiveValue;
   return shared(source, `live ${JSON.stringify(query.asked())}`, (forget) => {
     const open = (set: (state: State) => void): (() => void) => query.live(set);
     return new OpenStore(initial as State, open, forget);
