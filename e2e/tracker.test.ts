@@ -3,16 +3,17 @@ import { expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { openWindow } from "./browser.ts";
 import { overflowOf, violationsOf } from "./dashboard.ts";
+import { proxyTo } from "./proxy.ts";
 import { startTracker } from "./tracker-kit.ts";
 
 const server = await startTracker();
 
 const problems: string[] = [];
 
-async function openPage(path = ""): Promise<Page> {
+async function openPage(path = "", url = server.url): Promise<Page> {
   const page = await (await openWindow()).newPage();
   page.on("pageerror", (error) => problems.push(String(error)));
-  await page.goto(`${server.url}/${path}`);
+  await page.goto(`${url}/${path}`);
   return page;
 }
 
@@ -93,5 +94,55 @@ test("two people work in one workspace, and a third sees nothing of it", async (
   await carol.getByRole("button", { name: "Sign out" }).click();
   await carol.getByRole("heading", { name: "Sign in" }).waitFor();
   expect(await carol.content()).not.toContain("Greenhouse");
+  expect(problems).toEqual([]);
+});
+
+test("a browser that was offline shows what happened meanwhile, with the rights of that moment", async () => {
+  const network = await proxyTo(server.url);
+  const ann = await openPage();
+  await signUp(ann, "Ann");
+  await ann.getByLabel("Name of a new workspace").fill("Orchard");
+  await ann.locator("#new-workspace button").click();
+  await ann.getByLabel("Name of a new project").fill("Apples");
+  await ann.locator("#new-project button").click();
+  const add = async (title: string): Promise<void> => {
+    await ann.getByLabel("Title of a new issue").fill(title);
+    await ann.getByRole("button", { name: "Create" }).click();
+    await ann.getByRole("region", { name: "To do" }).getByText(title).waitFor();
+  };
+  await add("Prune");
+  await add("Pick");
+  await ann.getByRole("button", { name: "Members" }).click();
+  await ann.getByRole("button", { name: "Invite" }).click();
+  const link = await ann.getByLabel("Link of the invitation").inputValue();
+  const ben = await openPage(new URL(link).hash, network.url);
+  await signUp(ben, "Ben");
+  await ben.getByRole("region", { name: "To do" }).getByText("Prune").waitFor();
+  expect(await ben.getByLabel("Title of a new issue").isVisible()).toBe(true);
+
+  await network.cut();
+  await ben.getByText("offline, reconnecting").waitFor();
+  // A change without the service is taken back, with the reason.
+  await ben.getByRole("button", { name: "Start “Pick”" }).click();
+  await ben.getByText("The service cannot be reached").waitFor();
+  await ben.getByRole("region", { name: "To do" }).getByText("Pick").waitFor();
+  expect(await ben.getByRole("region", { name: "In progress" }).getByRole("listitem").count()).toBe(0);
+
+  await ann.getByLabel("Role of Ben").selectOption("guest");
+  await ann.locator("#members .close").click();
+  await ann.getByRole("button", { name: "Start “Prune”" }).click();
+  await add("Press");
+  // The browser without a connection shows the former lists.
+  expect(await ben.getByRole("region", { name: "To do" }).getByRole("listitem").allInnerTexts()).toHaveLength(2);
+
+  await network.restore();
+  await ben.getByRole("region", { name: "In progress" }).getByText("Prune").waitFor();
+  await ben.getByRole("region", { name: "To do" }).getByText("Press").waitFor();
+  await ben.getByLabel("Title of a new issue").waitFor({ state: "hidden" });
+  await ben.getByText("offline, reconnecting").waitFor({ state: "hidden" });
+  expect(await ben.getByRole("button", { name: "Start “Press”" }).count()).toBe(0);
+  await add("Store");
+  await ben.getByRole("region", { name: "To do" }).getByText("Store").waitFor();
+  expect(await ben.getByRole("region", { name: "To do" }).getByRole("listitem").count()).toBe(3);
   expect(problems).toEqual([]);
 });

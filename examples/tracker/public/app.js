@@ -1,14 +1,13 @@
 /** The tracker: who is signed in, what is known of the service, and what the buttons do. `views.js` draws it. */
 
-import { filter, SocleClient } from "/_/client.js";
+import { createClient, live } from "/_/client.js";
 import { $ } from "./dom.js";
-import { Live } from "./live.js";
 import { render } from "./views.js";
 
 const kept = JSON.parse(localStorage.getItem("tokens") ?? "null");
-const client = new SocleClient({
-  baseUrl: location.origin,
-  tokens: kept,
+const socle = createClient({
+  live,
+  tokens: kept ?? undefined,
   onTokens: (tokens) => {
     if (tokens !== null) return localStorage.setItem("tokens", JSON.stringify(tokens));
     // Signed out, or the session was ended elsewhere.
@@ -20,66 +19,62 @@ const client = new SocleClient({
 addEventListener("storage", ({ key, newValue }) => {
   if (key !== "tokens") return;
   if (newValue === null || state.user === null) location.reload();
-  else client.adoptTokens(JSON.parse(newValue));
+  else socle.adoptTokens(JSON.parse(newValue));
+});
+
+socle.connection.subscribe((connection) => {
+  $("connection").textContent = connection === "offline" ? "offline, reconnecting" : "";
 });
 
 /** Which part of it all is shown. */
 const state = { user: null, workspace: null, project: "", issue: null };
 
-const changed = () => render(page);
-const live = Object.fromEntries(
-  ["workspaces", "people", "projects", "issues", "comments", "invitations"].map((name) => [
-    name,
-    new Live(client, name, changed),
-  ]),
-);
-live.members = new Live(client, "members", membershipChanged);
-live.joins = new Live(client, "joins", joinChanged);
+/** The records that are shown, by collection. The service keeps each list right, also when a membership begins or ends. */
+const nothing = { items: [], status: "loading" };
+const ofWorkspace = ["projects", "members", "issues", "invitations"];
+const lists = Object.fromEntries(["workspaces", "people", "comments", ...ofWorkspace].map((name) => [name, nothing]));
+const stops = {};
 
-/**
- * A membership brings records into sight, or takes them out of it, and they have not changed: no event tells of them. So
- * lists are read anew.
- */
-function membershipChanged({ before, after } = {}) {
-  const isMine = (before ?? after)?.user === state.user.id;
-  for (const name of isMine ? ["workspaces", "members", "people", "projects", "issues"] : ["people"])
-    if (before !== undefined || after !== undefined) live[name].load();
-  changed();
+/** Shows the records of a query from now on; without a query, nothing. */
+function show(name, query) {
+  stops[name]?.();
+  lists[name] = nothing;
+  stops[name] = query?.live((list) => {
+    lists[name] = list;
+    changed();
+  });
 }
 
-/** The answer to an invitation that was followed. */
-function joinChanged({ after } = {}) {
-  if (after?.outcome === "refused")
-    $("wrong").textContent = "This invitation is over, was used already, or is for another email address.";
-  if (after?.outcome) sessionStorage.removeItem("invitation");
+let isDue = false;
+function changed() {
+  if (isDue) return;
+  isDue = true;
+  queueMicrotask(() => {
+    isDue = false;
+    render(page);
+  });
 }
 
 /** The state and the actions that the views share. */
 const page = {
   state,
-  live,
+  lists,
   get workspace() {
-    return live.workspaces.records.get(state.workspace);
+    return lists.workspaces.items.find(({ id }) => id === state.workspace);
   },
   get issue() {
-    return live.issues.records.get(state.issue);
+    return lists.issues.items.find(({ id }) => id === state.issue);
   },
-  /** The caller's role in the workspace that is shown: owner, member or guest. */
+  /** The caller's role in the workspace that is shown: owner, member or guest; undefined until it is known. */
   get role() {
-    return page.members.find(({ user }) => user === state.user?.id)?.role;
+    return lists.members.items.find(({ user }) => user === state.user?.id)?.role;
   },
-  get members() {
-    return live.members.all.filter(({ workspace }) => workspace === state.workspace);
-  },
-  get projects() {
-    return live.projects.all.filter(({ workspace }) => workspace === state.workspace);
-  },
-  nameOf: (user) => live.people.all.find((person) => person.user === user)?.name ?? "somebody",
+  nameOf: (user) => lists.people.items.find((person) => person.user === user)?.name ?? "somebody",
   choose,
   openIssue,
-  create: (name, values) => attempt(() => client.collection(name).create(values)),
-  update: (name, id, values) => attempt(() => client.collection(name).update(id, values)),
-  remove: (name, id) => attempt(() => client.collection(name).delete(id)),
+  create: (name, values) => attempt(() => socle[name].create(values)),
+  update: (name, id, values) => attempt(() => socle[name].update(id, values, { optimistic: true })),
+  remove: (name, id) => attempt(() => socle[name].delete(id, { optimistic: true })),
 };
 
 /** Shows what went wrong in the dialog that is open, or in the page. Answers whether it went well. */
@@ -90,28 +85,33 @@ async function attempt(work) {
     await work();
     return true;
   } catch (error) {
-    place.textContent = error.details?.map(({ message }) => message).join("; ") ?? error.message;
+    place.textContent = error.details?.map(({ message }) => message).join("; ") || error.message;
     changed();
     return false;
   }
 }
 
-/** Shows a workspace. Its issues are asked for, and no others. */
+/** Shows a workspace. The records of the workspace are asked for, and no others. */
 function choose(workspace) {
   state.workspace = workspace;
   state.project = "";
-  const isHere = ({ project }) => live.projects.records.get(project)?.workspace === workspace;
-  live.issues.show(filter`project.workspace = ${workspace}`, isHere);
+  const queries = workspace !== null && {
+    projects: socle.projects.where({ workspace }).orderBy("name"),
+    members: socle.members.where({ workspace }),
+    issues: socle.issues.where({ project: { workspace } }),
+    invitations: socle.invitations.where({ workspace }),
+  };
+  for (const name of ofWorkspace) show(name, queries[name]);
   changed();
 }
 
 function openIssue(id) {
   state.issue = id;
-  live.comments.show(filter`issue = ${id}`, ({ issue }) => issue === id);
+  show("comments", id === null ? undefined : socle.comments.where({ issue: id }).orderBy("createdAt", "id"));
   changed();
 }
 
-// ---- Forms. What was made comes back as an event, like everybody else's changes.
+// ---- Forms. What was made comes with the list, like everybody else's changes.
 
 function onSubmit(form, work) {
   form.onsubmit = async (event) => {
@@ -127,7 +127,7 @@ function onSubmit(form, work) {
 onSubmit($("new-workspace"), ({ name }) => page.create("workspaces", { name }));
 onSubmit($("new-project"), ({ name }) => page.create("projects", { name, workspace: state.workspace }));
 onSubmit($("new-issue"), ({ title }) => {
-  const project = state.project || page.projects[0].id;
+  const project = state.project || lists.projects.items[0].id;
   return page.create("issues", { title, project });
 });
 onSubmit($("new-comment"), ({ text }) => page.create("comments", { text, issue: state.issue }));
@@ -178,7 +178,7 @@ $("other-way").onclick = () => {
 // Nothing is there for who is not signed in.
 signIn.oncancel = (event) => event.preventDefault();
 onSubmit(signInForm, async ({ email, password, name }) => {
-  const isIn = await attempt(() => client[isNew ? "register" : "login"]({ email, password }));
+  const isIn = await attempt(() => socle[isNew ? "register" : "login"]({ email, password }));
   if (isIn) {
     signIn.close();
     await attempt(() => enter(name));
@@ -186,18 +186,31 @@ onSubmit(signInForm, async ({ email, password, name }) => {
   return isIn;
 });
 
-$("sign-out").onclick = () => attempt(() => client.logout());
+$("sign-out").onclick = () => attempt(() => socle.logout());
 
 /** The page of somebody who is signed in. */
 async function enter(name) {
-  state.user = await client.me();
-  const own = await client.collection("people").page({ filter: "user = @user.id" });
-  if (own.items.length === 0)
-    await client.collection("people").create({ name: name || state.user.email.split("@")[0].slice(0, 40) });
-  for (const list of Object.values(live)) list.start();
-  const token = sessionStorage.getItem("invitation");
-  if (token !== null) await client.collection("joins").create({ token });
+  state.user = await socle.me();
+  if ((await socle.people.where({ user: state.user.id }).count()) === 0)
+    await socle.people.create({ name: name || state.user.email.split("@")[0].slice(0, 40) });
+  show("workspaces", socle.workspaces.orderBy("name"));
+  show("people", socle.people);
   changed();
+  await join();
+}
+
+/** Follows the invitation that waits, and shows the answer. */
+async function join() {
+  const token = sessionStorage.getItem("invitation");
+  if (token === null) return;
+  const { id } = await socle.joins.create({ token });
+  const stop = socle.joins.where({ id }).live(({ items: [answer] }) => {
+    if (!answer?.outcome) return;
+    stop();
+    sessionStorage.removeItem("invitation");
+    if (answer.outcome === "refused")
+      $("wrong").textContent = "This invitation is over, was used already, or is for another email address.";
+  });
 }
 
 // A link of an invitation: /#join=TOKEN. The token leaves the address, and waits until somebody is signed in.
@@ -206,7 +219,7 @@ function followInvitation() {
   if (token === null) return;
   history.replaceState(null, "", location.pathname);
   sessionStorage.setItem("invitation", token);
-  if (state.user !== null) page.create("joins", { token });
+  if (state.user !== null) attempt(join);
 }
 
 addEventListener("hashchange", followInvitation);

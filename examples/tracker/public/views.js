@@ -12,10 +12,11 @@ const roles = [
   ["guest", "Guest"],
 ];
 const when = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
-const byName = (a, b) => a.name.localeCompare(b.name);
+/** A guest comments; until the role is known, so does anybody. */
+const isGuest = ({ role }) => role !== "owner" && role !== "member";
 
 export function render(page) {
-  const { state, live, workspace } = page;
+  const { state, lists, workspace } = page;
   const isIn = state.user !== null;
   document.querySelector("nav").hidden = !isIn;
   $("sign-out").hidden = !isIn;
@@ -23,11 +24,11 @@ export function render(page) {
   $("me").textContent = page.nameOf(state.user.id);
   $("me").title = state.user.email;
   // The workspace that was shown is gone, or no longer ours.
-  const [first] = live.workspaces.all.sort(byName);
+  const [first] = lists.workspaces.items;
   if (workspace === undefined && first?.id !== (state.workspace ?? undefined)) return page.choose(first?.id ?? null);
   renderWorkspaces(page);
   const hint = "You are in no workspace yet. Make one, or follow the link of an invitation.";
-  const needsProject = workspace !== undefined && page.projects.length === 0 && page.role !== "guest";
+  const needsProject = lists.projects.status === "live" && lists.projects.items.length === 0 && !isGuest(page);
   $("hint").textContent = workspace === undefined ? hint : needsProject ? "Add a project, and then its issues." : "";
   $("workspace").hidden = workspace === undefined;
   if (workspace !== undefined) renderWorkspace(page);
@@ -35,8 +36,8 @@ export function render(page) {
   renderMembers(page);
 }
 
-function renderWorkspaces({ state, live, choose }) {
-  const buttons = live.workspaces.all.sort(byName).map(({ id, name }) => {
+function renderWorkspaces({ state, lists, choose }) {
+  const buttons = lists.workspaces.items.map(({ id, name }) => {
     const onclick = () => choose(id);
     return el(
       "button",
@@ -48,14 +49,15 @@ function renderWorkspaces({ state, live, choose }) {
 }
 
 function renderWorkspace(page) {
-  const { state, live, projects, role } = page;
+  const { state, lists } = page;
+  const projects = lists.projects.items;
   $("workspace-name").textContent = page.workspace.name;
-  const named = projects.sort(byName).map(({ id, name }) => [id, name]);
+  const named = projects.map(({ id, name }) => [id, name]);
   if (!projects.some(({ id }) => id === state.project)) state.project = "";
   choices($("project"), [["", "All"], ...named], state.project);
-  $("new-project").hidden = role === "guest";
-  $("new-issue").hidden = role === "guest" || projects.length === 0;
-  const issues = live.issues.all.filter(({ project }) => state.project === "" || project === state.project);
+  $("new-project").hidden = isGuest(page);
+  $("new-issue").hidden = isGuest(page) || projects.length === 0;
+  const issues = lists.issues.items.filter(({ project }) => state.project === "" || project === state.project);
   fill($("board"), ...statuses.map((column) => columnOf(page, column, issues)));
 }
 
@@ -68,7 +70,7 @@ function columnOf(page, { status, title, next, action }, issues) {
         el("span", {}, `${projectName(page, issue)}${issue.assignee ? ` · ${page.nameOf(issue.assignee)}` : ""}`),
       ];
       const move = { type: "button", key: `${id} move`, aria: { label: `${action} “${issue.title}”` } };
-      if (page.role !== "guest")
+      if (!isGuest(page))
         foot.push(el("button", { ...move, onclick: () => page.update("issues", id, { status: next }) }, action));
       const open = el(
         "button",
@@ -81,12 +83,12 @@ function columnOf(page, { status, title, next, action }, issues) {
   return el("section", { className: `column ${status}`, aria: { label: title } }, heading, el("ul", {}, ...cards));
 }
 
-function projectName({ live }, { project }) {
-  return live.projects.records.get(project)?.name ?? "";
+function projectName({ lists }, { project }) {
+  return lists.projects.items.find(({ id }) => id === project)?.name ?? "";
 }
 
 function renderIssue(page) {
-  const { issue, live } = page;
+  const { issue, lists } = page;
   const dialog = $("issue");
   if (issue === undefined) {
     if (dialog.open) dialog.close();
@@ -103,15 +105,15 @@ function renderIssue(page) {
   );
   choices(
     elements.project,
-    page.projects.sort(byName).map(({ id, name }) => [id, name]),
+    lists.projects.items.map(({ id, name }) => [id, name]),
     issue.project,
   );
-  const people = page.members.map(({ user }) => [user, page.nameOf(user)]);
+  const people = lists.members.items.map(({ user }) => [user, page.nameOf(user)]);
   choices(elements.assignee, [["", "Nobody"], ...people], issue.assignee ?? "");
-  for (const element of elements) element.disabled = page.role === "guest" && !element.classList.contains("close");
+  for (const element of elements) element.disabled = isGuest(page) && !element.classList.contains("close");
   $("delete-issue").hidden = page.role !== "owner";
   $("about").textContent = `Made by ${page.nameOf(issue.author)}, ${when.format(new Date(issue.createdAt))}`;
-  const comments = live.comments.all.reverse().map(({ text, author, createdAt }) => {
+  const comments = lists.comments.items.map(({ text, author, createdAt }) => {
     const head = `${page.nameOf(author)}, ${when.format(new Date(createdAt))}`;
     return el("li", {}, el("span", { className: "quiet" }, head), el("p", {}, text));
   });
@@ -119,13 +121,12 @@ function renderIssue(page) {
 }
 
 function renderMembers(page) {
-  const { live, members, role, state } = page;
+  const { lists, role } = page;
   const dialog = $("members");
   if (role === undefined && dialog.open) dialog.close();
-  fill($("member-list"), ...members.map((member) => memberItem(page, member)));
+  fill($("member-list"), ...lists.members.items.map((member) => memberItem(page, member)));
   $("inviting").hidden = role !== "owner";
-  const invitations = live.invitations.all.filter(({ workspace }) => workspace === state.workspace);
-  fill($("invitations"), ...invitations.map((invitation) => invitationItem(page, invitation)));
+  fill($("invitations"), ...lists.invitations.items.map((invitation) => invitationItem(page, invitation)));
 }
 
 function memberItem(page, { id, user, role }) {
