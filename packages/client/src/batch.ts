@@ -1,5 +1,5 @@
 /** Batches of the client: operations with the types of the collections, and the request. */
-import type { BatchOperation, BatchReference, BatchResult, BatchValues, StoredRecord } from "@socle/protocol";
+import type { BatchReference, BatchResult, BatchValues, StoredRecord } from "@socle/protocol";
 import type { OnceOptions } from "./once.ts";
 import type { CollectionTypes } from "./query-types.ts";
 import { type CreateOf, type VersionOptions, versionText } from "./records.ts";
@@ -52,9 +52,9 @@ export async function sendBatch<Records>(
   operations: readonly OperationOn<string, object, object>[],
   options?: OnceOptions,
 ): Promise<Records> {
-  const sent = operations.map((operation): BatchOperation<object> => {
-    const version = operation.method === "create" ? undefined : versionText(operation.ifMatch);
-    return { ...operation, ...(version !== undefined && { ifMatch: version }) } as BatchOperation<object>;
+  const sent = operations.map((operation) => {
+    const ifMatch = operation.method === "create" ? undefined : versionText(operation.ifMatch);
+    return { ...operation, ifMatch };
   });
   const { value } = await transport.writeOnce<{ results: BatchResult[] }>("/api/batch", { operations: sent }, options);
   return value.results.map(({ body }) => body) as Records;

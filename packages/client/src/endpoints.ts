@@ -90,12 +90,12 @@ async function send(
   { method, path, given }: { method: string; path: string; given: readonly unknown[] },
 ): Promise<unknown> {
   const [body, options] = methodsWithoutBody.test(method) ? [undefined, given[0]] : given;
-  const { query, headers, signal } = (options ?? {}) as EndpointOptions;
+  const { query = {}, headers = {}, signal } = (options ?? {}) as EndpointOptions;
   const content = body === undefined || body instanceof FormData ? body : JSON.stringify(body);
-  const response = await transport.fetch(method.toUpperCase(), `${path}${searchOf(query ?? {})}`, {
+  const response = await transport.fetch(method.toUpperCase(), `${path}${searchOf(query)}`, {
     body: content,
     signal,
-    headers: headers ?? {},
+    headers,
   });
   if (response.status === 204) return undefined;
   const type = response.headers.get("content-type") ?? "";

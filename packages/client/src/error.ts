@@ -93,8 +93,8 @@ export async function errorOf(response: Response): Promise<SocleError> {
   } catch {
     // The body is not JSON: the text and the status tell enough.
   }
-  const isMessage = headers.get("content-type")?.startsWith("text/plain") === true && text.trim() !== "";
-  const message = isMessage && text.length <= longestMessage ? text.trim() : `HTTP ${status}`;
+  const isPlain = headers.get("content-type")?.startsWith("text/plain") && text.length <= longestMessage;
+  const message = (isPlain && text.trim()) || `HTTP ${status}`;
   const code = codes[status] ?? (status >= 500 ? "unavailable" : "bad_request");
   return new SocleError(response, { code, message }, body);
 }

@@ -22,7 +22,7 @@ export interface LiveSubscribe {
   readonly action: "subscribe";
   readonly id: string;
   readonly query: LiveQuery;
-  readonly since?: number;
+  readonly since?: number | undefined;
 }
 
 /** The whole result of a query. */

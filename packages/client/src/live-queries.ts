@@ -2,7 +2,7 @@
 import type { LiveChange } from "@socle/protocol";
 import type { Connection, ConnectionPart, ReceivedFrame } from "./connection.ts";
 import type { LiveFrame, LivePosition, LiveQuery, LiveWhole } from "./live-frames.ts";
-import { callSafely } from "./observable.ts";
+import { tell } from "./observable.ts";
 
 /** News about a query: frames of the service; `lost` after a break, `reset` when the caller is somebody else. */
 export type LiveNews = LiveFrame | { readonly type: "lost" } | { readonly type: "reset" };
@@ -127,10 +127,10 @@ export class LiveQueries implements ConnectionPart {
     this.#lastId += 1;
     wire.id = `q${this.#lastId}`;
     const { id, query, seq } = wire;
-    this.#connection.send({ action: "subscribe", id, query, ...(seq !== null && { since: seq }) });
+    this.#connection.send({ action: "subscribe", id, query, since: seq ?? undefined });
   }
 
   #tell(wire: Wire, news: LiveNews): void {
-    for (const listener of [...wire.listeners]) callSafely(() => listener(news));
+    tell(wire.listeners, news);
   }
 }

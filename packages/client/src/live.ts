@@ -5,7 +5,7 @@ import { type ChannelFeature, type Feed, identityOf, OwnFeed } from "./feed.ts";
 import type { LiveQuery, LiveWhole } from "./live-frames.ts";
 import { changed, type LiveNews } from "./live-queries.ts";
 import type { Live, LiveFeature, LiveOptions, LiveState, LiveStatus, LiveValue } from "./live-types.ts";
-import { callSafely } from "./observable.ts";
+import { callSafely, tell } from "./observable.ts";
 import { type Overlay, type Shown, withOverlay } from "./overlay.ts";
 import { type QueryBuilder, shaperOf } from "./query.ts";
 import type { Listener, SubscribeOptions } from "./realtime.ts";
@@ -89,7 +89,7 @@ class Window {
   /** Tells the listeners the present state. */
   tell(): void {
     this.#state = null;
-    for (const listener of [...this.listeners]) callSafely(() => listener(this.state));
+    tell(this.listeners, this.state);
   }
 
   /** Whether the result does not have a change yet. */
@@ -102,7 +102,7 @@ class LiveClient implements Live {
   readonly #feed: Feed;
   /** By the text of the query. */
   readonly #windows = new Map<string, Window>();
-  #overlays: readonly Overlay[] = [];
+  readonly #overlays = new Set<Overlay>();
   #lastNew = 0;
 
   constructor(feed: Feed) {
@@ -134,16 +134,16 @@ class LiveClient implements Live {
       window.stop();
       this.#prune();
     };
-    if (signal?.aborted === true) stop();
+    if (signal?.aborted) stop();
     else signal?.addEventListener("abort", stop);
     return stop;
   }
 
   async write({ collection, id, values }: OptimisticWrite, send: () => Promise<Answered<unknown>>): Promise<unknown> {
     this.#lastNew += 1;
-    const shown = values === null ? null : { ...values };
+    const shown = values && { ...values };
     const overlay: Overlay = { collection, id: id ?? `new_${this.#lastNew}`, values: shown, position: null };
-    this.#overlays = [...this.#overlays, overlay];
+    this.#overlays.add(overlay);
     this.#tell(collection);
     try {
       const { value, position } = await send();
@@ -156,7 +156,7 @@ class LiveClient implements Live {
       overlay.position = position ?? 0;
       return value;
     } catch (thrown) {
-      this.#overlays = this.#overlays.filter((each) => each !== overlay);
+      this.#overlays.delete(overlay);
       throw thrown;
     } finally {
       this.#tell(collection);
@@ -183,7 +183,7 @@ class LiveClient implements Live {
   #withOverlays(items: readonly Shown[], window: Window): readonly Shown[] {
     const parts = window.list?.parts;
     if (parts === undefined || parts.group || parts.aggregate) return items;
-    return this.#overlays
+    return [...this.#overlays]
       .filter((each) => window.isBefore(each))
       .reduce((shown, each) => withOverlay(shown, each, { parts, known: this.#known(each) }), items);
   }
@@ -203,9 +203,9 @@ class LiveClient implements Live {
   /** Forgets the changes that every window has reached. */
   #prune(): void {
     const windows = [...this.#windows.values()].filter(({ status }) => status !== "error");
-    this.#overlays = this.#overlays.filter(
-      (overlay) => overlay.position === null || windows.some((window) => window.isBefore(overlay)),
-    );
+    for (const overlay of this.#overlays)
+      if (overlay.position !== null && !windows.some((window) => window.isBefore(overlay)))
+        this.#overlays.delete(overlay);
   }
 }
 

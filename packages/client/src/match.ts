@@ -43,9 +43,9 @@ function holds(condition: unknown, given: unknown): Verdict {
 function compare(operator: string, operand: unknown, given: unknown): Verdict {
   if (operator === "ne") return not(compare("eq", operand, given));
   if (operator === "lacks") return not(compare("contains", operand, given));
-  if (operator === "in") return (operand as unknown[]).some((each) => compare("eq", each, given) === true);
+  if (operator === "in") return (operand as unknown[]).some((each) => compare("eq", each, given));
   if (Array.isArray(given))
-    return operand === null ? given.length === 0 : given.some((item) => compare(operator, operand, item) === true);
+    return operand === null ? given.length === 0 : given.some((item) => compare(operator, operand, item));
   const order = compareValues(given, operand instanceof Date ? operand.toISOString() : operand);
   if (operator === "eq") return order === 0;
   if (operator === "contains") return given !== null && lower(given).includes(lower(operand));

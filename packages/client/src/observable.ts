@@ -22,13 +22,18 @@ export class Observed<T> implements Observable<T> {
   set(value: T): void {
     if (value === this.#value) return;
     this.#value = value;
-    for (const listener of [...this.#listeners]) callSafely(() => listener(value));
+    tell(this.#listeners, value);
   }
 
   subscribe(listener: (value: T) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
+}
+
+/** Tells listeners a value. A listener may end its own subscription meanwhile. */
+export function tell<T>(listeners: Iterable<(value: T) => void>, value: T): void {
+  for (const listener of [...listeners]) callSafely(() => listener(value));
 }
 
 /** Calls a listener. An exception becomes an uncaught error and does not stop the other listeners. */

@@ -148,7 +148,7 @@ test.each(cases)("$name", async ({ name, status, keys }) => {
   const used = keysOf.get(path) ?? [];
   const random = used.filter((key) => key !== undefined && key !== "own");
   expect(new Set(random).size).toBeLessThanOrEqual(1);
-  for (const key of random) expect(key).toMatch(/^[0-9a-f]{32}$/);
+  for (const key of random) expect(key).toMatch(/^\d+(-\d+){3}$/);
   expect(used.map((key) => (random.includes(key) ? "a" : key))).toEqual(keys);
 });
 

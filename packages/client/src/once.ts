@@ -32,28 +32,29 @@ export async function once<T>(
   send: (key: string | null) => Promise<T>,
   { idempotencyKey, retries, signal }: OnceOptions & { retries: number },
 ): Promise<T> {
-  if (idempotencyKey === undefined && retries === 0) return send(null);
+  // React Native has no `crypto`, and a key that somebody may guess is no key.
+  const isKeyless = idempotencyKey === undefined && (retries === 0 || globalThis.crypto === undefined);
+  if (isKeyless) return send(null);
   const key = idempotencyKey ?? randomKey();
   for (let failures = 0; ; failures++) {
     try {
       return await send(key);
     } catch (thrown) {
       if (failures === 0 && idempotencyKey === undefined && hasNoKeyLeft(thrown)) return send(null);
-      const waitMs = failures < retries && signal?.aborted !== true ? waitAfter(thrown, failures) : null;
+      const waitMs = failures < retries && !signal?.aborted ? waitAfter(thrown, failures) : null;
       if (waitMs === null) throw thrown;
       await wait(waitMs, signal);
     }
   }
 }
 
-/** @throws the signal's reason. */
+/** Waits; an abort ends the wait, and the next try rejects with the reason of the signal. */
 function wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
+  return new Promise((resolve) => {
     const end = (): void => {
       clearTimeout(timer);
       signal?.removeEventListener("abort", end);
-      if (signal?.aborted === true) reject(signal.reason);
-      else resolve();
+      resolve();
     };
     const timer = setTimeout(end, ms);
     signal?.addEventListener("abort", end);
@@ -85,5 +86,5 @@ function hasNoKeyLeft(thrown: unknown): boolean {
 
 /** 128 random bits. `crypto.randomUUID` is missing on pages without HTTPS. */
 function randomKey(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return crypto.getRandomValues(new Uint32Array(4)).join("-");
 }

@@ -30,7 +30,7 @@ function changedValue(present: unknown, change: unknown): unknown {
   const { $increment, $add, $remove }: Operators = change;
   if ($increment !== undefined) return Number(present ?? 0) + $increment;
   if ($add === undefined && $remove === undefined) return change;
-  const kept = (Array.isArray(present) ? present : []).filter((item: unknown) => $remove?.includes(item) !== true);
+  const kept = (Array.isArray(present) ? present : []).filter((item: unknown) => !$remove?.includes(item));
   return [...new Set([...kept, ...($add ?? [])])];
 }
 

@@ -138,7 +138,7 @@ export class QueryBuilder {
     const { conditions, fields, ...others } = this.parts;
     const texts = conditions.map((each) => (typeof each === "string" ? each.trim() : filterOf(each))).filter(Boolean);
     const filterText = all(texts.length > 1 ? texts.map((text) => `(${text})`) : texts);
-    const lists = { ...others, ...(fields && { fields: namesOf(fields) }), ...(filterText && { filter: filterText }) };
+    const lists = { ...others, fields: fields && namesOf(fields), filter: filterText || undefined };
     return Object.fromEntries(
       Object.entries(lists).map(([name, value]) => [name, Array.isArray(value) ? value.join() : value]),
     );
@@ -181,7 +181,7 @@ function namesOf(fields: Selected, path = ""): string[] {
 
 /** Turns the items of answers into the items of a query, where expanded records stand in the place of their ids. */
 export function shaperOf({ parts: { fields, expand } }: QueryBuilder): (item: Item) => Item {
-  const hasRecords = expand !== undefined || fields?.some((field) => typeof field !== "string") === true;
+  const hasRecords = expand !== undefined || fields?.some((field) => typeof field !== "string");
   return hasRecords ? withRecords : (item) => item;
 }
 

@@ -2,8 +2,8 @@
 
 /** The query with the `?`; empty without parameters. A parameter that is null or undefined is left out. */
 export function searchOf(parameters: object): string {
-  const search = new URLSearchParams();
-  for (const [name, value] of Object.entries(parameters))
-    if (value !== null && value !== undefined) search.set(name, String(value));
-  return search.size === 0 ? "" : `?${search}`;
+  const given = Object.entries(parameters).filter(([, value]) => value != null);
+  // The `URLSearchParams` of React Native cannot set parameters.
+  const texts = given.map((parameter) => parameter.map(encodeURIComponent).join("="));
+  return given.length === 0 ? "" : `?${texts.join("&")}`;
 }

@@ -31,7 +31,7 @@ export class QueryCall {
 
   constructor(source: Source, name: string, args: unknown) {
     this.source = source;
-    this.#query = { name, ...(args !== undefined && { args }) };
+    this.#query = { name, args };
   }
 
   /** The query of a live subscription. */
@@ -41,7 +41,7 @@ export class QueryCall {
 
   run({ signal }: CallOptions = {}): Promise<unknown> {
     const { name, args } = this.#query;
-    const search = searchOf({ args: args === undefined ? undefined : JSON.stringify(args) });
+    const search = searchOf({ args: JSON.stringify(args) });
     return this.source.transport.call("GET", `/api/query/${encodeURIComponent(name)}${search}`, { signal });
   }
 

@@ -21,5 +21,5 @@ export type WebSocketConstructor = new (url: string) => WebSocketLike;
 export function socketConstructor(given: WebSocketConstructor | undefined): WebSocketConstructor {
   const found: WebSocketConstructor | undefined = given ?? globalThis.WebSocket;
   if (found !== undefined) return found;
-  throw new Error("This runtime has no WebSocket. Pass one of a package: { webSocket: WebSocket }");
+  throw new Error("This runtime has no WebSocket: createClient({ webSocket: WebSocket })");
 }

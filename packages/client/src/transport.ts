@@ -1,5 +1,5 @@
 /** Transport of the client: sends requests with the tokens of a user and renews the tokens. */
-import type { LoginResponse, TokenResponse, User } from "@socle/protocol";
+import { type LoginResponse, SERIES, type TokenResponse, type User, VERSION_HEADER } from "@socle/protocol";
 import { errorOf, numberIn, offline, SecondFactorRequired, SocleError } from "./error.ts";
 import { POSITION_HEADER } from "./live-frames.ts";
 import { defaultRetries, type OnceOptions, once } from "./once.ts";
@@ -79,6 +79,7 @@ export class Transport {
   #refreshing: Promise<boolean> | null = null;
   /** The highest position that an answer had. */
   #position = 0;
+  #isTold = false;
   readonly #listeners = new Set<() => void>();
 
   constructor(options: ClientOptions) {
@@ -141,12 +142,13 @@ export class Transport {
   /** Sends a request with the access token or the API key; with an expired token, a second time with a new token. */
   async fetch(method: string, path: string, options: SendOptions = {}): Promise<Response> {
     const tokens = this.#tokens;
+    const send = (): Promise<Response> => this.#request(method, path, { ...options, token: this.bearer });
     try {
-      return await this.#request(method, path, { ...options, token: this.bearer });
+      return await send();
     } catch (thrown) {
       const isExpired = thrown instanceof SocleError && thrown.status === 401 && tokens !== null;
       if (!isExpired || !(await this.refresh(tokens))) throw thrown;
-      return this.#request(method, path, { ...options, token: this.bearer });
+      return send();
     }
   }
 
@@ -228,8 +230,16 @@ export class Transport {
       signal: signal ?? null,
     }).catch(lost(signal));
     this.#position = Math.max(this.#position, positionOf(response) ?? 0);
+    this.#compare(response.headers.get(VERSION_HEADER) ?? SERIES);
     if (!response.ok) throw await errorOf(response).catch(lost(signal));
     return response;
+  }
+
+  /** Tells once that the service is older or newer than this client. */
+  #compare(served: string): void {
+    if (served === SERIES || this.#isTold) return;
+    this.#isTold = true;
+    console.warn(`This client is of Socle ${SERIES}, the service of Socle ${served}`);
   }
 }
 
@@ -246,6 +256,6 @@ export async function read<T>(response: Response, signal?: AbortSignal): Promise
 /** Makes the error of a request without a whole answer. A body that is no JSON, and an abort, stay the errors that they are. */
 function lost(signal: AbortSignal | undefined): (thrown: unknown) => never {
   return (thrown) => {
-    throw signal?.aborted === true || thrown instanceof SyntaxError ? thrown : offline(thrown);
+    throw signal?.aborted || thrown instanceof SyntaxError ? thrown : offline(thrown);
   };
 }

@@ -11,6 +11,7 @@ export * from "./keys.ts";
 export * from "./mail.ts";
 export * from "./queries.ts";
 export * from "./realtime.ts";
+export * from "./series.ts";
 export * from "./storage.ts";
 export * from "./testing.ts";
 export * from "./transfer.ts";

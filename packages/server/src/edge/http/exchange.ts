@@ -1,5 +1,5 @@
 /** Exchange: an incoming request together with the answer: the room, the headers and the body of the answer. */
-import type { ErrorBody } from "@socle/protocol";
+import { type ErrorBody, SERIES, VERSION_HEADER } from "@socle/protocol";
 import { AppError, JsonText, type Principal } from "../../base/kernel/index.ts";
 import type { FileBody } from "../../files/storage/index.ts";
 import { lateBody, madePieces, type Pieces, partsOf, streamOf } from "./answer-stream.ts";
@@ -304,7 +304,11 @@ export class Exchange extends IncomingRequest {
   }
 
   #headers(): Record<string, string> {
-    const headers: Record<string, string> = { "X-Content-Type-Options": "nosniff", "X-Request-Id": this.requestId };
+    const headers: Record<string, string> = {
+      "X-Content-Type-Options": "nosniff",
+      "X-Request-Id": this.requestId,
+      [VERSION_HEADER]: SERIES,
+    };
     // The write of this request is on disk by now.
     if (this.#isWrite) headers["Socle-Position"] = String(this.#service.positions.seq);
     this.#service.cors.apply(headers, this.request);

@@ -48,7 +48,7 @@ const allowedHeaders =
 
 /** Headers of an answer that a page of another origin may read. */
 const exposedHeaders =
-  "X-Request-Id, Retry-After, ETag, Socle-Position, Idempotency-Replayed, Content-Range, Content-Disposition";
+  "X-Request-Id, Retry-After, ETag, Socle-Position, Socle-Version, Idempotency-Replayed, Content-Range, Content-Disposition";
 
 /** Names of headers (RFC 9110, "Tokens"), not more than anybody needs. */
 const namesPattern = /^(?=.{1,1000}$)[\w!#$%&'*+.^`|~-]+(?:[ \t]*,[ \t]*[\w!#$%&'*+.^`|~-]+)*$/;

@@ -1,4 +1,5 @@
 import { describe, expect, spyOn, test } from "bun:test";
+import { SERIES } from "@socle/protocol";
 import { openApi } from "../../../test/kit.ts";
 import { AppError } from "../../base/kernel/index.ts";
 
@@ -64,6 +65,8 @@ describe("every answer that is no success has the spec's body", () => {
     expect(answer.headers.get("content-type")).toBe("application/json");
     expect(answer.headers.get("x-request-id")).not.toBeNull();
     expect(answer.headers.get("x-content-type-options")).toBe("nosniff");
+    expect(answer.headers.get("socle-version")).toBe(SERIES);
+    expect(answer.headers.get("access-control-expose-headers")).toContain("Socle-Version");
     if (status === 405) expect(answer.headers.get("allow")).toContain("OPTIONS");
     expect((await request("GET", "/api/notes")).body["items"]).toEqual([] as never);
   });
