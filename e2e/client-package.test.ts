@@ -12,7 +12,7 @@ const definition = {
     { name: "body", type: "text" },
     { name: "writer", type: "relation", collection: "users", owner: true, required: true },
   ],
-  permissions: { read: "public", create: "authenticated" },
+  permissions: { read: "public", create: "authenticated", delete: "owner" },
 };
 const cwd = await project({ collections: [definition] });
 
@@ -38,12 +38,33 @@ test("the package holds compiled files, types, source maps, a readme and the lic
   ).toEqual([]);
 });
 
-test.each(["bun", "node"])("every entry point is imported by %s", (runtime) => {
-  const script = `const all = await Promise.all(["", "/live", "/auth", "/admin", "/storage"].map((name) => import("@socle/client" + name)));
+/** The command that runs a file. Deno reads and connects only where the options say so. */
+const runtimes: { readonly [name: string]: readonly string[] } = {
+  bun: [process.execPath],
+  node: ["node"],
+  deno: [join(root, "node_modules/.bin/deno"), "run", "--allow-net=localhost", "--no-prompt"],
+};
+const env = { ...process.env, DENO_DIR: join(cwd, ".deno"), DENO_NO_UPDATE_CHECK: "1" };
+
+test.each(Object.entries(runtimes))("every entry point is imported by %s", (_name, command) => {
+  const script = `const all = await Promise.all(["", "/live", "/auth", "/admin", "/storage", "/store"].map((name) => import("@socle/client" + name)));
 console.log(all.map((module) => Object.keys(module).length > 0).join());`;
   writeFileSync(join(cwd, "entries.mjs"), script);
-  const { stdout, stderr } = Bun.spawnSync([runtime === "bun" ? process.execPath : runtime, "entries.mjs"], { cwd });
-  expect([stdout.toString().trim(), stderr.toString()]).toEqual(["true,true,true,true,true", ""]);
+  const { stdout, stderr } = Bun.spawnSync([...command, "entries.mjs"], { cwd, env });
+  expect([stdout.toString().trim(), stderr.toString()]).toEqual(["true,true,true,true,true,true", ""]);
+});
+
+test.each(Object.entries(runtimes))("a program with a live query runs with %s", async (_name, command) => {
+  const server = await serve(await project({ collections: [definition] }));
+  cpSync(join(root, "e2e/node/runtime.mjs"), join(cwd, "runtime.mjs"));
+  const child = Bun.spawn([...command, "runtime.mjs", server.url], { cwd, env, stdout: "pipe", stderr: "pipe" });
+  const [stdout, stderr] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+  expect([await child.exited, stderr]).toEqual([0, ""]);
+  expect(JSON.parse(stdout)).toEqual({
+    ...{ email: "runtime@example.com", isShownAtOnce: true, isRecord: true, content: "content" },
+    ...{ titles: ["one", "two"], aborted: "Error: enough", deleted: "not_found", code: { title: expect.any(String) } },
+  });
+  expect(await server.stop()).toBe(0);
 });
 
 test("Node imports it, and it does everything there", async () => {
