@@ -3,6 +3,7 @@
  * `client.auth.signInWith`, `client.auth.signInWithPage` and `client.auth.links`.
  */
 import type { Link, LinkResponse, User } from "@socle/protocol";
+import { searchOf } from "./search.ts";
 import type { Requests } from "./transport.ts";
 
 /** A way through a provider, or through the pages of the service, that has begun. */
@@ -69,6 +70,10 @@ function base64url(bytes: Uint8Array): string {
 
 /** The secret of a visit and its hash (RFC 7636): only the app that has begun the visit can end the visit. */
 async function newVerifier(): Promise<{ verifier: string; challenge: string }> {
+  if (globalThis.crypto?.subtle === undefined)
+    throw new Error(
+      "This runtime has no crypto.subtle, which this sign-in needs: a page needs HTTPS, React Native a package",
+    );
   const verifier = base64url(crypto.getRandomValues(new Uint8Array(32)));
   const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(verifier));
   return { verifier, challenge: base64url(new Uint8Array(hash)) };
@@ -77,10 +82,15 @@ async function newVerifier(): Promise<{ verifier: string; challenge: string }> {
 /** The code of an address at which a browser came back; null for another address. @throws ProviderError. */
 function codeOf(address: string): string | null {
   const start = address.indexOf("#");
-  const outcome = new URLSearchParams(start < 0 ? "" : address.slice(start + 1));
-  const error = outcome.get("error");
-  if (error !== null) throw new ProviderError(error, outcome.get("error_description") ?? "The sign-in failed.");
-  return outcome.get("code");
+  const parts = start < 0 ? [] : address.slice(start + 1).split("&");
+  // The `URLSearchParams` of React Native cannot read parameters.
+  const valueAt = (name: string): string | null => {
+    const value = parts.find((part) => part.startsWith(`${name}=`))?.slice(name.length + 1);
+    return value === undefined ? null : decodeURIComponent(value.replaceAll("+", " "));
+  };
+  const error = valueAt("error");
+  if (error !== null) throw new ProviderError(error, valueAt("error_description") ?? "The sign-in failed.");
+  return valueAt("code");
 }
 
 /** Begins a visit. In a browser, the tab keeps the verifier and leaves for the provider or the page. */
@@ -131,7 +141,7 @@ export class BrowserSignIns {
 
   /** @param path of the service, at which the sign-in begins. */
   begin(path: string, options: VisitOptions): Promise<ProviderVisit<User>> {
-    const begin = async (asked: Record<string, string>) => `${this.#baseUrl}${path}?${new URLSearchParams(asked)}`;
+    const begin = async (asked: Record<string, string>) => `${this.#baseUrl}${path}${searchOf(asked)}`;
     return beginVisit(this.#kind, begin, options);
   }
 

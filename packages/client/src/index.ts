@@ -60,5 +60,5 @@ export type {
 export type { QueryCalls, ServerQuery } from "./server-queries.ts";
 export type { WebSocketConstructor, WebSocketLike } from "./socket.ts";
 export { type CollectionClient, type RecordChange, SocleClient } from "./socle-client.ts";
-export type { StorageClient, UploadOptions } from "./storage.ts";
+export type { DeviceFile, StorageClient, UploadOptions } from "./storage.ts";
 export type { CallOptions, ClientOptions, SendOptions, Tokens } from "./transport.ts";

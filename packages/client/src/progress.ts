@@ -42,7 +42,10 @@ type ProgressRequest = Parameters<Send>[1] & { url: string; onProgress: (part: n
 function send(xhr: UploadRequest, request: ProgressRequest): Promise<Response> {
   const { url, method, headers, body, signal, onProgress } = request;
   return new Promise((resolve, reject) => {
-    signal?.throwIfAborted();
+    if (signal?.aborted) {
+      reject(reasonOf(signal));
+      return;
+    }
     const abort = (): void => xhr.abort();
     const end = (): void => signal?.removeEventListener("abort", abort);
     xhr.open(method, url);
@@ -62,11 +65,16 @@ function send(xhr: UploadRequest, request: ProgressRequest): Promise<Response> {
     });
     xhr.addEventListener("abort", () => {
       end();
-      reject(signal?.reason ?? new DOMException("The request was aborted", "AbortError"));
+      reject(reasonOf(signal));
     });
     signal?.addEventListener("abort", abort);
     xhr.send(body);
   });
+}
+
+/** The reason of an abort. React Native has neither reasons nor `DOMException`. */
+function reasonOf(signal: AbortSignal | null): unknown {
+  return signal?.reason ?? Object.assign(new Error("The request was aborted"), { name: "AbortError" });
 }
 
 function headersOf(xhr: UploadRequest): Headers {

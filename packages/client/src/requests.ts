@@ -11,7 +11,7 @@ export function requestsOf(client: Requesting, { signal }: CallOptions = {}): Re
   const { transport } = client.$source;
   if (signal === undefined) return transport;
   const both = <Options extends CallOptions>(options?: Options): Options & CallOptions =>
-    ({ ...options, signal: options?.signal ? AbortSignal.any([signal, options.signal]) : signal }) as Options;
+    ({ ...options, signal: options?.signal ? anyOf([signal, options.signal]) : signal }) as Options;
   return {
     baseUrl: transport.baseUrl,
     call: (method, path, options) => transport.call(method, path, both(options)),
@@ -19,4 +19,15 @@ export function requestsOf(client: Requesting, { signal }: CallOptions = {}): Re
     signIn: (route, proof, options) => transport.signIn(route, proof, both(options)),
     signOut: (method, path, options) => transport.signOut(method, path, both(options)),
   };
+}
+
+/** A signal that each of the signals aborts. React Native has no `AbortSignal.any`. */
+function anyOf(signals: AbortSignal[]): AbortSignal {
+  if (AbortSignal.any !== undefined) return AbortSignal.any(signals);
+  const controller = new AbortController();
+  for (const signal of signals) {
+    if (signal.aborted) controller.abort(signal.reason);
+    signal.addEventListener("abort", () => controller.abort(signal.reason));
+  }
+  return controller.signal;
 }

@@ -13,6 +13,14 @@ export interface UploadOptions {
   onProgress?: (part: number) => void;
 }
 
+/** A file of a device, as React Native names the file in a form. */
+export interface DeviceFile {
+  readonly uri: string;
+  readonly name: string;
+  /** The type of the content: `image/png`. */
+  readonly type: string;
+}
+
 /** The files of a service. Every method throws `SocleError`. */
 export class StorageClient {
   readonly #transport: Requests;
@@ -22,11 +30,12 @@ export class StorageClient {
   }
 
   /** Stores a file of at most 10 MiB. */
-  upload(file: Blob, options: UploadOptions = {}): Promise<StoredFile> {
+  upload(file: Blob | DeviceFile, options: UploadOptions = {}): Promise<StoredFile> {
     const form = new FormData();
-    form.set("visibility", options.visibility ?? "protected");
-    const filename = options.filename ?? (file instanceof File ? file.name : "file");
-    form.set("file", file, filename);
+    form.append("visibility", options.visibility ?? "protected");
+    const name = options.filename ?? ("name" in file ? String(file.name) : "file");
+    // The form of React Native takes the file of a device in the place of a blob.
+    form.append("file", file as Blob, name);
     const { signal, onProgress } = options;
     const send = onProgress && sendingWithProgress(onProgress);
     return this.#transport.call("POST", "/api/storage/upload", { body: form, signal, send });

@@ -3,7 +3,7 @@ import { type Requesting, requestsOf } from "../requests.ts";
 import { StorageClient } from "../storage.ts";
 import type { CallOptions } from "../transport.ts";
 
-export type { UploadOptions } from "../storage.ts";
+export type { DeviceFile, UploadOptions } from "../storage.ts";
 export { StorageClient } from "../storage.ts";
 
 /** The files: `storage(socle).upload(file)`. With a signal, the signal aborts every call. */
