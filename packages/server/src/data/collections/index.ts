@@ -13,7 +13,6 @@ export {
   searchColumn,
   searchTableName,
   systemField,
-  type TableIndex,
   tableIndexes,
   tableName,
   type UserTable,

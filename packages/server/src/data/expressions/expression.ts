@@ -269,6 +269,22 @@ export function operandsIn(expression: Expression): Operand[] {
   return [...operandsOf(expression), ...partsOf(expression).flatMap(operandsIn)];
 }
 
+/** Whether an expression looks for texts inside texts, calls a function or looks into JSON: a single record may then take long. */
+export function looksInside(expression: Expression): boolean {
+  for (const [each] of within(expression)) {
+    if (each.type === "compare" && each.operator.endsWith("~")) return true;
+    if (operandsOf(each).some(isInside)) return true;
+  }
+  return false;
+}
+
+/** Whether the value of an operand is computed of a text, or is in JSON. */
+export function isInside(operand: Operand): boolean {
+  return (
+    operand.type === "call" || (operand.type === "path" && (operand.members.length > 0 || operand.valueType === "json"))
+  );
+}
+
 /** Whether an expression depends on the caller. */
 export function namesCaller(expression: Expression): boolean {
   return operandsIn(expression).some((operand) => operand.type === "macro" && operand.name.startsWith("user."));

@@ -34,8 +34,8 @@ afterEach(() => {
 
 test.each([
   ["few memberships on the event loop", few.accessToken, "p", 0],
-  ["many memberships on a thread", many.accessToken, "p", 1],
   ["no membership on the event loop", none.accessToken, undefined, 0],
+  ["many memberships on a thread", many.accessToken, "p", 1],
 ])("%s", async (_, token, expected, threads) => {
   const named = { expand: { project: expected === undefined ? null : { name: expected } } };
   const list = await request("GET", "/api/posts?limit=5&fields=project.name", { token });

@@ -3,25 +3,21 @@
  * a list is a separate file, which is entered only when a parameter asks for the feature: `sort.ts`, `search.ts`,
  * `sql/groups.ts`, `selection.ts` (`fields` and `expand`), and `cursor.ts`.
  *
- * The definition decides whether a single index answers a list: all conditions of the list are comparisons of own fields with
- * constants, and the index holds the fields that are compared for equality, then the fields of the order, and nothing more. SQLite then reads a single range of the
- * index, in order, and no row in vain: the size of the page bounds the work, and the list runs on the event loop.
- *
- * A rule by membership, as `team.members(team)[user = @user.id]`, leads from the caller's records to the ids that a field may hold. An
- * index that answers the list for one id has a range for each id. SQLite reads a page of each range at most, so the
- * caller's memberships bound the work, and the list is tried on the event loop with a bound on the rows.
+ * The definition decides how pages are cut: when an index of the collection gives the order of a list, the part of the list behind a
+ * position is a few ranges of this index, and otherwise a single condition with an order that SQLite makes.
  */
 
 import { AppError, quote } from "../../base/kernel/index.ts";
-import { type Collection, type TableIndex, tableIndexes } from "../collections/index.ts";
+import { type Collection, tableIndexes } from "../collections/index.ts";
 import {
   columnOf,
   type Expression,
   ExpressionError,
   type ExpressionSchema,
   isConstant,
-  isNull,
+  isInside,
   lookedUpColumn,
+  looksInside,
   type Operand,
   type Path,
   parseExpression,
@@ -42,10 +38,6 @@ const wholeNumbers = {
   limit: { min: 1, max: 1_000, usual: 1_000 },
   offset: { min: 0, max: Number.MAX_SAFE_INTEGER, usual: 0 },
 } as const;
-/** A page of more records is read on a thread. */
-const maxLoopLimit = 200;
-/** Records that may be skipped on the event loop. */
-const maxOffset = 1_000;
 
 /** A query of a list: everything but the caller's id, the time, and the position of a page. */
 export interface ListQuery {
@@ -54,7 +46,6 @@ export interface ListQuery {
   readonly filter: Expression | null;
   readonly sort: Sort;
   readonly plan: PagePlan | GroupsPlan;
-  readonly site: "event-loop" | "thread";
   /** Whether the total is that of the whole collection, which is kept in memory. */
   readonly countsAll: boolean;
   /** The list that cursors belong to, but for the caller: no other list has the same text. */
@@ -133,7 +124,7 @@ export function parseListQuery(collection: Collection, text: QueryText, scope: R
 }
 
 /** The parts of a query that differ between records and groups. */
-interface QueryParts extends Pick<ListQuery, "sort" | "plan" | "site" | "countsAll"> {
+interface QueryParts extends Pick<ListQuery, "sort" | "plan" | "countsAll"> {
   readonly cursorScope: readonly unknown[];
 }
 
@@ -147,36 +138,33 @@ function queryOfRecords(listed: Listed): QueryParts {
     throw refuseParameter("count", `it must be exact, not ${quote(text.count)}`);
   const hasTotal = text.count === "exact";
   const isSelected = text.fields !== undefined || text.expand !== undefined;
-  const selected = isSelected
-    ? parseSelection(source, text, scope)
-    : { plan: source.whole, leadsToMany: false, isGuarded: source.conditional.size > 0 };
-  const use = indexUseOf(collection, conditions, { sort, offset });
-  const isSmall = limit <= maxLoopLimit && !selected.leadsToMany && !selected.isGuarded;
-  const isOnLoop = text.search === undefined && use.isBounded && isSmall && !(hasTotal && conditions.length > 0);
-  const options: SqlOptions = { isProbed: !isOnLoop || use.isLookedUp, users: scope.users.table };
+  const use = indexUseOf(collection, conditions, sort);
+  const options: SqlOptions = { isProbed: true, users: scope.users.table };
   const where = whereOf(conditions, source.table, options);
   const isAlone = text.sort === undefined && where === null;
   const isSearched = text.search !== undefined || text.snippet !== undefined;
   const search = isSearched ? parseSearchText(text, { collection, source, isAlone }) : null;
+  const countsAll = hasTotal && conditions.length === 0 && !isSearched;
   const plan: PagePlan = {
     type: "records",
     search,
-    selection: selected.plan,
+    selection: isSelected ? parseSelection(source, text, scope) : source.whole,
     where,
-    isLookedUp: use.isLookedUp,
+    isTried: !isSearched && !conditions.some(looksInside) && !sort.keys.some(({ path }) => isInside(path)),
+    // An offset counts the records of the whole list, and not of a part.
+    isLookedUp: use.isLookedUp && offset === 0,
     sort: { ...sortPlan(listed, sort, { search, options }), isIndexed: use.isOrdered && search === null },
     limit,
     offset,
     isExact: text.offset !== undefined,
-    isCounted: hasTotal && !isOnLoop,
+    isCounted: hasTotal && !countsAll,
   };
   // A cursor holds positions in the orders of values.
   const orders = sort.keys.flatMap(({ path }) => (path.field.order === undefined ? [] : [path.field.order.values]));
   return {
     sort,
     plan,
-    site: isOnLoop ? "event-loop" : "thread",
-    countsAll: hasTotal && isOnLoop,
+    countsAll,
     cursorScope: [search?.weighed, ...orders],
   };
 }
@@ -197,7 +185,7 @@ function sortPlan(
   };
 }
 
-/** A query of groups. No index bounds the records of a group, so the query runs on a thread. */
+/** A query of groups, which always runs on a thread: SQLite reads all records that match. */
 function queryOfGroups({ collection, text, scope, schema, source, conditions }: Listed): QueryParts {
   const { table } = source;
   const options: SqlOptions = { isProbed: true, users: scope.users.table };
@@ -210,7 +198,6 @@ function queryOfGroups({ collection, text, scope, schema, source, conditions }: 
   return {
     sort: newestFirst,
     plan,
-    site: "thread",
     countsAll: false,
     cursorScope: [text.group, text.aggregate, orders],
   };
@@ -225,65 +212,39 @@ function parseFilter(text: string, schema: ExpressionSchema): Expression {
   }
 }
 
-/** Whether an index answers a list, decided before the list is read. */
+/** The use of indexes by a list. */
 interface IndexUse {
-  /** Whether SQLite reads the rows of the page and no others. */
-  readonly isBounded: boolean;
-  /** Whether the bound holds for each id that a condition leads to: how many ids there are is not known before. */
-  readonly isLookedUp: boolean;
   /** Whether an index, or the table, gives the order. */
   readonly isOrdered: boolean;
+  /** Whether a condition leads to ids, as a rule by membership, and an index has a range in the order of the list for each id. */
+  readonly isLookedUp: boolean;
 }
 
-/** The columns that conditions compare with constants. */
+/** The columns that a list has in common with an index. */
 interface Compared {
-  /** Compared with `=`. */
+  /** Compared with `=`, or with the ids that a condition leads to. */
   readonly equal: Set<string>;
-  /** Compared with `=` or `in`, and not with null: a unique index has a single row for each value. */
-  readonly points: Set<string>;
-  /** Compared with the ids that a condition leads to. */
-  readonly lookedUp: Set<string>;
-  /** Compared with `in`: an index has several ranges for the values, in no common order. */
-  readonly listed: Set<string>;
-  /** Bounds, as `count >`: SQLite looks at a second bound of a kind row by row. */
-  readonly bounds: Map<string, string>;
+  isLookedUp: boolean;
 }
 
 /** @param conditions that must all hold. */
-function indexUseOf(
-  collection: Collection,
-  conditions: readonly Expression[],
-  { sort, offset }: { sort: Sort; offset: number },
-): IndexUse {
-  const compared: Compared = {
-    equal: new Set(),
-    points: new Set(),
-    lookedUp: new Set(),
-    listed: new Set(),
-    bounds: new Map(),
-  };
-  const isPlain = conditions.every((condition) => compare(condition, compared));
+function indexUseOf(collection: Collection, conditions: readonly Expression[], sort: Sort): IndexUse {
+  const compared: Compared = { equal: new Set(), isLookedUp: false };
+  for (const condition of conditions) compare(condition, compared);
+  const { equal, isLookedUp } = compared;
+  const sorted = columnsOfSort(sort)?.filter((column) => !equal.has(column));
+  if (sorted === undefined) return { isOrdered: false, isLookedUp: false };
   const indexes = known.getOrInsertComputed(collection, indexesOf);
-  const { equal, points, lookedUp, listed, bounds } = compared;
-  const isOne = indexes.some(({ columns, unique }) => unique && columns.every((column) => points.has(column)));
-  const sorted = columnsOfSort(sort)?.filter((column) => !equal.has(column)) ?? null;
-  const orders = [[], ...indexes.map(({ columns }) => columns)].filter(
-    (columns) => sorted !== null && givesOrder(columns, equal, sorted),
-  );
-  const answers = (columns: readonly string[]): boolean =>
-    listed.size === 0 &&
-    columns.length === equal.size + (sorted?.length ?? 0) &&
-    [...bounds.values()].every((column) => column === sorted?.[0]);
-  const isNear = offset <= (lookedUp.size > 0 ? 0 : maxOffset);
-  const isBounded = isPlain && isNear && (isOne || orders.some(answers));
-  return { isBounded, isLookedUp: isBounded && lookedUp.size > 0, isOrdered: orders.length > 0 };
+  const orders = [[], ...indexes].filter((columns) => givesOrder(columns, equal, sorted));
+  const hasRanges = orders.some((columns) => columns.length === equal.size + sorted.length);
+  return { isOrdered: orders.length > 0, isLookedUp: isLookedUp && hasRanges };
 }
 
-/** The indexes of collections, looked up once for a definition. */
-const known = new WeakMap<Collection, readonly TableIndex[]>();
+/** The columns of the indexes of collections, looked up once for a definition. */
+const known = new WeakMap<Collection, readonly (readonly string[])[]>();
 
-function indexesOf({ definition }: Collection): readonly TableIndex[] {
-  return [{ columns: ["id"], unique: true }, ...tableIndexes(definition)];
+function indexesOf({ definition }: Collection): readonly (readonly string[])[] {
+  return [["id"], ...tableIndexes(definition).map(({ columns }) => columns)];
 }
 
 /** Whether an index has some of the equal columns, then the sorted columns and nothing more: rows with the same key follow `_seq`. */
@@ -302,55 +263,22 @@ function columnsOfSort({ keys, isSeqDescending }: Sort): string[] | null {
   return isIndexable ? keys.map(({ path }) => columnOf(path)) : null;
 }
 
-/** Notes the columns of a condition; false for a condition that no index answers. */
-function compare(condition: Expression, compared: Compared): boolean {
-  switch (condition.type) {
-    case "some": {
-      const column = lookedUpColumn(condition);
-      const { equal, lookedUp } = compared;
-      if (column === null || lookedUp.size > 0) return false;
-      // A unique index has a row for each id: an order that no index gives would sort all of these rows.
-      for (const columns of [equal, lookedUp]) columns.add(column);
-      return true;
-    }
-    case "and":
-      return condition.items.every((item) => compare(item, compared));
-    case "in": {
-      const { left, items } = condition;
-      if (!isOwnColumn(left) || !items.every((item) => isConstant(item) && !isNull(item))) return false;
-      compared.points.add(columnOf(left));
-      compared.listed.add(columnOf(left));
-      return true;
-    }
-    case "compare":
-      return compareColumn(condition, compared);
-    default:
-      return false;
-  }
+/** Notes the columns that a condition compares. */
+function compare(condition: Expression, compared: Compared): void {
+  if (condition.type === "and") for (const item of condition.items) compare(item, compared);
+  const column = condition.type === "some" ? lookedUpColumn(condition) : comparedColumn(condition);
+  if (column === null) return;
+  compared.equal.add(column);
+  compared.isLookedUp ||= condition.type === "some";
 }
 
-function compareColumn(
-  { operator, left, right }: Extract<Expression, { type: "compare" }>,
-  { equal, points, lookedUp, bounds }: Compared,
-): boolean {
+/** The column that a condition compares with a constant by `=`. */
+function comparedColumn(condition: Expression): string | null {
+  if (condition.type !== "compare" || condition.operator !== "=") return null;
+  const { left, right } = condition;
   const path = isOwnColumn(left) ? left : isOwnColumn(right) ? right : null;
-  const constant = path === left ? right : left;
   // SQLite computes a function of a field, as lower(name), for each row.
-  if (path === null || !isConstant(constant)) return false;
-  const column = columnOf(path);
-  if (operator === "=") {
-    // A second comparison of the same column is looked at row by row.
-    if (equal.has(column) && !lookedUp.has(column)) return false;
-    equal.add(column);
-    if (!isNull(constant)) points.add(column);
-    return true;
-  }
-  if (operator === "!=" || operator === "~" || operator === "!~") return false;
-  const isLower = operator.startsWith(">") === (path === left);
-  const bound = `${column} ${isLower ? ">" : "<"}`;
-  if (bounds.has(bound)) return false;
-  bounds.set(bound, column);
-  return true;
+  return path !== null && isConstant(path === left ? right : left) ? columnOf(path) : null;
 }
 
 function isOwnColumn(operand: Operand): operand is Path {

@@ -15,8 +15,6 @@ export type LiveParameters = ReadonlyMap<string, string>;
 export interface LiveList extends Dependencies {
   /** The items of the window. */
   readonly shape: "records" | "groups";
-  /** Whether the list needs a reader thread. */
-  readonly isOnThread: boolean;
   /** The most items of the window. */
   readonly limit: number;
 }
@@ -47,8 +45,8 @@ export class LiveLists {
   prepare(name: string, parameters: LiveParameters, principal: Principal): LiveList {
     const { query } = this.#list(name, parameters, principal).list;
     if (query === null) throw new Error("A live query has no parameters");
-    const { plan, site } = query;
-    return { ...query.dependencies(), shape: plan.type, isOnThread: site === "thread", limit: plan.limit };
+    const { plan } = query;
+    return { ...query.dependencies(), shape: plan.type, limit: plan.limit };
   }
 
   /** Reads a window by the definitions of this moment. @throws AppError as `prepare`, and as `Queries.page`. */

@@ -17,11 +17,17 @@ const adminToken = await admin();
 const { accessToken: token } = await register("a@example.com");
 const { user: other } = await register("b@example.com");
 
-/** Asks also for records that point to the note, which a thread reads; `before` happens while the query waits for the thread. */
+/** No query is run on the event loop. */
+function onThreadsAlone(): { mockRestore: () => void } {
+  return spyOn(service.database.rows, "within").mockReturnValue(null);
+}
+
+/** Asks for a note on a thread; `before` happens while the query waits for the thread. */
 async function getMeanwhile(fields: string, before: (id: string) => Promise<unknown>): Promise<number> {
   const body = { title: "mine" };
   const { id } = (await request<{ id: string }>("POST", "/api/notes", { body, token })).body;
   const { database } = service;
+  const onThreads = onThreadsAlone();
   let isFirst = true;
   const task = database.task.bind(database);
   const waiting = spyOn(database, "task").mockImplementation(async (makeInput, waiter) => {
@@ -32,6 +38,7 @@ async function getMeanwhile(fields: string, before: (id: string) => Promise<unkn
   try {
     return (await request("GET", `/api/notes/${id}?fields=${fields}&expand=notes(parent)`, { token })).status;
   } finally {
+    onThreads.mockRestore();
     waiting.mockRestore();
   }
 }
@@ -69,6 +76,7 @@ test("a right that ends while the query runs: what was read is not answered", as
   const { id } = (await request<{ id: string }>("POST", "/api/notes", { body: { title: "mine" }, token })).body;
   const { database } = service;
   const task = database.task.bind(database);
+  const onThreads = onThreadsAlone();
   const running = spyOn(database, "task").mockImplementation(
     async <T>(makeInput: () => unknown, waiter: Waiter): Promise<T> => {
       const answer = await task<T>(makeInput, waiter);
@@ -82,6 +90,7 @@ test("a right that ends while the query runs: what was read is not answered", as
       expect([address, (await request("GET", address, { token })).status]).toEqual([address, 403]);
     }
   } finally {
+    onThreads.mockRestore();
     running.mockRestore();
   }
 });

@@ -90,7 +90,9 @@ export interface PagePlan {
   readonly selection: SelectionPlan;
   /** A condition on the records of the list; null for the whole collection. */
   readonly where: SqlPart | null;
-  /** See `IndexUse`: on the event loop, too, the rows are counted. */
+  /** Whether the event loop tries the list: no word is sought, and no record takes long by itself. */
+  readonly isTried: boolean;
+  /** See `IndexUse`. */
   readonly isLookedUp: boolean;
   readonly sort: SortPlan;
   readonly limit: number;

@@ -4,11 +4,10 @@
  * 1. **Text → query.** `list-query.ts` reads the parameters, and allows only what the caller may read
  *    (`read-scope.ts`): filter, sort (`sort.ts`), fields and expansions (`selection.ts`), words (`search.ts`),
  *    groups (`sql/groups.ts`). `Queries` verifies the cursor (`cursor.ts`).
- * 2. **Query → plan.** The query becomes plain data (`plan.ts`) with the SQL (`sql/`). `list-query.ts` tells whether a
- *    single index of the definition answers the query.
+ * 2. **Query → plan.** The query becomes plain data (`plan.ts`) with the SQL (`sql/`).
  * 3. **Plan → records.** `sql/run.ts` reads a page (`cursor.ts` finds the start), `sql/expand.ts` reads the related
- *    records. A list that an index answers runs on the event loop. Every other list, and a list that reads too many
- *    rows on the event loop, runs on a reader thread (`query-thread.ts`) with a time limit.
+ *    records. A query is tried on the event loop, within a bound of rows and time. A query beyond the bound begins anew on a
+ *    reader thread (`query-thread.ts`) with a time limit; `loop-tries.ts` spares tries that are likely to be in vain.
  */
 
 import { AppError, BoundedMap, identityOf, isAdmin, JsonText, type Principal } from "../../base/kernel/index.ts";
@@ -28,6 +27,7 @@ import {
 import { Cursors } from "./cursor.ts";
 import { indexAdvice } from "./index-advice.ts";
 import { type ListQuery, parseListQuery, readQueryText } from "./list-query.ts";
+import { LoopTries, shapeOf } from "./loop-tries.ts";
 import type {
   CursorPosition,
   FileShownInput,
@@ -50,8 +50,10 @@ const maxQueries = 1_500;
 const maxCharacters = 1_000;
 /** Records in a page when a whole list is read. */
 const wholePageSize = 200;
-/** The most rows that rules by membership may visit on the event loop; a larger query needs a thread. */
-const maxVisits = 5_000;
+/** The most rows that a query may meet on the event loop: about as much work as a query on a thread. */
+const maxLoopRows = 1_000;
+/** The most rows that a read of an open transaction may meet. */
+const maxOwnRows = 5_000;
 /** The attempts of a query that migrations interrupt, and the pause between two attempts. */
 const maxAttempts = 5;
 const attemptMs = 5;
@@ -79,15 +81,17 @@ export interface QueryCaller {
   readonly principal: Principal;
   /** A user id or an address: identifies the caller for a share of the reader threads. Called only for a thread. */
   readonly caller: () => string;
-  /** Aborted when the caller has gone. Called only for a query that may take a while. */
+  /** Aborted when the caller has gone. Called only for a thread. */
   readonly signal: () => AbortSignal;
+  /** Makes a query wait before a thread begins the query. */
+  readonly inTurn?: <T>(onThread: () => Promise<T>) => Promise<T>;
 }
 
 /** The caller of the service's own reads. */
 const forService = { caller: (): string => "service", signal: (): AbortSignal => new AbortController().signal };
 
-/** The input of a run with the site, and the collections with rights that the run depends on. */
-interface Planned<T extends QueryInput> extends Pick<ListQuery, "site" | "entered"> {
+/** The input of a run, and the collections with rights that the run depends on. */
+interface Planned<T extends QueryInput> extends Pick<ListQuery, "entered"> {
   readonly input: T;
 }
 
@@ -110,6 +114,7 @@ export class Queries {
   readonly #cursors: Cursors;
   /** Parsed queries, by parameters without the cursor; null for parameters that make no query. */
   readonly #prepared = new BoundedMap<string, ListQuery | null>(maxQueries);
+  readonly #tries = new LoopTries();
 
   constructor(options: QueriesOptions) {
     this.#options = options;
@@ -207,7 +212,7 @@ export class Queries {
   pageIn(tx: Transactor, { query, position }: PreparedList, principal: Principal): JsonText {
     if (query === null) throw new Error("The whole list has no pages");
     const input: PageInput = { type: "page", plan: query.plan, position, ...this.#basics({ principal }) };
-    const { outcome } = this.#options.database.readOwn(maxVisits, () => runQuery(tx, input, true));
+    const { outcome } = this.#options.database.readOwn(maxOwnRows, () => runQuery(tx, input, { isOnLoop: false }));
     // The outcome has the type that belongs to the input.
     const found = outcome as PageOutcome;
     const all = query.countsAll ? tx.get<{ n: number }>(recordTableOf(query.collection).count) : null;
@@ -240,9 +245,9 @@ export class Queries {
     const plan = (): Planned<RecordInput> => {
       current = this.#readable(name, principal);
       const scope = this.#scope(principal);
-      const parsed = parseSelection(scope.source(current), text, scope);
-      const input: RecordInput = { type: "record", selection: parsed.plan, id, ...this.#basics(request) };
-      return { input, site: parsed.leadsToMany ? "thread" : "event-loop", entered: scope.entered };
+      const selection = parseSelection(scope.source(current), text, scope);
+      const input: RecordInput = { type: "record", selection, id, ...this.#basics(request) };
+      return { input, entered: scope.entered };
     };
     const { outcome } = await this.#run<RecordOutcome | null>(plan, request);
     if (outcome === null) throw missingRecord(current, id);
@@ -259,28 +264,26 @@ export class Queries {
     const plan = (): Planned<FileUsesInput> => {
       const columns = this.#options.collections.all().flatMap(fileColumns);
       const input: FileUsesInput = { type: "file uses", columns, fileId, ...page, ...this.#basics(caller) };
-      return { input, site: "thread", entered: new Map() };
+      return { input, entered: new Map() };
     };
     return (await this.#run<FileUses>(plan, caller)).outcome;
   }
 
   /**
-   * Whether a caller may read a record that points to a file. Rules about the record are checked on a thread.
+   * Whether a caller may read a record that points to a file.
    * @throws AppError `unavailable` when the query takes too long, or too many queries wait.
    */
   async isShownByRecord(fileId: string, caller: QueryCaller): Promise<boolean> {
-    const plan =
-      (isOpen: boolean): (() => Planned<FileShownInput>) =>
-      () => {
-        const scope = this.#scope(caller.principal);
-        const readable = readableFileColumns(scope, { isProbed: true });
-        const columns = readable.filter(({ condition }) => (condition === null) === isOpen);
-        const input: FileShownInput = { type: "file shown", columns, fileId, ...this.#basics(caller) };
-        return { input, site: isOpen ? "event-loop" : "thread", entered: scope.entered };
-      };
-    if ((await this.#run<boolean>(plan(true), caller)).outcome) return true;
-    const conditional = plan(false);
-    return conditional().input.columns.length > 0 && (await this.#run<boolean>(conditional, caller)).outcome;
+    const plan = (): Planned<FileShownInput> => {
+      const scope = this.#scope(caller.principal);
+      // Columns without a rule first: these columns cost no more than a look into an index.
+      const columns = readableFileColumns(scope).toSorted(
+        (a, b) => Number(a.condition !== null) - Number(b.condition !== null),
+      );
+      const input: FileShownInput = { type: "file shown", columns, fileId, ...this.#basics(caller) };
+      return { input, entered: scope.entered };
+    };
+    return (await this.#run<boolean>(plan, caller)).outcome;
   }
 
   #query(collection: Collection, principal: Principal, parameters: string): ListQuery | null {
@@ -294,12 +297,20 @@ export class Queries {
     return query;
   }
 
-  /** Runs a query at the site. When a thread begins the query, `plan` is called again: definitions may have changed. */
-  async #run<T>(plan: () => Planned<QueryInput>, { principal, caller, signal }: QueryCaller): Promise<Reported<T>> {
-    const { database } = this.#options;
-    const { input, site } = plan();
-    const reported = site === "event-loop" ? this.#runHere<T>(input) : null;
+  /** Runs a query on the event loop if possible, otherwise on a thread. */
+  async #run<T>(plan: () => Planned<QueryInput>, caller: QueryCaller): Promise<Reported<T>> {
+    const reported = this.#runHere<T>(plan().input);
     if (reported !== null) return reported;
+    const onThread = (): Promise<Reported<T>> => this.#runOnThread(plan, caller);
+    return caller.inTurn === undefined ? onThread() : caller.inTurn(onThread);
+  }
+
+  /** Runs a query on a thread. When the thread begins the query, `plan` is called: definitions may have changed. */
+  async #runOnThread<T>(
+    plan: () => Planned<QueryInput>,
+    { principal, caller, signal }: QueryCaller,
+  ): Promise<Reported<T>> {
+    const { database } = this.#options;
     const waiter = { principal, caller: caller(), signal: signal() };
     for (let attempt = 1; ; attempt++) {
       let entered: Planned<QueryInput>["entered"] = new Map();
@@ -324,10 +335,18 @@ export class Queries {
 
   /** Runs a query on the event loop; null for a query that reads or answers too much, and so needs a thread. */
   #runHere<T>(input: QueryInput): Reported<T> | null {
+    const shape = shapeOf(input);
+    if (shape === null || !this.#tries.isTried(shape)) return null;
+    const reported = this.#tryHere<T>(input);
+    this.#tries.note(shape, reported !== null);
+    return reported;
+  }
+
+  #tryHere<T>(input: QueryInput): Reported<T> | null {
     const { rows } = this.#options.database;
     try {
       // The outcome has the type that belongs to the input.
-      return rows.within(maxVisits, () => runQuery(rows, input, false)) as Reported<T> | null;
+      return rows.within(maxLoopRows, () => runQuery(rows, input, { isOnLoop: true })) as Reported<T> | null;
     } catch (thrown) {
       if (thrown instanceof TooMuchForLoop) return null;
       throw thrown;

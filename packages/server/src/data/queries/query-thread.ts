@@ -11,7 +11,7 @@ const copies = 4;
 
 // The inputs come from `Queries` alone, as JSON.
 serveThread((reader, input) => {
-  const answer = runQuery(reader, JSON.parse(String(input)) as QueryInput, true);
+  const answer = runQuery(reader, JSON.parse(String(input)) as QueryInput, { isOnLoop: false });
   const long = longTextsOf(answer.outcome);
   const released = Object.values(long).reduce((sum, { bytes }) => sum + bytes.byteLength * copies, 0);
   // Once the answer has left: until then, the texts are in use.

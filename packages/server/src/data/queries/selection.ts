@@ -32,22 +32,6 @@ class Selection {
     this.pointer = pointer;
   }
 
-  /** Whether a record has several related records: by a backward path, or by a multiple field. */
-  get leadsToMany(): boolean {
-    return [...this.expansions].some(
-      ([name, { pointer, leadsToMany }]) =>
-        pointer !== null || this.source.field(name)?.multiple === true || leadsToMany,
-    );
-  }
-
-  /** Whether the database must look at each record to know which fields are answered. */
-  get isGuarded(): boolean {
-    return (
-      [...this.source.conditional.keys()].some((name) => this.#isRead(name)) ||
-      [...this.expansions.values()].some(({ isGuarded }) => isGuarded)
-    );
-  }
-
   /** See `Source`. */
   get hidesNames(): boolean {
     return this.source.hidesNames;
@@ -95,7 +79,6 @@ class Selection {
       name: collection,
       selection: this.plan(users),
       pointer: this.pointer === null ? null : pointerOf(this.source, this.pointer),
-      // The rules of expansions may look at many records, on the event loop, too: the statement can be stopped.
       condition: condition === null ? null : toSql(condition, table, { isProbed: true, users }),
     };
     return { name, field, target };
@@ -245,7 +228,7 @@ export function parseSelection(
   source: Source,
   text: Pick<QueryText, "fields" | "expand">,
   scope: ReadScope,
-): Pick<Selection, "leadsToMany" | "isGuarded"> & { readonly plan: SelectionPlan } {
+): SelectionPlan {
   const selection = new Selection(source);
   if (text.expand !== undefined) {
     const parser = new SelectionParser(scope, "expand");
@@ -256,6 +239,5 @@ export function parseSelection(
     selection.narrow();
     for (const path of parser.paths(text.fields)) parser.field(selection, path);
   }
-  const { leadsToMany, isGuarded } = selection;
-  return { plan: selection.plan(scope.users.table), leadsToMany, isGuarded };
+  return selection.plan(scope.users.table);
 }

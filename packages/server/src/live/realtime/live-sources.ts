@@ -96,7 +96,7 @@ export class LiveSources {
     named.admit(source.name, listener);
     const onCaller = named.isPersonal(source.name);
     const limit = Math.max(1, Math.ceil(JSON.stringify(source.args).length / charactersPerItem));
-    return { collections: new Map(), onCaller, onTime: false, shape: "value", isOnThread: false, limit };
+    return { collections: new Map(), onCaller, onTime: false, shape: "value", limit };
   }
 
   /** A text that equal windows have in common, and no others. */
@@ -119,12 +119,9 @@ export class LiveSources {
     const { collection, parameters } = source;
     // A list is read to the end, so that its cost is known.
     const forEver = new AbortController().signal;
-    const as = { principal: listener, caller: () => caller, signal: () => forEver };
-    const read = async (): Promise<LiveRead> => ({
-      page: await this.#options.lists.read(collection, parameters, as),
-      plan,
-    });
-    return plan.isOnThread ? this.#onThread.run(read, {}) : read();
+    const inTurn = <T>(onThread: () => Promise<T>): Promise<T> => this.#onThread.run(onThread, {});
+    const as = { principal: listener, caller: () => caller, signal: () => forEver, inTurn };
+    return this.#options.lists.read(collection, parameters, as).then((page) => ({ page, plan }));
   }
 
   async #run(source: NamedSource, plan: LivePlan, reader: LiveReader): Promise<LiveRead | null> {

@@ -115,7 +115,7 @@ export class Expander {
   }
 
   #isTooMany(target: Target, matches: SqlPart): boolean {
-    const found = readable(this.#run, target, matches);
+    const found = readable(target, matches);
     const rows = `SELECT 1 FROM ${target.selection.table}`;
     const upTo = sqlPart`SELECT count(*) AS n FROM (${rows}${found} LIMIT ${maxRecords + 1})`;
     return this.#run.count(upTo) > maxRecords;
@@ -123,13 +123,13 @@ export class Expander {
 
   /** The newest of each parent, so many that all together are not too many. */
   #newest(target: BackwardTarget, ids: readonly string[]): SqlPart {
-    const counts = this.#run.all<{ n: number }>(countEachSql(this.#run, target, ids)).map(({ n }) => n);
-    return newestOfEach(this.#run, target, { ids, limit: shareOf(counts, maxRecords) });
+    const counts = this.#run.all<{ n: number }>(countEachSql(target, ids)).map(({ n }) => n);
+    return newestOfEach(target, { ids, limit: shareOf(counts, maxRecords) });
   }
 
   #read(target: Target, matches: SqlPart, order: string): Row[] {
     const { columns, table } = target.selection;
-    const statement = sqlPart`SELECT ${columns} FROM ${table}${readable(this.#run, target, matches)}${order}`;
+    const statement = sqlPart`SELECT ${columns} FROM ${table}${readable(target, matches)}${order}`;
     return this.#run.some<Row>(statement, (row) => {
       concealValues(target.selection, row);
       this.#readBytes += rowBytes(row);
@@ -170,28 +170,24 @@ function tooHeavy(subject: string, bytes: number): AppError {
 }
 
 /** The matching records of a target that the caller may read, as SQL from WHERE on. */
-function readable(run: Run, { selection: { table }, condition }: Target, matches: SqlPart): SqlPart {
+function readable({ selection: { table }, condition }: Target, matches: SqlPart): SqlPart {
   // Unary + keeps SQLite from using an index of the condition, which would scan all records that the caller owns.
   const isReadable = condition === null ? null : { ...condition, text: `+(${condition.text})` };
-  return conditionSql(run, table, [matches, isReadable]);
+  return conditionSql(table, [matches, isReadable]);
 }
 
 /** The number of records for each parent, as `n`. */
-function countEachSql(run: Run, target: BackwardTarget, ids: readonly string[]): SqlPart {
+function countEachSql(target: BackwardTarget, ids: readonly string[]): SqlPart {
   const { table } = target.selection;
   const { column, items } = target.pointer;
   const [parent, tables] = items === null ? [column, table] : ["_item.value", `${table}, ${items} _item`];
   const among = inList(parent, ids);
   const matches = items === null ? among : { ...among, text: `${among.text} AND _item.record = ${table}._seq` };
-  return sqlPart`SELECT count(*) AS n FROM ${tables}${readable(run, target, matches)} GROUP BY ${parent}`;
+  return sqlPart`SELECT count(*) AS n FROM ${tables}${readable(target, matches)} GROUP BY ${parent}`;
 }
 
 /** The condition that a record is among the newest of a parent. @param limit records for each parent. */
-function newestOfEach(
-  run: Run,
-  target: BackwardTarget,
-  { ids, limit }: { ids: readonly string[]; limit: number },
-): SqlPart {
+function newestOfEach(target: BackwardTarget, { ids, limit }: { ids: readonly string[]; limit: number }): SqlPart {
   const { table } = target.selection;
   const { column, items } = target.pointer;
   const text =
@@ -199,7 +195,7 @@ function newestOfEach(
       ? `${column} = _parents.column1`
       : `${table}._seq IN (SELECT record FROM ${items} WHERE value = _parents.column1)`;
   const parents = { text: `(VALUES ${ids.map(() => "(?)").join(", ")}) _parents`, values: ids };
-  const own = readable(run, target, { text, values: [] });
+  const own = readable(target, { text, values: [] });
   const newest = sqlPart`SELECT _seq FROM ${table}${own} ORDER BY _seq DESC LIMIT ${limit}`;
   return sqlPart`${table}._seq IN (SELECT _each._seq FROM ${parents}, ${table} _each WHERE _each._seq IN (${newest}))`;
 }

@@ -35,8 +35,8 @@ export function fileColumns({ name, table, definition }: Collection): FileColumn
 }
 
 /** The columns of files that a caller may read something of, with the read rules of collection and field as a condition. */
-export function readableFileColumns(scope: ReadScope, { isProbed }: { isProbed: boolean }): ReadableFileColumn[] {
-  const options = { users: scope.collections.users.table, isProbed, isOfOneRecord: true };
+export function readableFileColumns(scope: ReadScope): ReadableFileColumn[] {
+  const options = { users: scope.collections.users.table, isProbed: true, isOfOneRecord: true };
   return scope.readable().flatMap((collection) => {
     const limits = fieldLimits(collection, scope.principal);
     const columns = fileColumns(collection).filter(({ field }) => limits?.closed.has(field) !== true);
@@ -54,7 +54,7 @@ export function runFileUses(run: Run, { columns, fileId, limit, offset }: FileUs
   const items: FileUse[] = [];
   let total = 0;
   for (const { collection, field, table, ...pointer } of columns) {
-    const uses = sqlPart` FROM ${table}${conditionSql(run, table, [pointingTo(table, pointer, [fileId])])}`;
+    const uses = sqlPart` FROM ${table}${conditionSql(table, [pointingTo(table, pointer, [fileId])])}`;
     const [found, skipped] = [run.count(sqlPart`SELECT count(*) AS n${uses}`), Math.max(0, offset - total)];
     total += found;
     if (skipped >= found || items.length >= limit) continue;
@@ -70,7 +70,7 @@ export function runFileShown(run: Run, { columns, fileId }: FileShownInput): boo
 }
 
 function isIn(run: Run, { table, condition }: ReadableFileColumn, matches: SqlPart): boolean {
-  return run.first(sqlPart`SELECT 1 FROM ${table}${conditionSql(run, table, [matches, condition])} LIMIT 1`) !== null;
+  return run.first(sqlPart`SELECT 1 FROM ${table}${conditionSql(table, [matches, condition])} LIMIT 1`) !== null;
 }
 
 /** The newest records of a column that hold the id of a file. */
@@ -97,9 +97,9 @@ export class ShownFiles {
     const { epoch } = this.#collections;
     if (this.#last?.principal !== principal || this.#last.epoch !== epoch) {
       const scope = new ReadScope(this.#collections, principal);
-      this.#last = { principal, epoch, columns: readableFileColumns(scope, { isProbed: false }) };
+      this.#last = { principal, epoch, columns: readableFileColumns(scope) };
     }
-    const run = new Run(reader, { now: Date.now(), user: callerOf(principal) }, { isProbed: false });
+    const run = new Run(reader, { now: Date.now(), user: callerOf(principal) }, { isOnLoop: false });
     return this.#last.columns.some((column) => isIn(run, column, newestWith(fileId, column)));
   }
 }

@@ -172,12 +172,12 @@ function probeAt(place: string, probe: string): SqlPart {
 }
 
 /** The statement of a plan: the groups behind a position, in order. */
-export function groupsSql({ isProbed }: Run, plan: GroupsPlan, after: readonly Value[] | null): SqlPart {
+export function groupsSql(plan: GroupsPlan, after: readonly Value[] | null): SqlPart {
   const { table, items, where, columns, keys, sort } = plan;
   const selected = columns.map((column, i) => sqlPart`${column} AS _c${i}`);
   // The items of one field are few; the rows of several fields are the product of the items.
   const ofItems = items.slice(1).map((_, i) => probeAt(`_i${i + 1}.key`, stopProbe(`_i${i + 1}`, "key")));
-  const probes = isProbed ? [probeAt(`${table}._seq`, stopProbe(table)), ...ofItems] : [];
+  const probes = [probeAt(`${table}._seq`, stopProbe(table)), ...ofItems];
   const condition = whereSql(where === null ? probes : [...probes, sqlPart`(${where})`]);
   const names = columns.slice(0, keys).map((_, i) => `_c${i}`);
   const grouped = keys === 0 ? "" : ` GROUP BY ${names.join(", ")}`;
@@ -202,7 +202,7 @@ export function runGroups(run: Run, plan: GroupsPlan, position: CursorPosition |
   let isReached = position === null || position.values !== null;
   const rows: GroupRow[] = [];
   let bytes = 0;
-  run.some<GroupRow>(groupsSql(run, plan, position?.values ?? null), (row) => {
+  run.some<GroupRow>(groupsSql(plan, position?.values ?? null), (row) => {
     if (isReached) {
       bytes += weightOf(row);
       rows.push(row);

@@ -1,6 +1,6 @@
 /**
- * Rows of a run: statements are read with the constants of the run, and the rows become the records that are answered. On the event
- * loop, a run is bounded by the bytes; on a thread, stop probes let a statement end.
+ * Rows of a run: statements are read with the constants of the run, and the rows become the records that are answered. Each statement has
+ * stop probes, which bound the rows of a run on the event loop and let a statement end on a thread. On the event loop, the bytes are bounded, too.
  */
 import type { JsonValue } from "@socle/protocol";
 import { type Reader, stopProbe } from "../../../store/database/index.ts";
@@ -31,18 +31,17 @@ export class TooMuchForLoop extends Error {
 export class Run {
   readonly #reader: Reader;
   readonly #context: EvaluationContext;
-  /** Whether the statements can be stopped, as on a thread. */
-  readonly isProbed: boolean;
+  readonly #isOnLoop: boolean;
 
-  constructor(reader: Reader, context: EvaluationContext, { isProbed }: { isProbed: boolean }) {
+  constructor(reader: Reader, context: EvaluationContext, { isOnLoop }: { isOnLoop: boolean }) {
     this.#reader = reader;
     this.#context = context;
-    this.isProbed = isProbed;
+    this.#isOnLoop = isOnLoop;
   }
 
   /** To be called with the bytes of a run so far. @throws TooMuchForLoop on the event loop. */
   refuseOnLoop(bytes: number): void {
-    if (!this.isProbed && bytes > maxLoopBytes) throw new TooMuchForLoop();
+    if (this.#isOnLoop && bytes > maxLoopBytes) throw new TooMuchForLoop();
   }
 
   first<T>({ text, values }: SqlPart): T | null {
@@ -64,14 +63,9 @@ export class Run {
   }
 }
 
-/** A WHERE of the given parts, behind the stop probe: a text that begins with a space, or an empty text. */
-export function conditionSql(
-  { isProbed }: Pick<Run, "isProbed">,
-  table: string,
-  parts: readonly (SqlPart | null)[],
-): SqlPart {
-  const probe = isProbed ? [plain(stopProbe(table))] : [];
-  return whereSql([...probe, ...parts.filter((part) => part !== null)]);
+/** A WHERE of the given parts, behind the stop probe: a text that begins with a space. */
+export function conditionSql(table: string, parts: readonly (SqlPart | null)[]): SqlPart {
+  return whereSql([plain(stopProbe(table)), ...parts.filter((part) => part !== null)]);
 }
 
 /** The condition that a record points to some ids. The index of the pointer, or the table of the items, finds the records. */

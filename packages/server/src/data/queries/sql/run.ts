@@ -24,11 +24,11 @@ import { groupsSql, runGroups } from "./groups.ts";
 import { concealValues, conditionSql, maxPageBytes, orderBy, plainRecords, type Row, Run, rowBytes } from "./rows.ts";
 
 /** The records of a segment behind a position; null for the first page. */
-function pageSql(run: Run, plan: PagePlan, { segment, limit }: { segment: SqlPart | null; limit: number }): SqlPart {
+function pageSql(plan: PagePlan, { segment, limit }: { segment: SqlPart | null; limit: number }): SqlPart {
   const { selection, sort, offset, search } = plan;
   // A literal is measurably quicker than a parameter.
   const extent = offset === 0 ? ` LIMIT ${limit}` : ` LIMIT ${limit} OFFSET ${offset}`;
-  const records = recordsSql({ isProbed: run.isProbed || plan.isLookedUp }, plan, segment);
+  const records = recordsSql(plan, segment);
   const page = sqlPart`${records} ORDER BY ${orderBy(sort)}${extent}`;
   if (search === null) return sqlPart`SELECT ${selection.columns} FROM ${page}`;
   const texts = search.snippets.map(({ column }, i) => `, ${column} AS _snippet${i}`);
@@ -41,15 +41,15 @@ function pageSql(run: Run, plan: PagePlan, { segment, limit }: { segment: SqlPar
 }
 
 /** The records of a list, or of a segment, as SQL behind FROM. The matches of a search are always read first. */
-function recordsSql(run: Pick<Run, "isProbed">, plan: PagePlan, segment: SqlPart | null): SqlPart {
+function recordsSql(plan: PagePlan, segment: SqlPart | null): SqlPart {
   const { where, search } = plan;
   const { table } = plan.selection;
-  if (search === null) return sqlPart`${table}${conditionSql(run, table, [where, segment])}`;
+  if (search === null) return sqlPart`${table}${conditionSql(table, [where, segment])}`;
   const matches: SqlPart = { text: `${search.table} MATCH ?`, values: [search.match] };
   const conditions = [matches, where, segment];
-  if (search.isAlone) return sqlPart`${search.table}${conditionSql(run, search.table, conditions)}`;
+  if (search.isAlone) return sqlPart`${search.table}${conditionSql(search.table, conditions)}`;
   const record = `${table} ON ${table}._seq = ${search.table}.rowid`;
-  return sqlPart`${search.table} CROSS JOIN ${record}${conditionSql(run, table, conditions)}`;
+  return sqlPart`${search.table} CROSS JOIN ${record}${conditionSql(table, conditions)}`;
 }
 
 /** @throws AppError `bad_request` when a page that must not end early is too heavy, or expansions bring too much. */
@@ -61,7 +61,7 @@ function runPage(run: Run, plan: PagePlan, cursor: CursorPosition | null): PageO
   if (hasMore) rows.pop();
   const last = hasMore ? rows.at(-1) : undefined;
   const next = last === undefined ? null : nextOf(run, plan, last);
-  const total = plan.isCounted ? run.count(sqlPart`SELECT count(*) AS n FROM ${recordsSql(run, plan, null)}`) : null;
+  const total = plan.isCounted ? run.count(sqlPart`SELECT count(*) AS n FROM ${recordsSql(plan, null)}`) : null;
   const snippets = takeSnippets(plan, rows);
   const records = recordsOf(run, selection, rows);
   const items = snippets === null ? records : records.map((record, i) => ({ ...record, snippet: snippets[i] }));
@@ -93,7 +93,7 @@ function readRows(
   const segments = position === null ? whole : segmentsAfter(plan.sort, resolve(run, plan, position));
   for (const segment of segments) {
     const limit = plan.limit + 1 - rows.length;
-    run.some<Row>(pageSql(run, plan, { segment, limit }), isLast);
+    run.some<Row>(pageSql(plan, { segment, limit }), isLast);
     if (isCut || rows.length > plan.limit) break;
   }
   // A client that counts pages would miss the records that were left out.
@@ -194,10 +194,12 @@ export interface Reported<T> {
   readonly steps: readonly string[] | null;
 }
 
-/** Runs an input. @param reader of a single snapshot. */
-export function runQuery(reader: Reader, input: QueryInput, isProbed: boolean): Reported<unknown> {
+/**
+ * Runs an input. @param reader of a single snapshot. @throws TooMuchForLoop for an answer of many bytes, if `isOnLoop`.
+ */
+export function runQuery(reader: Reader, input: QueryInput, { isOnLoop }: { isOnLoop: boolean }): Reported<unknown> {
   const start = performance.now();
-  const run = new Run(reader, input.context, { isProbed });
+  const run = new Run(reader, input.context, { isOnLoop });
   const outcome = outcomeOf(run, input);
   const ms = performance.now() - start;
   return { outcome, ms, steps: ms > input.slowMs ? stepsOf(run, input) : null };
@@ -223,6 +225,6 @@ function stepsOf(run: Run, input: QueryInput): string[] | null {
   if (input.type !== "page") return null;
   const { plan } = input;
   const statement =
-    plan.type === "groups" ? groupsSql(run, plan, null) : pageSql(run, plan, { segment: null, limit: plan.limit + 1 });
+    plan.type === "groups" ? groupsSql(plan, null) : pageSql(plan, { segment: null, limit: plan.limit + 1 });
   return run.all<{ detail: string }>(sqlPart`EXPLAIN QUERY PLAN ${statement}`).map(({ detail }) => detail);
 }
