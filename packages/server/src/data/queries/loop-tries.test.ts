@@ -2,6 +2,7 @@
 import { beforeEach, expect, spyOn, test } from "bun:test";
 import type { RecordPage } from "@socle/protocol";
 import { openApi } from "../../../test/kit.ts";
+import { stopProbe } from "../../store/database/index.ts";
 import { LoopTries } from "./loop-tries.ts";
 
 const records = 2_500;
@@ -97,6 +98,20 @@ test("a list without a page's limit is read on the event loop while the collecti
   expect((await list({ filter: "few <= 900", sort: "-few" })).sites).toEqual(both);
   expect((await list({ filter: "n = 3" })).prices).toHaveLength(250);
   expect(onThreads).not.toHaveBeenCalled();
+});
+
+test("a few rows that take long are too much, too", () => {
+  const { rows } = service.database;
+  const read = (bytes: number, limit: number): unknown[] | null =>
+    rows.within(100_000, () =>
+      rows.all(
+        `SELECT n FROM items WHERE ${stopProbe("items")} AND length(hex(zeroblob(${bytes} + items._seq))) > 0 LIMIT ${limit}`,
+      ),
+    );
+  expect(read(1, 40)).toHaveLength(40);
+  // Each row takes milliseconds of the processor.
+  expect(read(5_000_000, 40)).toBeNull();
+  expect(read(1, 40)).toHaveLength(40);
 });
 
 test("a shape is tried at least once in 64 queries, and old shapes are forgotten", () => {
