@@ -5,6 +5,7 @@
  * because a service may have many files: the first line has everything but the entries, then each entry has a line.
  */
 import { closeSync, fdatasyncSync, fsyncSync, openSync, writeSync } from "node:fs";
+import { constants, zstdCompressSync } from "node:zlib";
 import { createTarDecoder, createTarPacker, type ParsedTarEntry } from "modern-tar";
 import { isObject, messageOf, SetupError } from "../../base/kernel/index.ts";
 
@@ -115,6 +116,9 @@ const flushBytes = 1024 ** 2;
 /** So much is compressed at a time, as a separate frame (RFC 8878, 3.1). */
 const frameBytes = 1024 ** 2;
 
+/** Each frame ends with a checksum of the content, so that no flipped bit changes what is read. */
+const frameParameters = { [constants.ZSTD_c_checksumFlag]: 1 };
+
 /**
  * Compresses on this thread, which has a lower priority than requests. The runtime's own stream compresses on threads
  * without that priority.
@@ -123,7 +127,7 @@ function compressor(): TransformStream<Uint8Array, Uint8Array<ArrayBuffer>> {
   let waiting: Uint8Array[] = [];
   let length = 0;
   const compress = (controller: TransformStreamDefaultController<Uint8Array<ArrayBuffer>>): void => {
-    controller.enqueue(new Uint8Array(Bun.zstdCompressSync(Buffer.concat(waiting))));
+    controller.enqueue(new Uint8Array(zstdCompressSync(Buffer.concat(waiting), { params: frameParameters })));
     waiting = [];
     length = 0;
   };

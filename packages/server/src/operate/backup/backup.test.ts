@@ -262,11 +262,20 @@ describe("what is refused, with one line and without a trace", () => {
       );
   });
 
+  /** The unpacked content; null for an archive that cannot be unpacked. */
+  async function contentOf(archive: Uint8Array<ArrayBuffer>): Promise<Buffer | null> {
+    const unpacked = new Blob([archive]).stream().pipeThrough(new DecompressionStream("zstd"));
+    return new Response(unpacked).arrayBuffer().then(Buffer.from, () => null);
+  }
+
   test("with bits that flipped", async () => {
+    const content = (await contentOf(whole)) ?? Buffer.alloc(0);
     for (let i = 0; i < 30; i++) {
       const flipped = new Uint8Array(whole);
       const at = Math.floor(next() * whole.length);
       flipped[at] = (flipped[at] ?? 0) ^ (1 << Math.floor(next() * 8));
+      // A few bits of the format carry nothing.
+      if ((await contentOf(flipped))?.equals(content) === true) continue;
       expect(await refusal(flipped), `byte ${at}`).toMatch(
         /^Error: the backup: (is damaged|is not a backup|its database is damaged|was made by)[^\n]*$/,
       );
