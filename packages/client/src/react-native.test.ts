@@ -73,7 +73,8 @@ test("sign-in, a live query across a break, an optimistic change, files, aborts 
   });
   // Without random numbers nobody guesses no key: a change is sent once.
   expect(keys).toEqual([null, null]);
-  expect(forms).toEqual(["protected a.txt content"]);
+  // An aborted upload may have arrived.
+  expect([...new Set(forms)]).toEqual(["protected a.txt content"]);
   expect(addresses.map((text) => [...new URLSearchParams(text)])).toEqual([
     [
       ["limit", "1"],
