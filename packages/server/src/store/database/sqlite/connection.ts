@@ -154,9 +154,11 @@ function isList(parameters: QueryParameters): parameters is readonly Value[] {
   return Array.isArray(parameters);
 }
 
-/** Reads within a bound give up after this time, or after fewer rows than `fewProbes` have taken this time of the processor once more. */
-const withinMs = 2.5;
+/** Reads within a bound give up when they have taken this time, and then this time of the processor. */
+const withinMs = 2;
+/** Reads that have met more than a few rows give up at the latest after this time more, as the disk may be slow. */
 const fewProbes = 50;
+const waitMs = 8;
 
 /**
  * Reads on a separate connection. All reads of one turn of the event loop share a snapshot, because opening a snapshot
@@ -310,13 +312,14 @@ export class SnapshotReader implements Reader, PausableReads {
     this.#probesLeft -= 1;
     this.#probes += 1;
     // Rows may be long, and a condition may take long for each row.
-    this.#isTooMuch = this.#probesLeft < 0 || (performance.now() > this.#probesUntil && this.#isLate());
+    this.#isTooMuch = this.#probesLeft < 0 || this.#isLate(performance.now() - this.#probesUntil);
     if (this.#isTooMuch) throw new Error("Reads on the event loop take too long");
   }
 
-  /** Whether reads whose time is over must give up. A few rows may have waited for the processor: their own time counts. */
-  #isLate(): boolean {
-    if (this.#probes > fewProbes) return true;
+  /** Whether reads must give up. Reads may have waited for the processor: then, their own time counts. @param over the time since `withinMs`. */
+  #isLate(over: number): boolean {
+    if (over <= 0) return false;
+    if (over > waitMs && this.#probes > fewProbes) return true;
     const { user, system } = process.threadCpuUsage();
     this.#overdueSince ||= user + system;
     return user + system - this.#overdueSince > withinMs * 1_000;
