@@ -31,6 +31,8 @@ const server = createServer((request, response) => {
     if (next === null) return request.socket.destroy();
     response.writeHead(next.status, {
       "Content-Type": "application/json",
+      // A runtime itself sends a request again that breaks on a connection that was used before.
+      Connection: "close",
       ...(next.retryAfter !== undefined && { "Retry-After": next.retryAfter }),
     });
     return response.end(JSON.stringify(next.body));
