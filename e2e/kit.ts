@@ -70,6 +70,10 @@ function environment(more: Record<string, string> = {}): Record<string, string> 
   return { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "", ...more };
 }
 
+/** The processes of each service of the tests, if `SOCLE_TEST_PROCESSES` says so. A test that names a number has that number. */
+const testedProcesses: Record<string, string> =
+  process.env["SOCLE_TEST_PROCESSES"] === undefined ? {} : { SERVICE_PROCESSES: process.env["SOCLE_TEST_PROCESSES"] };
+
 export interface Finished {
   code: number;
   stdout: string;
@@ -117,7 +121,7 @@ export async function serve(
   const sink = openSync(log, "a");
   const child = Bun.spawn([options.executable ?? executable, ...(options.args ?? [])], {
     cwd,
-    env: environment(options.env),
+    env: environment({ ...testedProcesses, ...options.env }),
     stdin: "ignore",
     stdout: sink,
     stderr: sink,

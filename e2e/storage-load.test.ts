@@ -112,7 +112,7 @@ describe("a download that the client breaks off lets go of its stream and its de
     const before = descriptors();
     for (let round = 0; round < 3; round++) {
       const sockets = Array.from({ length: 20 }, () => send(server, `GET ${file.url} HTTP/1.1\r\nHost: x\r\n\r\n`));
-      for (const { socket } of sockets) await new Promise((resolve) => socket.once("data", resolve));
+      await Promise.all(sockets.map(({ socket }) => new Promise((resolve) => socket.once("data", resolve))));
       for (const { socket } of sockets) socket.pause();
       expect(descriptors()).toBeGreaterThan(before);
       for (const { socket } of sockets) socket.destroy();

@@ -262,7 +262,9 @@ describe("stopping", () => {
     await until(() => first.output().includes("called"));
     first.signal("SIGTERM");
     await until(() => first.output().includes("SIGTERM: stopping"));
-    const told = await fetch(`${first.url}/api/notes`);
+    // Each process of the service learns of the stop a moment after the line.
+    let told = await fetch(`${first.url}/api/notes`);
+    while (told.status === 200) told = await fetch(`${first.url}/api/notes`);
     expect([told.status, told.headers.get("retry-after"), told.headers.get("connection")]).toEqual([503, "1", "close"]);
     for (const answer of await Promise.all(answers)) {
       expect(answer).toStartWith("HTTP/1.1 503");

@@ -1,7 +1,7 @@
-/** The processes of a service: the script hosts of functions and jobs, and the processes of SQL queries. */
+/** The processes of a service: the script hosts of functions and jobs, the processes of SQL queries, and the reader processes. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 
-export type Word = "script-host" | "script-query";
+export type Word = "script-host" | "script-query" | "reader";
 
 function read(pid: string, file: string): string {
   try {

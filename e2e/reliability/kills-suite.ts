@@ -12,10 +12,10 @@ import { channels, Listener } from "./kills-listeners.ts";
 import { collections, files, Load } from "./kills-load.ts";
 import { FollowedLog, type LoggedEvent } from "./kills-log.ts";
 import { Knowledge } from "./kills-model.ts";
-import { childrenOf, kill, remaining } from "./kills-processes.ts";
+import { childrenOf, kill, remaining, type Word } from "./kills-processes.ts";
 import { type Cut, checkRuns } from "./kills-runs.ts";
 
-export const kinds = ["service", "service while it starts", "functions", "queries", "all at once"] as const;
+export const kinds = ["service", "service while it starts", "functions", "queries", "readers", "all at once"] as const;
 type Kind = (typeof kinds)[number];
 
 export interface Outcome {
@@ -43,11 +43,22 @@ const config = {
   limits: { wal: "8MiB", rate: { register: "off", login: "off" } },
 };
 
-/** Most kills are of the service. */
+/** Whether the service has reader processes. */
+const hasReaders = Number(process.env["SOCLE_TEST_PROCESSES"] ?? 1) > 1;
+const allWords = ["script-host", "script-query", "reader"] as const;
+
+/** Most kills are of the service, or of the reader processes if the service has any. */
 function kindOf(chance: number): Kind {
+  if (chance < 0.25 && hasReaders) return "readers";
   if (chance < 0.55) return "service";
   if (chance < 0.75) return "functions";
   return chance < 0.85 ? "queries" : "all at once";
+}
+
+/** The processes that a kill of a kind ends, beside the service. */
+function wordsOf(kind: Kind): readonly Word[] {
+  if (kind === "readers") return ["reader"];
+  return [kind === "queries" ? "script-query" : "script-host"];
 }
 
 class Suite {
@@ -61,6 +72,7 @@ class Suite {
     "service while it starts": 0,
     functions: 0,
     queries: 0,
+    readers: 0,
     "all at once": 0,
   };
   readonly problems: string[] = [];
@@ -103,9 +115,12 @@ class Suite {
       this.#server = await serve(this.#cwd);
       await this.#connect();
     } else {
+      // The connections of a reader process break.
+      if (kind === "readers") load.expectBreaks();
       await this.#killChildren(kind);
       await Bun.sleep(this.#random() * 150);
       await load.stop();
+      if (kind === "readers") await this.#connect();
       if (this.#server.url !== url) this.problems.push("The service is another one");
     }
     this.problems.push(...load.problems);
@@ -143,7 +158,7 @@ class Suite {
   }
 
   async #killService(kind: Kind): Promise<void> {
-    const children = childrenOf(this.#server.pid, ["script-host", "script-query"]);
+    const children = childrenOf(this.#server.pid, allWords);
     const from = Date.now();
     const all = kind === "service" ? [this.#server.pid] : [...children, this.#server.pid];
     // In any order: the service may or may not see that the others have ended.
@@ -158,7 +173,7 @@ class Suite {
     const from = Date.now();
     const child = Bun.spawn([executable], { cwd: this.#cwd, stdin: "ignore", stdout: "ignore", stderr: "ignore" });
     await Bun.sleep(this.#random() * longestStartMs);
-    const children = childrenOf(child.pid, ["script-host", "script-query"]);
+    const children = childrenOf(child.pid, allWords);
     if (kill(child.pid)) this.#kills["service while it starts"] += 1;
     await child.exited;
     if (child.signalCode !== "SIGKILL") this.problems.push(`A start ended by itself (${child.exitCode})`);
@@ -167,7 +182,7 @@ class Suite {
   }
 
   async #killChildren(kind: Kind): Promise<void> {
-    const pids = childrenOf(this.#server.pid, [kind === "queries" ? "script-query" : "script-host"]);
+    const pids = childrenOf(this.#server.pid, wordsOf(kind));
     const from = Date.now();
     for (const pid of pids) if (kill(pid)) this.#kills[kind] += 1;
     await remaining(pids);

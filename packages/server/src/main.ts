@@ -94,6 +94,11 @@ if (word === "script-host" || word === "script-query") {
   import("./code/script-host/index.ts").then(({ startChild, startQueries }) =>
     word === "script-host" ? startChild(JSON.parse(options)) : startQueries(JSON.parse(options)),
   );
+} else if (word === "reader") {
+  // The leader ends this process; a signal to all processes of the service is for the leader.
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
+  const exit = (code: number): void => process.exit(code);
+  import("./app/index.ts").then(({ runReader }) => runReader({ exit, defect: untilDefect() }));
 } else if (word === "test-service") {
   import("./testing/index.ts").then(({ runTestService }) => runTestService(JSON.parse(options), process.env));
 } else {

@@ -1,7 +1,7 @@
 /** Kit of the tests of realtime: the service behind a real socket, and clients that keep all received frames. */
 import { afterAll } from "bun:test";
 import type { Event, ServerFrame } from "@socle/protocol";
-import { HttpServer } from "../src/edge/http/index.ts";
+import { HttpServer, openRouter } from "../src/edge/http/index.ts";
 import { openApi, type TestApi } from "./kit.ts";
 
 export interface TestServer extends TestApi {
@@ -17,9 +17,10 @@ export async function openServer(options: Parameters<typeof openApi>[0]): Promis
 
 /** Listens for the requests of a service. @param idleTimeout see `HttpOptions`. */
 export function listen(api: TestApi, idleTimeout = 60): Pick<TestServer, "url" | "connect"> {
+  const parts = { ...api.parts, config: { ...api.config, host: "127.0.0.1", port: 0, trustedProxies: 1 } };
   const server = new HttpServer({
-    ...api.parts,
-    config: { ...api.config, host: "127.0.0.1", port: 0, trustedProxies: 1 },
+    ...parts,
+    openRouter: (connections) => openRouter(parts, connections),
     certificate: null,
     acme: null,
     stopping: new AbortController().signal,

@@ -3,8 +3,9 @@ import type { EffectiveConfig } from "@socle/protocol";
 import type { Config } from "../base/config/index.ts";
 import { type EventLoopLag, type Logger, type LogRing, RequestMeter } from "../base/logging/index.ts";
 import { type ApiParts, type AuthPages, type Dashboard, KeptAnswers, type StaticFiles } from "../edge/http/index.ts";
+import type { ReaderProcesses } from "../edge/processes/index.ts";
 import { isBucket } from "../files/storage/index.ts";
-import { Realtime } from "../live/realtime/index.ts";
+import { Realtime, type RealtimeOptions } from "../live/realtime/index.ts";
 import { buildAdmin } from "../operate/admin/index.ts";
 import { Backups } from "../operate/backup/index.ts";
 import type { Scripts } from "./scripts.ts";
@@ -29,14 +30,21 @@ export interface ApiOptions {
   dashboard: Dashboard | null;
   /** Served under `/_/auth/`; null for nothing. */
   pages: AuthPages | null;
+  /** The other processes of the service; null without others. */
+  readers?: ReaderProcesses | null;
 }
 
-/** The parts are built and not started. */
-export function buildApi(options: ApiOptions): { parts: ApiParts; backups: Backups } {
-  const { service, scripts, config, logger } = options;
-  const realtime = new Realtime({
+/** The options of realtime by the configuration. @param parts `named`: the server queries. */
+export function realtimeOptions(parts: {
+  service: Service;
+  config: Config;
+  logger: Logger;
+  named: RealtimeOptions["named"];
+}): RealtimeOptions {
+  const { service, config, logger, named } = parts;
+  return {
     ...service,
-    named: scripts.queries,
+    named,
     logger: logger.for("realtime"),
     bufferLimit: config["realtime.bufferLimit"],
     bufferTotal: config["realtime.bufferTotal"],
@@ -46,8 +54,30 @@ export function buildApi(options: ApiOptions): { parts: ApiParts; backups: Backu
     liveEvery: config["realtime.liveEvery"],
     maxLiveRecords: config["limits.liveRecords"],
     serviceEvents: config["realtime.serviceEvents"],
-  });
-  const core = { ...options, ...service, realtime, meter: new RequestMeter() };
+  };
+}
+
+/** The parts are built and not started. */
+export function buildApi(options: ApiOptions): { parts: ApiParts; backups: Backups } {
+  const { service, scripts, config, logger } = options;
+  const realtime = new Realtime(realtimeOptions({ ...options, named: scripts.queries }));
+  const { readers = null } = options;
+  const ofAll = readers && {
+    otherProcesses: () => readers.numbers(),
+    positions: {
+      get seq() {
+        return realtime.seq;
+      },
+      get hasViewers() {
+        return realtime.hasViewers || readers.hears;
+      },
+      wrote(caller: string) {
+        realtime.wrote(caller);
+        readers.wrote(caller);
+      },
+    },
+  };
+  const core = { ...options, ...service, ...ofAll, realtime, meter: new RequestMeter() };
   const backups = new Backups({
     ...core,
     logger: logger.for("backup"),

@@ -1,11 +1,20 @@
 /** The composition root: builds, wires and starts the service. */
 import { join } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
-import type { Config } from "../base/config/index.ts";
+import { type Config, plainConfig } from "../base/config/index.ts";
 import { AppError, count, messageOf, quote, SetupError } from "../base/kernel/index.ts";
 import { EventLoopLag, type Logger } from "../base/logging/index.ts";
 import { applyDefinitionFiles } from "../data/collections/index.ts";
-import { type ApiParts, dashboardPath, dashboardSetupPath, firstAdminPath, HttpServer } from "../edge/http/index.ts";
+import {
+  type ApiParts,
+  dashboardPath,
+  dashboardSetupPath,
+  firstAdminPath,
+  freePort,
+  HttpServer,
+  openRouter,
+} from "../edge/http/index.ts";
+import { ReaderProcesses, type ReaderStart } from "../edge/processes/index.ts";
 import { type Backups, checkBackups } from "../operate/backup/index.ts";
 import { asSetupError, hasMetDamage } from "../store/database/index.ts";
 import { EventRetention } from "../store/events/index.ts";
@@ -14,6 +23,7 @@ import { type ControlAnswer, ControlServer } from "./control.ts";
 import { definitionsOf } from "./definitions.ts";
 import { firstSteps } from "./first-steps.ts";
 import { openAuthPages, openDashboard, openHttps, openStaticFiles } from "./http-parts.ts";
+import { leaderPart, processesOf, readerPart } from "./processes.ts";
 import { Readiness } from "./readiness.ts";
 import { Scripts } from "./scripts.ts";
 import { seedFrom } from "./seed.ts";
@@ -67,6 +77,8 @@ export async function startApp(options: AppOptions): Promise<App> {
 
 async function start(options: AppOptions) {
   const { config, logger } = options;
+  // A project under development is loaded again and again, by a single process.
+  const processes = options.isDevelopment === true ? 1 : processesOf(config);
   await using starting = new AsyncDisposableStack();
   // The end of the time to stop, which all parts share. During the start, parts have no time.
   let end = 0;
@@ -89,17 +101,40 @@ async function start(options: AppOptions) {
   logger.info(`Database ${config.database}, ${count(names.length, "collection")}`, { collections: names });
   const lag = new EventLoopLag(signal);
   const disks = { paths: disksOf(config), minFree: config["limits.diskFree"] };
-  const readiness = new Readiness({ database: service.database, ...disks, lag, stopping: signal });
-  const given = { ...options, service, scripts, version, lag, files, dashboard, pages };
-  const { parts, backups } = buildApi({ ...given, readiness: () => readiness.reasons() });
+  const others = processes === 1 ? null : { count: processes - 1, ...options, service, scripts };
+  const readers =
+    others &&
+    openReaders(
+      others,
+      () => ({ paths: http.paths, port: http.port }),
+      () => http,
+    );
+  const missing = (): readonly number[] => readers?.missing ?? [];
+  const readiness = new Readiness({ database: service.database, ...disks, lag, stopping: signal, missing });
+  const part = leaderPart(config, processes);
+  const given = { ...options, config: part, service, scripts, version, lag, files, dashboard, pages };
+  const { parts, backups } = buildApi({ ...given, readers, readiness: () => readiness.reasons() });
   starting.adopt(backups, () => backups.stop()).start();
   await scripts.start({ signal: AbortSignal.any([signal, options.interrupted ?? signal]) });
   const retention = openRetention(service, config, logger);
   starting.defer(() => retention.settled());
   // A client waits for a paused handler.
   const patience = options.inspectPort === undefined ? {} : { idleTimeout: 0 };
-  const http = new HttpServer({ ...parts, ...https, ...patience, stopping: signal });
-  starting.defer(() => stopHttp(http, service, leftMs()));
+  const http = new HttpServer({
+    ...parts,
+    ...https,
+    ...patience,
+    ...(readers !== null && { isShared: true, config: { ...part, port: await freePort(config) } }),
+    stopping: signal,
+    onCertificate: async () => readers?.reload(),
+    openRouter: (connections) => openRouter(parts, connections),
+  });
+  starting.defer(() => stopHttp({ http, service, readers }, leftMs()));
+  if (readers !== null) {
+    await service.database.leadBy(readers);
+    service.database.joinGaps(readers);
+    await readers.start();
+  }
   retention.start(signal);
   service.mails.start(signal);
   starting.defer(() => parts.keptAnswers.settled());
@@ -123,7 +158,7 @@ async function start(options: AppOptions) {
     /** Loads functions, jobs, texts of mails and the certificate again. */
     async reload(): Promise<void> {
       reloadTexts(service, logger);
-      await Promise.all([scripts.reload(), https.certificate?.look(true)]);
+      await Promise.all([scripts.reload(), https.certificate?.look(true), readers?.reload()]);
     },
     /** Stops accepting, finishes running requests, flushes and closes the database. */
     async stop(): Promise<void> {
@@ -132,6 +167,41 @@ async function start(options: AppOptions) {
       await started.disposeAsync();
     },
   };
+}
+
+/** The other processes of a service. They start with the state of the moment. */
+function openReaders(
+  parts: {
+    count: number;
+    service: Service;
+    scripts: Scripts;
+    config: Config;
+    logger: Logger;
+    environment: AppOptions["environment"];
+  },
+  listening: () => Pick<ReaderStart, "paths" | "port">,
+  http: () => HttpServer,
+): ReaderProcesses {
+  const { count, service, scripts, config, logger, environment } = parts;
+  const plain = plainConfig(readerPart(config, count + 1));
+  return new ReaderProcesses(
+    {
+      count,
+      environment,
+      ...service,
+      queries: scripts.queries,
+      logger: logger.for("processes"),
+      onEntry: (entry) => logger.pass(entry),
+      start: () => ({
+        ...listening(),
+        config: plain,
+        version,
+        jwtSecret: service.auth.jwtSecret.reveal(),
+        versions: service.records.versions.state,
+      }),
+    },
+    http,
+  );
 }
 
 function openRetention(service: Service, config: Config, logger: Logger): EventRetention {
@@ -145,15 +215,20 @@ function openRetention(service: Service, config: Config, logger: Logger): EventR
 }
 
 /** Work that has not ended is given up a little before connections are closed, so that the callers get an answer. */
-async function stopHttp(http: HttpServer, service: Service, leftMs: number): Promise<void> {
+async function stopHttp(
+  { http, service, readers }: { http: HttpServer; service: Service; readers: ReaderProcesses | null },
+  leftMs: number,
+): Promise<void> {
   const giveUp = (): void => {
     service.database.giveUp();
     // The database gives up first, because the errors tell more.
     setTimeout(() => http.giveUp(), answerMs / 2);
   };
   const givingUp = leftMs > answerMs ? setTimeout(giveUp, leftMs - answerMs) : undefined;
-  await http.stop(leftMs);
+  // As long as a process has a running request, each process tells new requests of the stop.
+  await Promise.all([http.refuse(leftMs), readers?.refuse(leftMs)]);
   clearTimeout(givingUp);
+  await Promise.all([http.end(), readers?.stop()]);
 }
 
 /** Null when commands cannot reach the service. */

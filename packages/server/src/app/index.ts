@@ -10,6 +10,7 @@ export { clientFolder, writeClient, writeTypesModule } from "./client-module.ts"
 export { askService, doServiceWork, type LogLine, type RunRequest, type TransferRequest } from "./control.ts";
 export { readDefinitions } from "./definitions.ts";
 export { keepFilesPrivate, shellCommand } from "./file-modes.ts";
+export { runReader } from "./reader.ts";
 export { checkScripts, readEndpoints, Scripts, withScripts } from "./scripts.ts";
 export { seedFrom } from "./seed.ts";
 export { buildService, dataPathsOf, knownSchemas, openService, type Service } from "./service.ts";

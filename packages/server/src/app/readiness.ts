@@ -23,6 +23,8 @@ interface ReadinessOptions {
   lag: EventLoopLag;
   /** Aborted when the service begins to stop. */
   stopping: AbortSignal;
+  /** The numbers of the reader processes that do not serve. */
+  missing?: () => readonly number[];
 }
 
 export class Readiness {
@@ -59,8 +61,10 @@ export class Readiness {
   async #look(): Promise<string[]> {
     const lag = this.#options.lag.longest();
     const held = lag > maxLagMs ? `the event loop was held for ${Math.round(lag)} ms` : null;
+    const missing = this.#options.missing?.() ?? [];
     const reasons = [
       held,
+      ...missing.map((number) => `the reader process ${number} does not serve`),
       await this.#write(),
       ...(await Promise.all(this.#options.paths.map((path) => this.#room(path)))),
     ];

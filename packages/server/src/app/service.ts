@@ -16,7 +16,7 @@ import { isBucket, isReadableFile, openDriver, Storage, storageSchema } from "..
 import { type DataPaths, hasMoves, putRight } from "../operate/backup/index.ts";
 import { Account, Auth, authSchema, Providers, UserDeletions, userTable } from "../people/auth/index.ts";
 import { Mails, mailSchema } from "../people/mail/index.ts";
-import { asSetupError, Database, type ModuleSchema } from "../store/database/index.ts";
+import { asSetupError, Database, type ModuleSchema, positionSchema } from "../store/database/index.ts";
 import { EventLog, eventSchema } from "../store/events/index.ts";
 import { keepFilesPrivate, warnOfOpenFiles } from "./file-modes.ts";
 
@@ -42,6 +42,7 @@ const schemas: readonly ModuleSchema[] = [
   jobSchema,
   migrationSchema,
   keptAnswerSchema,
+  positionSchema,
 ];
 
 /** The version of each module's tables that this build makes and knows. */
@@ -105,108 +106,122 @@ export async function buildService({ config, logger, onFatal, clock: given }: Se
   keepFilesPrivate();
   const databaseLogger = logger.for("database");
   const database = new Database({
-    path: config.database,
-    logger: databaseLogger,
+    ...databaseOptions(config, databaseLogger),
     onFatal,
     onLocked() {
       if (putRight(paths)) databaseLogger.info("A restore that was interrupted has been brought to its end");
     },
-    logLimit: config["limits.wal"],
-    queryThread: threadEntry("data/queries/query-thread"),
-    maxQueries: config["limits.queries"],
-    threadLimitMs: config["limits.queryTime"],
     hasReserve: true,
   });
   const folder = isBucket(config.storage) ? `${config.database}-files` : config.storage;
   warnOfOpenFiles([database.path, `${database.path}-wal`, folder], databaseLogger);
-  const limits = new LimitMeter(logger.for("limits"));
   try {
-    const clock = given ?? new Clock(warnOfStepsBack(logger.for("clock")));
-    const events = new EventLog({ database, clock, logger: logger.for("events") });
-    const core = { database, events, clock };
-    const collections = new Collections({ ...core, users: userTable, renamed: followCollection });
-    const mails = new Mails({ ...core, logger: logger.for("mail"), settings: config });
-    const shown = new ShownFiles(collections);
-    const records = new Records({
-      ...core,
-      collections,
-      lookups: {
-        userExists: (reader, id) => auth.users.find(id, reader) !== null,
-        isReadableFile: (reader, id, principal) =>
-          isReadableFile(reader, { id, principal }, () => shown.isShown(reader, id, principal)),
-      },
-      logger: logger.for("records"),
-      maxCascade: config["limits.cascade"],
-    });
-    const auth = new Auth({
-      ...core,
-      records: records.users,
-      logger: logger.for("auth"),
-      limits,
-      mails,
-      jwtSecret: config["auth.jwtSecret"],
-      accessTokenTtlMs: config["auth.accessTokenTtl"],
-      refreshTokenTtlMs: config["auth.refreshTokenTtl"],
-      registration: config["auth.registration"],
-      requireVerified: config["auth.requireVerified"],
-      codes: config["auth.codes"],
-      providers: new Set(config["auth.providers"]?.map(({ name }) => name)),
-      recipientRate: config["limits.rate.recipient"],
-      passwordMinLength: config["auth.passwordMinLength"],
-      maxPasswords: config["limits.passwords"],
-      maxSessionsPerUser: config["limits.sessionsPerUser"],
-      maxPasskeysPerUser: config["limits.passkeysPerUser"],
-      maxKeysPerUser: config["limits.keysPerUser"],
-      adminEmail: config["admin.email"],
-      publicUrl: config.publicUrl,
-    });
-    const userDeletions = new UserDeletions({ database, users: auth.users, relations: records.deletions });
-    const queries = new Queries({
-      database,
-      collections,
-      records,
-      cursorKey: () => auth.secretFor("cursors"),
-      logger: logger.for("queries"),
-      slowQueryMs: config["log.slowQuery"],
-    });
-    const lists = new LiveLists({ queries, records });
-    const storageLogger = logger.for("storage");
-    const storage = new Storage({
-      ...core,
-      logger: storageLogger,
-      driver: openDriver({ ...paths.files, logger: storageLogger }),
-      thumbsCacheSize: config["thumbs.cacheSize"],
-      maxThumbnails: config["limits.thumbnails"],
-      quota: { total: config["limits.storage"], perUser: config["limits.storagePerUser"] },
-      links: { key: () => auth.secretFor("file links"), ttlMs: config["links.ttl"] },
-      isShownByRecord: (id, caller) => queries.isShownByRecord(id, caller),
-    });
+    const service = assemble(database, { config, logger, ...(given && { clock: given }) });
     await database.prepare(schemas);
-    /** Ends the threads of passwords, and closes the database. */
-    const close = async (graceMs?: number): Promise<void> => {
-      await Promise.all([auth.close(), database.close(graceMs)]);
-    };
-    return {
-      ...core,
-      limits,
-      collections,
-      mails,
-      auth,
-      userDeletions,
-      account: new Account({ ...core, auth, userDeletions }),
-      providers: new Providers({ ...core, logger: logger.for("auth"), limits, auth, settings: config }),
-      records,
-      queries,
-      lists,
-      transfers: new Transfers({ database, records, clock }),
-      storage,
-      close,
-      [Symbol.asyncDispose]: () => close(),
-    };
+    return service;
   } catch (thrown) {
     await database.close();
     throw asSetupError(config.database, thrown);
   }
+}
+
+/** The options of a database by the configuration, for the process that writes and for a reader process. */
+export function databaseOptions(config: Config, logger: Logger) {
+  return {
+    path: config.database,
+    logger,
+    logLimit: config["limits.wal"],
+    queryThread: threadEntry("data/queries/query-thread"),
+    maxQueries: config["limits.queries"],
+    threadLimitMs: config["limits.queryTime"],
+  };
+}
+
+/** Builds the modules over an open database. No part is started. */
+export function assemble(database: Database, { config, logger, clock: given }: Omit<ServiceOptions, "onFatal">) {
+  const paths = dataPathsOf(config);
+  const limits = new LimitMeter(logger.for("limits"));
+  const clock = given ?? new Clock(warnOfStepsBack(logger.for("clock")));
+  const events = new EventLog({ database, clock, logger: logger.for("events") });
+  const core = { database, events, clock };
+  const collections = new Collections({ ...core, users: userTable, renamed: followCollection });
+  const mails = new Mails({ ...core, logger: logger.for("mail"), settings: config });
+  const shown = new ShownFiles(collections);
+  const records = new Records({
+    ...core,
+    collections,
+    lookups: {
+      userExists: (reader, id) => auth.users.find(id, reader) !== null,
+      isReadableFile: (reader, id, principal) =>
+        isReadableFile(reader, { id, principal }, () => shown.isShown(reader, id, principal)),
+    },
+    logger: logger.for("records"),
+    maxCascade: config["limits.cascade"],
+  });
+  const auth = new Auth({
+    ...core,
+    records: records.users,
+    logger: logger.for("auth"),
+    limits,
+    mails,
+    jwtSecret: config["auth.jwtSecret"],
+    accessTokenTtlMs: config["auth.accessTokenTtl"],
+    refreshTokenTtlMs: config["auth.refreshTokenTtl"],
+    registration: config["auth.registration"],
+    requireVerified: config["auth.requireVerified"],
+    codes: config["auth.codes"],
+    providers: new Set(config["auth.providers"]?.map(({ name }) => name)),
+    recipientRate: config["limits.rate.recipient"],
+    passwordMinLength: config["auth.passwordMinLength"],
+    maxPasswords: config["limits.passwords"],
+    maxSessionsPerUser: config["limits.sessionsPerUser"],
+    maxPasskeysPerUser: config["limits.passkeysPerUser"],
+    maxKeysPerUser: config["limits.keysPerUser"],
+    adminEmail: config["admin.email"],
+    publicUrl: config.publicUrl,
+  });
+  const userDeletions = new UserDeletions({ database, users: auth.users, relations: records.deletions });
+  const queries = new Queries({
+    database,
+    collections,
+    records,
+    cursorKey: () => auth.secretFor("cursors"),
+    logger: logger.for("queries"),
+    slowQueryMs: config["log.slowQuery"],
+  });
+  const lists = new LiveLists({ queries, records });
+  const storageLogger = logger.for("storage");
+  const storage = new Storage({
+    ...core,
+    logger: storageLogger,
+    driver: openDriver({ ...paths.files, logger: storageLogger }),
+    thumbsCacheSize: config["thumbs.cacheSize"],
+    maxThumbnails: config["limits.thumbnails"],
+    quota: { total: config["limits.storage"], perUser: config["limits.storagePerUser"] },
+    links: { key: () => auth.secretFor("file links"), ttlMs: config["links.ttl"] },
+    isShownByRecord: (id, caller) => queries.isShownByRecord(id, caller),
+  });
+  /** Ends the threads of passwords, and closes the database. */
+  const close = async (graceMs?: number): Promise<void> => {
+    await Promise.all([auth.close(), database.close(graceMs)]);
+  };
+  return {
+    ...core,
+    limits,
+    collections,
+    mails,
+    auth,
+    userDeletions,
+    account: new Account({ ...core, auth, userDeletions }),
+    providers: new Providers({ ...core, logger: logger.for("auth"), limits, auth, settings: config }),
+    records,
+    queries,
+    lists,
+    transfers: new Transfers({ database, records, clock }),
+    storage,
+    close,
+    [Symbol.asyncDispose]: () => close(),
+  };
 }
 
 /** Logs that the machine's clock was set back, at most once a minute. */

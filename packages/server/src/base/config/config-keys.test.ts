@@ -17,6 +17,7 @@ async function load(file: unknown, environment: Record<string, string> = {}) {
 const values: { [path in KeyPath]: [unknown, string, unknown] } = {
   port: [9000, "9000", 9000],
   host: ["127.0.0.1", "127.0.0.1", "127.0.0.1"],
+  processes: ["auto", "Auto", "auto"],
   "tls.cert": ["tls/cert.pem", "./tls/cert.pem", join(folder, "tls/cert.pem")],
   "tls.key": ["tls/key.pem", "./tls/key.pem", join(folder, "tls/key.pem")],
   "tls.redirectPort": [80, "80", 80],

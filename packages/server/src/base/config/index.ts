@@ -8,6 +8,7 @@ export {
 } from "./auth-providers.ts";
 export { type Config, environmentName, type KeyPath, keys } from "./keys.ts";
 export { isSecure, type LoadedConfig, type LoadOptions, loadConfig, logFormatOf, secretVariables } from "./load.ts";
+export { configOf, type PlainConfig, plainConfig } from "./plain.ts";
 export type { RequestLimit } from "./request-limits.ts";
 export { type Supervision, supervisionOf, supervisionVariables } from "./supervision.ts";
 export { duration } from "./values.ts";

@@ -9,6 +9,7 @@ import {
   httpUrl,
   mailbox,
   pathPrefix,
+  processCount,
   publicAddress,
   rate,
   secret,
@@ -49,6 +50,11 @@ export const keys = {
     "HTTP port; with 0 the service picks a free port, and the start log names the port",
   ),
   host: key(text, "0.0.0.0", "address to listen on; `socle dev` uses 127.0.0.1 by default"),
+  processes: key(
+    processCount,
+    1,
+    "number of processes that answer requests, on Linux; one process writes, the others answer reads and have sockets (docs/deploying.md)",
+  ),
   "tls.cert": optional(
     text,
     "path of the certificate with its issuers' certificates, in PEM: HTTPS without a proxy; needs tls.key",

@@ -47,6 +47,13 @@ export function wholeNumber(min: number, max: number): ValueKind<number> {
   };
 }
 
+/** A number of processes; "auto" follows the machine. */
+export const processCount: ValueKind<number | "auto"> = {
+  parse: (value) => (value === "auto" ? value : wholeFrom(value, 1, 64)),
+  fromText: (word) => (word.trim().toLowerCase() === "auto" ? "auto" : numberFromText(word)),
+  allowed: 'a whole number from 1 to 64, or "auto" for one for each processor core, 8 at most',
+};
+
 const yes = ["true", "1", "yes", "on"];
 const no = ["false", "0", "no", "off"];
 

@@ -55,6 +55,11 @@ export class Logger {
     this.#write("ERROR", message, fields);
   }
 
+  /** Writes an entry of another process of the service, which has looked at the level. */
+  pass(entry: LogEntry): void {
+    for (const sink of this.#sinks) sink(entry);
+  }
+
   #write(level: LogLevel, message: string, fields: LogFields | undefined): void {
     if (LOG_LEVELS.indexOf(level) >= this.#threshold) this.#put(level, message, { fields });
   }

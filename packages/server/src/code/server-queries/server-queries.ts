@@ -55,7 +55,7 @@ export class ServerQueries implements ScriptKind, NamedQueries {
   #queries: ReadonlyMap<string, ServerQuery | null> = new Map();
   /** The queries that have looked at their caller since the last load: the value may differ between callers. */
   #personal = new Set<string>();
-  #onLoad: (() => void) | null = null;
+  readonly #onLoad: (() => void)[] = [];
 
   constructor(options: ServerQueriesOptions) {
     this.#options = options;
@@ -73,7 +73,7 @@ export class ServerQueries implements ScriptKind, NamedQueries {
       ...loaded.map((query) => [query.name, query] as const),
     ]);
     this.#personal = new Set();
-    this.#onLoad?.();
+    for (const listener of this.#onLoad) listener();
   }
 
   /** Every query, by file. */
@@ -81,8 +81,18 @@ export class ServerQueries implements ScriptKind, NamedQueries {
     return [...this.#queries.values()].filter((query) => query !== null);
   }
 
+  /** Every query by name; null for a file without a version that loads. */
+  entries(): readonly (readonly [name: string, query: ServerQuery | null])[] {
+    return [...this.#queries];
+  }
+
+  /** The queries whose values may differ between callers; see `isPersonal`. */
+  personal(): readonly string[] {
+    return [...this.#personal];
+  }
+
   onLoad(listener: () => void): void {
-    this.#onLoad = listener;
+    this.#onLoad.push(listener);
   }
 
   /** @throws AppError `not_found`; `internal_error` for a file that does not load. */

@@ -3,7 +3,7 @@
 export { type Operation, parseBatch, parseOperations, referencesIn, resolve, type WorkBeside } from "./batch.ts";
 export type { RecordVersion } from "./changes.ts";
 export type { ImportedRecord } from "./imports.ts";
-export { recordsChanged, touchesReadRule } from "./record-effects.ts";
+export { recordsChanged, touchesReadRule, type VersionState } from "./record-effects.ts";
 export {
   fieldLimits,
   isRecordId,

@@ -177,19 +177,48 @@ interface Changes {
   ofOthers: number;
 }
 
+/** The number of the last change, and of the last change of definitions, in a run of the service. */
+export interface VersionState {
+  /** Random for each run of the service, so that a version of an earlier run never fits. */
+  readonly run: string;
+  readonly now: number;
+  readonly defined: number;
+}
+
 /**
  * The last change of the records of each collection, as a number that only grows; kept in memory while the service runs. A
  * caller that sees only own records gets the last change of these records.
+ *
+ * All processes of a service give the same version for the same records: a process that starts later takes over the numbers
+ * (`startFrom`), and takes every collection for changed at that moment. No other process gives that version for other records.
  */
 export class Versions {
-  /** Random for each run of the service, so that a version of an earlier run never fits. */
-  readonly #run = crypto.randomUUID().slice(0, 8);
   readonly #changes = new Map<string, Changes>();
-  readonly #collections = new WeakMap<Collection, number>();
+  #run = crypto.randomUUID().slice(0, 8);
   #now = 0;
+  /** The number of the last change of definitions. */
+  #defined = 0;
+  /** The number of the last change that may have changed a collection without entry in `#changes`. */
+  #unknown = 0;
 
   constructor(projection: Projection) {
     projection.on(recordsChanged, ({ collection, owners }) => this.#changed(collection, owners));
+    projection.on(definitionsChanged, () => {
+      this.#now += 1;
+      this.#defined = this.#now;
+    });
+  }
+
+  get state(): VersionState {
+    return { run: this.#run, now: this.#now, defined: this.#defined };
+  }
+
+  /** Takes over the state of another process, before the first note. */
+  startFrom({ run, now, defined }: VersionState): void {
+    this.#run = run;
+    this.#now = now;
+    this.#defined = defined;
+    this.#unknown = now;
   }
 
   #changed(collection: string, owners: readonly (string | null)[]): void {
@@ -214,14 +243,13 @@ export class Versions {
   /** The version of all that a caller can see of some collections, and of the definitions. */
   of(entered: ReadonlyMap<Collection, Decision>, principal: Principal): string {
     const userId = principal?.userId ?? null;
-    let version = this.#run;
-    for (const [collection, { access }] of entered) {
-      const definition = this.#collections.getOrInsertComputed(collection, () => ++this.#now);
-      version += `.${definition.toString(36)}`;
+    let version = `${this.#run}.${this.#defined.toString(36)}`;
+    for (const [{ name, fieldPolicies }, { access }] of entered) {
+      version += ".";
       // Admins get other fields of the same records: the role is a part of the version.
-      if (collection.fieldPolicies !== null) version += isAdmin(principal) ? "f" : "-f";
+      if (fieldPolicies !== null) version += isAdmin(principal) ? "f" : "-f";
       if (access === "none") continue;
-      const { last, byOwner, ofOthers } = this.#of(collection.name);
+      const { last, byOwner, ofOthers } = this.#of(name);
       // All records, own records and the records of a rule may have the same last change, and differ.
       if (access === "own") version += `-o${(byOwner.get(userId ?? "") ?? ofOthers).toString(36)}`;
       else version += `-${access === "all" ? "a" : "w"}${last.toString(36)}`;
@@ -230,10 +258,10 @@ export class Versions {
   }
 
   #of(collection: string): Changes {
-    return this.#changes.getOrInsertComputed(collection, noChanges);
+    return this.#changes.getOrInsertComputed(collection, () => ({
+      last: this.#unknown,
+      byOwner: new Map(),
+      ofOthers: this.#unknown,
+    }));
   }
-}
-
-function noChanges(): Changes {
-  return { last: 0, byOwner: new Map(), ofOthers: 0 };
 }

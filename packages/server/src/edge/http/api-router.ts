@@ -17,6 +17,7 @@ import type { Database } from "../../store/database/index.ts";
 import type { AuthPages } from "./auth-page.ts";
 import { Bodies } from "./bodies.ts";
 import type { Dashboard } from "./dashboard.ts";
+import type { WritePositions } from "./exchange.ts";
 import { Cors } from "./headers.ts";
 import { Idempotency } from "./idempotency.ts";
 import { InFlight } from "./in-flight.ts";
@@ -71,6 +72,8 @@ export interface ApiParts {
   dashboard: Dashboard | null;
   /** The pages for accounts, served under `/_/auth/`; null for no pages. */
   pages: AuthPages | null;
+  /** The positions of writes, for the sockets of all processes; by default, of this process. */
+  positions?: WritePositions;
   /** Why the service is not ready; empty for a ready service. */
   readiness: () => Promise<readonly string[]>;
   logger: Logger;
@@ -102,6 +105,7 @@ export function openRouter(parts: ApiParts, { addressOf, ...connections }: Conne
   const endpoints = endpointRoutes(options);
   return new Router({
     ...parts,
+    passOn: null,
     endpoints: endpoints.besideFiles,
     limit: limiter && ((exchange) => limiter.take(exchange)),
     deletionsWithBody,
@@ -132,15 +136,19 @@ export function openRouter(parts: ApiParts, { addressOf, ...connections }: Conne
       cors,
       callers: auth.callers,
       addressOf,
-      inFlight: new InFlight({
-        connectionsPerAddress: config["limits.connectionsPerAddress"],
-        answersLimit: config["limits.answers"],
-        onLimit: (address) => limits.reached("answers", { address }),
-      }),
+      inFlight: inFlightOf(config, limits),
       bodies: new Bodies(config["limits.bodies"]),
       bodyLimit: config["limits.body"],
-      positions: options.realtime,
+      positions: parts.positions ?? options.realtime,
     },
+  });
+}
+
+export function inFlightOf(config: Config, limits: LimitMeter): InFlight {
+  return new InFlight({
+    connectionsPerAddress: config["limits.connectionsPerAddress"],
+    answersLimit: config["limits.answers"],
+    onLimit: (address) => limits.reached("answers", { address }),
   });
 }
 

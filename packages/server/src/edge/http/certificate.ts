@@ -19,7 +19,7 @@ export class Certificate {
   /** Why the last look did not take the files. */
   #problem: string | null = null;
   #hasTold = false;
-  #onChange: () => void = () => undefined;
+  #onChange: () => unknown = () => undefined;
 
   private constructor(files: Pair, pair: Pair, logger: Logger) {
     this.#files = files;
@@ -41,8 +41,8 @@ export class Certificate {
     return this.#pair;
   }
 
-  /** Looks at the files every few seconds, and calls `onChange` once others are to be served. */
-  watch(onChange: () => void, signal: AbortSignal): void {
+  /** Looks at the files every few seconds, and calls `onChange` once others are to be served. The log tells the change when `onChange` is done. */
+  watch(onChange: () => unknown, signal: AbortSignal): void {
     this.#onChange = onChange;
     const timer = setInterval(() => void this.look(), lookMs).unref();
     signal.addEventListener("abort", () => clearInterval(timer), { once: true });
@@ -59,7 +59,7 @@ export class Certificate {
       this.#hasTold = false;
       if (pair.cert === this.#pair.cert && pair.key === this.#pair.key) return;
       this.#pair = pair;
-      this.#onChange();
+      await this.#onChange();
       await this.#tell("The certificate was replaced");
     } catch (thrown) {
       const problem = messageOf(thrown);

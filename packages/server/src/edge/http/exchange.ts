@@ -19,7 +19,7 @@ const makingCopies = 3;
 const namesThatAddUp: readonly string[] = ["Vary", "Access-Control-Expose-Headers"];
 
 /** The positions of writes in the event log (contract, "Live queries"). */
-interface WritePositions {
+export interface WritePositions {
   /** The seq of the newest event on disk. */
   readonly seq: number;
   /** Whether somebody waits to hear of answered writes. */
@@ -37,6 +37,25 @@ export interface ExchangeService extends RequestService {
   onBrokenStream(exchange: Exchange, thrown: unknown): void;
 }
 
+/** The parts of an answer. */
+export interface GivenAnswer {
+  readonly status: number;
+  readonly headers: Headers | Record<string, string>;
+  readonly body: FileBody | string | Uint8Array | ReadableStream<Uint8Array> | null;
+}
+
+/** Whether a body is complete in memory. */
+export function isWhole(body: GivenAnswer["body"]): body is string | Uint8Array | null {
+  return body === null || typeof body === "string" || body instanceof Uint8Array;
+}
+
+const statuses = new Map<number, Response>();
+
+/** The answer of a request whose answer another process sends by its parts: only the status is looked at. */
+function statusAlone(status: number): Response {
+  return statuses.getOrInsertComputed(status, () => new Response(null, { status }));
+}
+
 /** A request under way, the room that the answer takes, and the answer with the headers that every answer carries. */
 export class Exchange extends IncomingRequest {
   readonly requestId: string;
@@ -49,15 +68,20 @@ export class Exchange extends IncomingRequest {
   /** See `InFlight`. */
   countedBy: "all" | "address" | null = null;
   #isMade = false;
+  /** Whether another process sends the answer, by the parts (`given`). */
+  readonly #isPassedOn: boolean;
+  /** The answer, for another process that sends the answer; null before the answer is made. */
+  given: GivenAnswer | null = null;
   /** The turn of the event loop in which the request came. */
   readonly #turn = presentTurn();
 
   constructor(
     request: Request,
     params: { readonly [name: string]: string },
-    { requestId, service }: { requestId: string; service: ExchangeService },
+    { requestId, service, isPassedOn = false }: { requestId: string; service: ExchangeService; isPassedOn?: boolean },
   ) {
     super(request, params, service);
+    this.#isPassedOn = isPassedOn;
     this.requestId = requestId;
     this.#service = service;
   }
@@ -85,7 +109,7 @@ export class Exchange extends IncomingRequest {
    * breaks off: no client takes a part for the whole.
    */
   stream(status: number, pieces: Pieces, headers: Readonly<Record<string, string>>): Response {
-    return new Response(this.#streamBody(pieces), { status, headers: this.#with(headers) });
+    return this.#answer(this.#streamBody(pieces), { status, headers: this.#with(headers) });
   }
 
   /**
@@ -104,7 +128,7 @@ export class Exchange extends IncomingRequest {
     // A 304 and an answer to HEAD tell nothing about the size.
     if (isSmall && status === 200 && !this.#isHead && this.#reserved !== null)
       this.#service.inFlight.forget(this.request.url);
-    if (isSmall) return new Response(isFile ? content : this.#body(content), { status, headers: this.#with(headers) });
+    if (isSmall) return this.#answer(isFile ? content : this.#body(content), { status, headers: this.#with(headers) });
     if (typeof content === "string") return this.#large(status, [encoder.encode(content)], headers);
     this.reserve(countedBytes);
     return this.stream(status, partsOf(content), headers);
@@ -216,7 +240,7 @@ export class Exchange extends IncomingRequest {
     }
     if (!this.#isHead) return this.stream(status, pieces, headers);
     void pieces.return();
-    return new Response(null, { status, headers: { ...this.#with(headers), "Content-Length": String(bytes) } });
+    return this.#answer(null, { status, headers: { ...this.#with(headers), "Content-Length": String(bytes) } });
   }
 
   /**
@@ -233,10 +257,10 @@ export class Exchange extends IncomingRequest {
     for (const [name, value] of Object.entries(this.#headers()))
       if (namesThatAddUp.includes(name)) all.append(name, value);
       else all.set(name, value);
-    if (body === null || body instanceof Uint8Array) return new Response(body, { status, headers: all });
-    if (!this.#isHead) return new Response(this.#streamBody(body), { status, headers: all });
+    if (body === null || body instanceof Uint8Array) return this.#answer(body, { status, headers: all });
+    if (!this.#isHead) return this.#answer(this.#streamBody(body), { status, headers: all });
     void body.return();
-    return new Response(null, { status, headers: all });
+    return this.#answer(null, { status, headers: all });
   }
 
   #streamBody(pieces: Pieces): ReadableStream<Uint8Array> {
@@ -256,9 +280,14 @@ export class Exchange extends IncomingRequest {
     });
   }
 
+  #answer(body: GivenAnswer["body"], { status, headers }: Pick<GivenAnswer, "status" | "headers">): Response {
+    this.given = { status, headers, body };
+    return this.#isPassedOn && isWhole(body) ? statusAlone(status) : new Response(body, { status, headers });
+  }
+
   /** 204. */
   empty(): Response {
-    return new Response(null, { status: 204, headers: this.#headers() });
+    return this.#answer(null, { status: 204, headers: this.#headers() });
   }
 
   /** 204 to OPTIONS. */
@@ -266,7 +295,7 @@ export class Exchange extends IncomingRequest {
     const headers = this.#headers();
     headers["Allow"] = allow;
     this.#service.cors.preflight(headers, this.request, allow);
-    return new Response(null, { status: 204, headers });
+    return this.#answer(null, { status: 204, headers });
   }
 
   /** @param special a status without an error code, and headers of that status. */
@@ -281,7 +310,7 @@ export class Exchange extends IncomingRequest {
     if (code === "unauthorized") headers["WWW-Authenticate"] = "Bearer";
     if (error instanceof SlowBody) headers["Connection"] = "close";
     Object.assign(headers, special.headers);
-    return new Response(this.#body(JSON.stringify(body)), { status, headers });
+    return this.#answer(this.#body(JSON.stringify(body)), { status, headers });
   }
 
   /** The result of work that may take long, for example user code or an upload. Ends with the service. */

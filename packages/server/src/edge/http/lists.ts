@@ -3,15 +3,7 @@
  * and collected for the memory on the way out.
  */
 
-import {
-  BoundedMap,
-  identityOf,
-  JsonText,
-  nextTurn,
-  type Principal,
-  randomToken,
-  releasedMemory,
-} from "../../base/kernel/index.ts";
+import { BoundedMap, identityOf, JsonText, nextTurn, type Principal, releasedMemory } from "../../base/kernel/index.ts";
 import type { Collection } from "../../data/collections/index.ts";
 import type { LaterPages, PreparedList, Queries } from "../../data/queries/index.ts";
 import type { Pieces } from "./answer-stream.ts";
@@ -41,13 +33,15 @@ interface ListRequest {
 export class Lists {
   readonly #queries: Queries;
   readonly #cache: ListCache;
-  /** The secret of this run: versions belong to a run, too. */
-  readonly #secret = randomToken(32);
+  /** The same in every process of the service. */
+  readonly #secretOf: () => string;
+  #secret: string | null = null;
 
-  /** @param options `cacheSize` in bytes. */
-  constructor(options: { queries: Queries; cacheSize: number }) {
+  /** @param options `cacheSize` in bytes; `secret` of the service for tags, asked for at the first list. */
+  constructor(options: { queries: Queries; cacheSize: number; secret: () => string }) {
     this.#queries = options.queries;
     this.#cache = new ListCache(options.cacheSize);
+    this.#secretOf = options.secret;
   }
 
   /** The caller may read the collection. */
@@ -92,6 +86,7 @@ export class Lists {
 
   /** Versions count changes by others, too; a tag must not reveal the counts. */
   #tagOf(text: string): string {
+    this.#secret ??= this.#secretOf();
     return `"${new Bun.CryptoHasher("sha256", this.#secret).update(text).digest("base64url").slice(0, 22)}"`;
   }
 }

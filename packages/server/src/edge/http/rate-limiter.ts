@@ -70,6 +70,11 @@ function matcherOf(routes: string): Matcher {
   return { method, parts, isOpen };
 }
 
+/** A request in the form of `matches`. */
+function askedOf(method: string, url: string): { method: string; parts: readonly string[] } {
+  return { method: method === "HEAD" ? "GET" : method, parts: partsOf(pathIn(url)) };
+}
+
 /** The decoded parts of a path. A slash at the end does not count, as in routes. */
 function partsOf(path: string): string[] {
   const parts = path.split("/").slice(1);
@@ -99,11 +104,17 @@ export class RequestLimiter {
     }));
   }
 
+  /** Whether a limit counts a request. */
+  concerns({ method, url }: Request): boolean {
+    const asked = askedOf(method, url);
+    return this.#limits.some(({ matcher }) => matches(matcher, asked));
+  }
+
   /** Counts a request. OPTIONS, which the service answers itself, does not count. @throws AppError `rate_limited`. */
   async take(exchange: Exchange): Promise<void> {
     const { method, url } = exchange.request;
     if (method === "OPTIONS") return;
-    const asked = { method: method === "HEAD" ? "GET" : method, parts: partsOf(pathIn(url)) };
+    const asked = askedOf(method, url);
     for (const { per, matcher, buckets } of this.#limits)
       if (matches(matcher, asked)) {
         const caller = await callerOf(exchange, per);

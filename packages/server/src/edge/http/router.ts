@@ -93,8 +93,31 @@ function matchPath(pattern: string, parts: readonly string[]): Record<string, st
  */
 export type KeepOpen = (request: Request, over: Promise<unknown>, longestMs: number) => void;
 
+/** A route of the table by position, with the named parts of the path; `noRoute` for a path without a route. */
+export interface RoutePlace {
+  readonly index: number;
+  readonly params: Record<string, string>;
+}
+
+const noRoute = -1;
+
+/** Passes a request on to the process that can answer. */
+export type PassOn = (request: Request, place: RoutePlace) => Promise<Response>;
+
+/** Thrown by a handler of a reader process that finds that only the leader can answer. The request has no body. */
+export class NeedsLeader extends Error {
+  override readonly name = "NeedsLeader";
+}
+
+/** A route with the handler of a request. */
+interface Matched extends RoutePlace {
+  readonly handler: Handler;
+}
+
 interface RouterOptions {
   readonly routes: Routes;
+  /** Takes the requests for which the table has no handler, in a reader process; null in the leader. */
+  readonly passOn: PassOn | null;
   readonly service: Omit<ExchangeService, "onBrokenStream">;
   readonly limits: LimitMeter;
   readonly logger: Logger;
@@ -118,6 +141,8 @@ interface RouterOptions {
 export class Router {
   readonly #options: RouterOptions;
   readonly #routes: readonly (readonly [path: string, handlers: Handlers])[];
+  /** The handlers of each route, by method, after the checks of `#guard`. A reader process has only handlers of its own. */
+  readonly #guarded: readonly Partial<Record<NativeMethod, Handler>>[];
   readonly #service: ExchangeService;
   readonly #accessLog: Logger;
   readonly #idPrefix = crypto.randomUUID().slice(0, 8);
@@ -131,6 +156,17 @@ export class Router {
     const onBrokenStream = (exchange: Exchange, thrown: unknown): void => this.#broken(exchange, thrown);
     this.#service = { ...options.service, onBrokenStream };
     this.#accessLog = options.logger.for("access");
+    this.#guarded = this.#routes.map(([path, methods]) => this.#handlersOf(path, methods));
+  }
+
+  #handlersOf(path: string, methods: Handlers): Partial<Record<NativeMethod, Handler>> {
+    const handlers: Partial<Record<NativeMethod, Handler>> = {};
+    for (const method of nativeMethods) {
+      const known = method === "OPTIONS" || typeof methods === "function" ? undefined : methods[method];
+      if (known === undefined && this.#options.passOn !== null) continue;
+      handlers[method] = this.#guard(path, known ?? ((exchange) => this.#byMethod(methods, exchange)));
+    }
+    return handlers;
   }
 
   get inFlight(): InFlight {
@@ -143,35 +179,69 @@ export class Router {
     this.#service.inFlight.giveUp();
   }
 
+  /** The paths of the table, in the order of `RoutePlace`. */
+  get paths(): readonly string[] {
+    return this.#routes.map(([path]) => path);
+  }
+
   /** The table in the form that `Bun.serve` takes. */
   native(): NativeRoutes {
     const routes: NativeRoutes = {};
-    for (const [path, methods] of this.#routes) {
+    const { passOn } = this.#options;
+    for (const [index, [path]] of this.#routes.entries()) {
       const handlers: Partial<Record<NativeMethod, NativeHandler>> = {};
       for (const method of nativeMethods) {
         // If a method were missing here, Bun would look for the method at the next pattern that matches.
-        const known = method === "OPTIONS" || typeof methods === "function" ? undefined : methods[method];
-        const handler: Handler = known ?? ((exchange) => this.#byMethod(methods, exchange));
-        const guarded = this.#guarded(path, handler);
-        handlers[method] = (request) => this.#run(request, request.params ?? noParams, guarded);
+        const handler = this.#guarded[index]?.[method];
+        if (handler !== undefined)
+          handlers[method] = (request) => this.#run(request, { index, params: request.params ?? noParams, handler });
+        else if (passOn !== null)
+          handlers[method] = (request) => passOn(request, { index, params: request.params ?? noParams });
       }
       routes[path] = handlers;
     }
     return routes;
   }
 
-  fallback(request: Request): Promise<Answer> {
+  async fallback(request: Request): Promise<Answer> {
+    const matched = this.#match(request);
+    const { passOn } = this.#options;
+    if (passOn === null || (await this.#isHere(request, matched))) return this.#run(request, matched);
+    return passOn(request, matched);
+  }
+
+  /** Answers a request that another process has passed on; the exchange has the parts of the answer. */
+  passedOn(request: Request, { index, params }: RoutePlace): { exchange: Exchange; answer: Promise<Answer> } {
+    const method = nativeMethods.find((each) => each === request.method);
+    const handler = method && this.#guarded[index]?.[method];
+    const matched = handler === undefined ? this.#match(request) : { index, params, handler };
+    const exchange = this.#exchange(request, matched.params, true);
+    return { exchange, answer: this.#answer(exchange, matched) };
+  }
+
+  #match(request: Request): Matched {
     const pathname = pathIn(request.url);
     const path = pathname.length > 1 && pathname.endsWith("/") ? pathname.slice(0, -1) : pathname;
     const parts = path.split("/");
-    for (const [pattern, methods] of this.#routes) {
+    for (const [index, [pattern, methods]] of this.#routes.entries()) {
       const params = matchPath(pattern, parts);
       if (params === null) continue;
       const handler: Handler = (exchange) => this.#byMethod(methods, exchange);
-      return this.#run(request, params, this.#guarded(pattern, handler));
+      return { index, params, handler: this.#guard(pattern, handler) };
     }
     const handler: Handler = (exchange) => this.#file(exchange, pathname);
-    return this.#run(request, noParams, this.#guarded(path, handler));
+    return { index: noRoute, params: noParams, handler: this.#guard(path, handler) };
+  }
+
+  /** Whether a reader process answers a request without the leader: a read with a handler, or a file. */
+  async #isHere({ method, url }: Request, { index }: RoutePlace): Promise<boolean> {
+    if (method !== "GET" && method !== "HEAD") return false;
+    if (index !== noRoute) return this.#guarded[index]?.GET !== undefined;
+    const { files, dashboard } = this.#options;
+    const pathname = pathIn(url);
+    return (
+      (dashboard !== null && Dashboard.owns(pathname)) || (files !== null && (await files.find(pathname)) !== null)
+    );
   }
 
   /** The dashboard, a static file, an endpoint or the page of a single-page app, for a path without a route. */
@@ -222,8 +292,17 @@ export class Router {
     return run(exchange);
   }
 
-  async #run(request: Request, params: Record<string, string>, handler: Handler): Promise<Answer> {
-    const exchange = new Exchange(request, params, { requestId: this.#nextId(), service: this.#service });
+  #run(request: Request, matched: Matched): Promise<Answer> {
+    return this.#answer(this.#exchange(request, matched.params), matched);
+  }
+
+  #exchange(request: Request, params: Record<string, string>, isPassedOn = false): Exchange {
+    return new Exchange(request, params, { requestId: this.#nextId(), service: this.#service, isPassedOn });
+  }
+
+  async #answer(exchange: Exchange, matched: Matched): Promise<Answer> {
+    const { request } = exchange;
+    const { handler } = matched;
     const start = performance.now();
     if (this.#isStopping) return this.#counted(exchange.stopping(), exchange, start);
     let answer: Answer;
@@ -233,6 +312,11 @@ export class Router {
       if (this.#options.limit !== null) await this.#options.limit(exchange);
       answer = await exchange.run(handler);
     } catch (thrown) {
+      const { passOn } = this.#options;
+      if (thrown instanceof NeedsLeader && passOn !== null) {
+        this.#service.inFlight.leave(exchange);
+        return passOn(request, matched);
+      }
       answer =
         thrown instanceof NoRoom
           ? await exchange.runAgain(handler, thrown).catch((failure) => this.#failed(exchange, failure))
@@ -249,7 +333,7 @@ export class Router {
    *   learns only the methods of the route, which are documented.
    * - Under `/api/auth/` and `/api/admin/`, an API key uses only the routes that `isClosedToKeys` leaves open.
    */
-  #guarded(path: string, handler: Handler): Handler {
+  #guard(path: string, handler: Handler): Handler {
     const [, api, noun = ""] = path.split("/");
     if (api !== "api") return handler;
     const isClosed = ({ request, hasKey }: Exchange): boolean => hasKey && isClosedToKeys(request.method, path);

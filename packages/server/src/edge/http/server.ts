@@ -2,25 +2,48 @@
 import { isIPv6 } from "node:net";
 import type { ErrorBody } from "@socle/protocol";
 import type { Server } from "bun";
+import type { Config } from "../../base/config/index.ts";
 import { isObject, messageOf, SetupError } from "../../base/kernel/index.ts";
-import type { SocketConnection } from "../../live/realtime/index.ts";
+import type { LimitMeter, Logger, RequestMeter } from "../../base/logging/index.ts";
+import type { Realtime, SocketConnection } from "../../live/realtime/index.ts";
+import type { Auth } from "../../people/auth/index.ts";
 import type { Acme } from "./acme.ts";
-import { type ApiParts, openRouter } from "./api-router.ts";
+import type { Connections } from "./api-router.ts";
 import type { Certificate } from "./certificate.ts";
 import type { Exchange } from "./exchange.ts";
 import { PortListener } from "./listener.ts";
 import { LiveStreams } from "./live-streams.ts";
-import type { Router } from "./router.ts";
+import type { RoutePlace, Router } from "./router.ts";
 
-export interface HttpOptions extends ApiParts {
+export interface HttpOptions {
+  config: Config;
+  auth: Auth;
+  realtime: Realtime;
+  meter: RequestMeter;
+  limits: LimitMeter;
+  logger: Logger;
+  openRouter: (connections: Connections) => Router;
+  /** Whether other processes of the service listen on the same port; see `freePort`. */
+  isShared?: boolean;
   /** For HTTPS; null for plain HTTP. */
   certificate: Certificate | null;
+  /** Called when another certificate is served, for the other processes of the service. */
+  onCertificate?: () => Promise<void>;
   /** Answers the questions of the issuer of the certificate; null without ACME. */
   acme: Acme | null;
   /** Aborted when the service begins to stop. */
   stopping: AbortSignal;
   /** The seconds after which a connection is closed on which nothing moves; 0 for never. */
   idleTimeout?: number;
+}
+
+/** A request that another process has passed on. */
+export interface PassedOn {
+  readonly place: RoutePlace;
+  /** The address that the request comes from, as a key. */
+  readonly address: string;
+  /** Keeps the connection of the request open until the answer; see `KeepOpen`. */
+  readonly keepOpen: () => void;
 }
 
 /** The usual seconds after which a connection is closed on which nothing moves; of plain HTTP beside HTTPS, sooner. */
@@ -50,22 +73,22 @@ export class HttpServer {
   readonly #upgraded = new WeakMap<SocketConnection, Exchange>();
   readonly #options: HttpOptions;
   readonly #liveStreams: LiveStreams;
+  readonly #passedOn = new WeakMap<Request, PassedOn>();
 
   /** @throws SetupError when the port cannot be listened on. */
   constructor(options: HttpOptions) {
     const { config, auth, realtime, certificate } = options;
     this.#options = options;
     this.#liveStreams = new LiveStreams(auth);
-    this.#router = openRouter(options, {
+    this.#router = options.openRouter({
       liveStreams: this.#liveStreams,
       upgrade: (exchange, connection) => this.#upgrade(exchange, connection),
-      addressOf: (request) => this.#addressOf(request),
-      keepOpen: (request, over, longestMs) => this.#keepOpen(request, over, longestMs),
+      addressOf: (request) => this.addressOf(request),
+      keepOpen: (request, over, longestMs) => this.keepOpen(request, over, longestMs),
     });
     const sockets = realtime.handlers();
     const maxConnections = config["limits.connections"];
-    // A URL writes an IPv6 address in brackets; a socket does not.
-    const hostname = config.host.replace(/^\[(.*)\]$/, "$1");
+    const hostname = hostOf(config.host);
     const serve = (port: number): Server<SocketConnection> =>
       Bun.serve({
         hostname,
@@ -87,7 +110,7 @@ export class HttpServer {
         maxRequestBodySize: Number.MAX_SAFE_INTEGER,
         development: false,
         // Outside development Bun would share the port with another listener.
-        reusePort: false,
+        reusePort: options.isShared === true,
       });
     try {
       this.#listener = new PortListener({ ...options, port: config.port, maxConnections, serve });
@@ -95,7 +118,11 @@ export class HttpServer {
     } catch (thrown) {
       throw cannotListen(config, thrown);
     }
-    certificate?.watch(() => this.#listener.renew(), options.stopping);
+    const renewed = (): unknown => {
+      this.#listener.renew();
+      return options.onCertificate?.();
+    };
+    certificate?.watch(renewed, options.stopping);
     this.#redirect = this.#openRedirect(hostname);
     realtime.start({
       publish: (topic, text, compress) => {
@@ -104,6 +131,21 @@ export class HttpServer {
       subscriberCount: (topic) =>
         this.#listener.servers.reduce((sum, server) => sum + server.subscriberCount(topic), 0),
     });
+  }
+
+  /** Answers a request that another process has passed on; the exchange has the parts of the answer. */
+  passedOn(request: Request, from: PassedOn): ReturnType<Router["passedOn"]> {
+    this.#passedOn.set(request, from);
+    return this.#router.passedOn(request, from.place);
+  }
+
+  get port(): number {
+    return this.#listener.port;
+  }
+
+  /** The paths of the routes; see `RoutePlace`. */
+  get paths(): readonly string[] {
+    return this.#router.paths;
   }
 
   /** The URL of the API for a browser on this machine. */
@@ -162,11 +204,8 @@ export class HttpServer {
     return this.#redirect?.port ?? null;
   }
 
-  /**
-   * Waits for running requests (`graceMs` at most) and closes every connection. As long as requests run, new ones are
-   * told that the service is stopping.
-   */
-  async stop(graceMs: number): Promise<void> {
+  /** From now on, new requests are told that the service is stopping. Resolves when no request runs, or after `graceMs`. */
+  async refuse(graceMs: number): Promise<void> {
     this.#router.refuse();
     this.#options.realtime.stop();
     this.#liveStreams.stop();
@@ -174,7 +213,17 @@ export class HttpServer {
     const end = performance.now() + graceMs;
     // Counts an answer until its last byte has left, also a stream. Requests that are turned away end at once.
     while (this.#listener.pendingRequests > 0 && performance.now() < end) await Bun.sleep(5);
-    await this.#listener.end();
+  }
+
+  /** Closes every connection. */
+  end(): Promise<void> {
+    return this.#listener.end();
+  }
+
+  /** `refuse`, then `end`. */
+  async stop(graceMs: number): Promise<void> {
+    await this.refuse(graceMs);
+    await this.end();
   }
 
   /** See `Router.giveUp`. */
@@ -199,9 +248,15 @@ export class HttpServer {
     return false;
   }
 
-  #keepOpen(request: Request, over: Promise<unknown>, longestMs: number): void {
+  /** See `KeepOpen`. */
+  keepOpen(request: Request, over: Promise<unknown>, longestMs = Number.POSITIVE_INFINITY): void {
     const { idleTimeout = usualIdleTimeout } = this.#options;
     if (idleTimeout === 0 || longestMs < idleTimeout * 1_000) return;
+    const from = this.#passedOn.get(request);
+    if (from !== undefined) {
+      from.keepOpen();
+      return;
+    }
     // A connection that is kept open for ever would stay with a client that does not read.
     const renew = (): void => this.#listener.servers[0]?.timeout(request, idleTimeout);
     const timer = setInterval(renew, idleTimeout * 400);
@@ -209,7 +264,10 @@ export class HttpServer {
     over.then(stop, stop);
   }
 
-  #addressOf(request: Request): string {
+  /** The address that a request comes from, as a key. */
+  addressOf(request: Request): string {
+    const from = this.#passedOn.get(request);
+    if (from !== undefined) return from.address;
     const { trustedProxies } = this.#options.config;
     if (trustedProxies > 0) {
       const forwarded = (request.headers.get("x-forwarded-for") ?? "").split(",").map((entry) => entry.trim());
@@ -223,6 +281,34 @@ export class HttpServer {
     }
     return "unknown";
   }
+}
+
+/** How long the first process waits for a port: the processes of a killed service end a moment after the service. */
+const portMs = 1_000;
+
+/**
+ * A port that no other program has, for several processes: a shared port would be shared with another service, too, without an error.
+ * @throws SetupError for a port in use.
+ */
+export async function freePort({ host, port: wanted }: Pick<Config, "host" | "port">): Promise<number> {
+  const end = performance.now() + portMs;
+  for (;;) {
+    try {
+      const fetch = (): Response => new Response();
+      const probe = Bun.serve({ hostname: hostOf(host), port: wanted, fetch, reusePort: false, development: false });
+      const { port = wanted } = probe;
+      await probe.stop(true);
+      return port;
+    } catch (thrown) {
+      if (performance.now() > end) throw cannotListen({ host, port: wanted }, thrown);
+      await Bun.sleep(portMs / 20);
+    }
+  }
+}
+
+/** A URL writes an IPv6 address in brackets; a socket does not. */
+function hostOf(host: string): string {
+  return host.replace(/^\[(.*)\]$/, "$1");
 }
 
 /**

@@ -5,5 +5,5 @@ export { openDriver } from "./drivers.ts";
 export { eachFile, type FileFilter, fileQueryTable, storageSchema } from "./file-table.ts";
 export { typeOfName } from "./mime.ts";
 export { isReadableFile, missingFile, Storage } from "./storage.ts";
-export { nameOfSize, parseThumbSize } from "./thumbnails.ts";
+export { type Asker, nameOfSize, parseThumbSize, type ThumbSize } from "./thumbnails.ts";
 export { cleanName, type Upload } from "./upload.ts";

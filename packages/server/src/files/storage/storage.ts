@@ -218,6 +218,11 @@ export class Storage {
     return thumbnail;
   }
 
+  /** A thumbnail that was made before; null without the thumbnail. */
+  keptThumbnail({ id }: StoredFile, size: ThumbSize): Promise<Blob | null> {
+    return this.#thumbnails.kept(id, size);
+  }
+
   /** @throws AppError `unauthorized`, `not_found`, `forbidden`, in this order. */
   async delete(id: string, principal: Principal): Promise<void> {
     if (principal === null) throw new AppError("unauthorized", "To delete a file, sign in.");

@@ -127,6 +127,11 @@ export class Thumbnails {
     return this.#wait(this.#sharedOf(`${file.id}/${name}`), job, asker);
   }
 
+  /** A thumbnail that was made before; null without the thumbnail. */
+  kept(id: string, size: ThumbSize): Promise<Blob | null> {
+    return this.#cache.get(id, nameOfSize(size));
+  }
+
   async forget(id: string): Promise<void> {
     await this.#cache.forget(id);
   }

@@ -7,4 +7,4 @@ export {
   type NamedQueries,
   type NamedSource,
 } from "./live-sources.ts";
-export { Realtime } from "./realtime.ts";
+export { Realtime, type RealtimeOptions } from "./realtime.ts";

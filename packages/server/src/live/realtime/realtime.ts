@@ -7,6 +7,8 @@ import type { Publisher } from "./socket-buffers.ts";
 
 export interface RealtimeOptions extends FeedOptions {
   auth: Auth;
+  /** In a reader process: resolves when the events arrive that a new socket is to hear. */
+  beforeSocket?: () => Promise<void>;
 }
 
 export class Realtime {
@@ -71,6 +73,7 @@ export class Realtime {
     const anonymous = { principal: null, expiresAt: Number.POSITIVE_INFINITY };
     const { principal: listener, expiresAt } =
       token === null ? anonymous : await this.#options.auth.callers.connect(token);
+    await this.#options.beforeSocket?.();
     return new SocketConnection({ listener, expiresAt }, address, this.#feed);
   }
 

@@ -1,6 +1,6 @@
 /** Metrics in the text format of Prometheus. */
 import type { Overview } from "@socle/protocol";
-import { freeBytes, openDescriptors } from "../../base/kernel/index.ts";
+import { freeBytes } from "../../base/kernel/index.ts";
 import type { EventLoopLag, HistogramTotals, LimitMeter, RequestMeter } from "../../base/logging/index.ts";
 import type { Endpoints } from "../../code/endpoints/index.ts";
 import type { Functions } from "../../code/functions/index.ts";
@@ -14,6 +14,7 @@ import type { Mails } from "../../people/mail/index.ts";
 import type { Database } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
 import type { Backups } from "../backup/index.ts";
+import { type ProcessNumbers, processNumbers } from "./process-numbers.ts";
 import type { RunMeter } from "./run-meter.ts";
 
 /** The parts of the service that the overview and the metrics tell about. */
@@ -40,6 +41,8 @@ export interface OverviewSources {
   meter: RequestMeter;
   limits: LimitMeter;
   backups: Backups;
+  /** The numbers of the reader processes, by number; absent for a service of a single process. */
+  otherProcesses?: () => Promise<ReadonlyMap<number, ProcessNumbers>>;
 }
 
 type Labels = { readonly [name: string]: string };
@@ -79,33 +82,60 @@ function escaped(text: string): string {
   return text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
 }
 
+/** A process with the label of its samples. */
+type Counted = readonly [label: Labels, numbers: ProcessNumbers];
+
+/** The numbers of all processes. The samples of a service of a single process have no label. */
+async function countedBy(sources: OverviewSources): Promise<readonly Counted[]> {
+  const own = processNumbers(sources);
+  if (sources.otherProcesses === undefined) return [[{}, own]];
+  const others = [...(await sources.otherProcesses())].map(
+    ([number, numbers]) => [{ process: `reader ${number}` }, numbers] as const,
+  );
+  return [[{ process: "leader" }, own], ...others];
+}
+
 /** All metrics. The help of each metric names the subject; times are seconds, sizes bytes. */
 export async function metricsText(overview: Overview, sources: OverviewSources, runs: RunMeter): Promise<string> {
+  const processes = await countedBy(sources);
   return [
-    ...requestMetrics(sources),
+    ...requestMetrics(processes),
     ...(await databaseMetrics(overview, sources)),
     ...contentMetrics(overview),
+    ...socketMetrics(processes),
     ...runMetrics(overview, sources, runs),
     ...codeMetrics(sources),
     ...mailMetrics(sources),
     ...backupMetrics(sources),
-    ...(await processMetrics(overview, sources)),
+    ...(await serviceMetrics(sources)),
+    ...processMetrics(processes),
   ].join("");
 }
 
-function requestMetrics({ meter, limits }: OverviewSources): string[] {
-  const byClass = meter.totals().map(({ requests, ...labels }) => [labels, requests] as const);
-  const reached = limits.totals().map(([limit, times]) => [{ limit }, times] as const);
+function requestMetrics(processes: readonly Counted[]): string[] {
+  const byClass = processes.flatMap(([label, { requests: counts }]) =>
+    counts.map(({ requests, ...labels }) => [{ ...labels, ...label }, requests] as const),
+  );
+  const reached = processes.flatMap(([label, { limits }]) =>
+    limits.map(([limit, times]) => [{ limit, ...label }, times] as const),
+  );
+  const durations = processes.map(([label, each]) => [label, each.durations] as const);
+  const inFlight = processes.map(([label, each]) => [label, each.inFlight] as const);
   return [
     counter("socle_http_requests_total", "Requests that were answered.", byClass),
-    histogram("socle_http_request_duration_seconds", "Time until an answer began.", meter.durations.totals()),
-    gauge("socle_http_requests_in_flight", "Requests whose answer has not left.", meter.inFlight()),
+    histogram("socle_http_request_duration_seconds", "Time until an answer began.", durations),
+    gauge("socle_http_requests_in_flight", "Requests whose answer has not left.", inFlight),
     counter(
       "socle_limit_reached_total",
       "Callers that were turned away or cut off at a bound: throttled logins, slow sockets, full queues.",
       reached,
     ),
   ];
+}
+
+function socketMetrics(processes: readonly Counted[]): string[] {
+  const sockets = processes.map(([label, each]) => [label, each.sockets] as const);
+  return [gauge("socle_realtime_sockets", "Open sockets.", sockets)];
 }
 
 async function databaseMetrics(overview: Overview, { database, disks, events }: OverviewSources): Promise<string[]> {
@@ -131,10 +161,9 @@ async function databaseMetrics(overview: Overview, { database, disks, events }: 
   ];
 }
 
-function contentMetrics({ storage, collections, users, sockets }: Overview): string[] {
+function contentMetrics({ storage, collections, users }: Overview): string[] {
   const byCollection = collections.map(({ name, records }) => [{ collection: name }, records] as const);
   return [
-    gauge("socle_realtime_sockets", "Open sockets.", sockets),
     gauge("socle_files", "Stored files.", storage.files),
     gauge("socle_files_size_bytes", "The bytes of stored files.", storage.size),
     gauge("socle_records", "Records of each collection.", byCollection),
@@ -242,22 +271,44 @@ function backupMetrics({ backups }: OverviewSources): string[] {
   ];
 }
 
-async function processMetrics(
-  { startedAt, residentMemory }: Overview,
-  { version, readiness, lag }: OverviewSources,
-): Promise<string[]> {
+async function serviceMetrics({ version, readiness }: OverviewSources): Promise<string[]> {
   const isReady = (await readiness()).length === 0;
-  const { user, system } = process.cpuUsage();
-  const lagHelp = "The longest that the event loop was held in the last ten seconds.";
   return [
     gauge("socle_info", "The version that runs.", [[{ version }, 1]]),
     gauge("socle_ready", "1 while /health/ready says that the service can do its work, else 0.", Number(isReady)),
-    gauge("socle_event_loop_lag_seconds", lagHelp, lag.longest() / 1_000),
-    // Some systems do not tell.
-    gauge("process_open_fds", "Open file descriptors.", openDescriptors() ?? []),
-    gauge("process_resident_memory_bytes", "Resident memory of the service.", residentMemory),
-    counter("process_cpu_seconds_total", "Processor time of the service.", (user + system) / 1e6),
-    gauge("process_start_time_seconds", "When it started, since 1970.", Date.parse(startedAt) / 1_000),
+  ];
+}
+
+function processMetrics(processes: readonly Counted[]): string[] {
+  const lagHelp = "The longest that the event loop was held in the last ten seconds.";
+  const of = (value: (numbers: ProcessNumbers) => number): readonly (readonly [Labels, number])[] =>
+    processes.map(([label, numbers]) => [label, value(numbers)] as const);
+  // Some systems do not tell.
+  const open = processes.flatMap(([label, { descriptors }]) =>
+    descriptors === null ? [] : [[label, descriptors] as const],
+  );
+  return [
+    gauge(
+      "socle_event_loop_lag_seconds",
+      lagHelp,
+      of(({ lagMs }) => lagMs / 1_000),
+    ),
+    gauge("process_open_fds", "Open file descriptors.", open),
+    gauge(
+      "process_resident_memory_bytes",
+      "Resident memory of the service.",
+      of(({ residentBytes }) => residentBytes),
+    ),
+    counter(
+      "process_cpu_seconds_total",
+      "Processor time of the service.",
+      of(({ cpuSeconds }) => cpuSeconds),
+    ),
+    gauge(
+      "process_start_time_seconds",
+      "When it started, since 1970.",
+      of(({ startedAt }) => startedAt / 1_000),
+    ),
   ];
 }
 

@@ -2,6 +2,7 @@
 import type { Overview } from "@socle/protocol";
 import { nextTurn } from "../../base/kernel/index.ts";
 import type { OverviewSources } from "./metrics-text.ts";
+import type { ProcessNumbers } from "./process-numbers.ts";
 import { RunMeter } from "./run-meter.ts";
 
 export class Overviews {
@@ -18,16 +19,17 @@ export class Overviews {
     const { version, database, storage, functions, realtime, meter, auth } = this.#sources;
     const { total } = auth.users.search({ limit: 0, offset: 0 });
     const { database: size, log: walSize } = database.sizes();
+    const others = [...((await this.#sources.otherProcesses?.()) ?? new Map<number, ProcessNumbers>()).values()];
     return {
       version,
       startedAt: new Date(this.#startedAt).toISOString(),
       uptime: Math.round((Date.now() - this.#startedAt) / 1_000),
-      residentMemory: process.memoryUsage.rss(),
+      residentMemory: others.reduce((sum, { residentBytes }) => sum + residentBytes, process.memoryUsage.rss()),
       database: { size, walSize },
       storage: storage.totals(),
       collections: await this.#counts(),
       requests: meter.lastHour(),
-      sockets: realtime.sockets,
+      sockets: others.reduce((sum, { sockets }) => sum + sockets, realtime.sockets),
       deliveries: functions.queue(),
       users: total,
     };

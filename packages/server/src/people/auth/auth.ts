@@ -85,6 +85,7 @@ export class Auth {
   #sweepTimer: Timer | undefined;
   #sweeping: Promise<void> = Promise.resolve();
   #tokens: AccessTokens | null = null;
+  #jwtSecret: Secret | null = null;
 
   constructor(given: AuthOptions) {
     const { adminEmail } = given;
@@ -144,12 +145,24 @@ export class Auth {
 
   /** Finds or makes the key that signs tokens, and begins to sweep. Call `start` once. */
   async start(): Promise<void> {
-    this.#tokens = new AccessTokens(this.#options.jwtSecret ?? (await this.#storedSecret()));
+    this.startWith(this.#options.jwtSecret ?? (await this.#storedSecret()));
     this.proofs.start();
     this.#sweepTimer = setInterval(() => {
       for (const guard of Object.values(this.#guards)) guard.tick();
       this.#sweeping = this.#sweeping.then(() => this.sweep());
     }, sweepEveryMs).unref();
+  }
+
+  /** Takes the key that signs tokens. In a reader process, `startWith` takes the place of `start`. */
+  startWith(secret: Secret): void {
+    this.#jwtSecret = secret;
+    this.#tokens = new AccessTokens(secret);
+  }
+
+  /** The key that signs tokens, for another process of the service. */
+  get jwtSecret(): Secret {
+    if (this.#jwtSecret === null) throw new Error("Auth is used before its start");
+    return this.#jwtSecret;
   }
 
   /** Ends the threads of passwords and the sweep. A running sweep ends with its step, or when the database is closed. */

@@ -1,30 +1,23 @@
 /** Database: a SQLite file with a write-ahead log, one writer, and readers on the event loop and on threads. `store.ts` has the guarantees. */
 import { statSync } from "node:fs";
-import { AppError, type Bearer, isAdmin, type Principal, type SetupError, shareOf } from "../../base/kernel/index.ts";
+import { AppError, type Bearer, isAdmin, type Principal, shareOf } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
-import { Checkpointer } from "./sqlite/checkpointer.ts";
 import { Connection, SnapshotReader } from "./sqlite/connection.ts";
+import { Following } from "./sqlite/following.ts";
 import { addFunctions } from "./sqlite/functions.ts";
-import { type HeldState, type HoldOptions, holdState } from "./sqlite/held-state.ts";
-import { Flusher, flushOf, SqliteMeter } from "./sqlite/jobs.ts";
-import { warnOfRemains } from "./sqlite/log-remains.ts";
-import {
-  asSetupError,
-  DatabaseLock,
-  openDescriptor,
-  openWriter,
-  resolvePath,
-  upgradeTables,
-} from "./sqlite/open-file.ts";
+import { type HeldState, holdState } from "./sqlite/held-state.ts";
+import { SqliteMeter } from "./sqlite/jobs.ts";
+import { asSetupError, resolvePath, upgradeTables } from "./sqlite/open-file.ts";
 import { ReaderThreads, type ThreadWork } from "./sqlite/reader-threads.ts";
-import { Reserve } from "./sqlite/reserve.ts";
-import { statementThread, ThreadConnection } from "./sqlite/thread-connection.ts";
+import { statementThread } from "./sqlite/thread-connection.ts";
 import { schemaVersionOf } from "./sqlite/thread-server.ts";
-import { Writer } from "./sqlite/writer.ts";
+import { WriteSide, type WriteSideOptions } from "./sqlite/write-side.ts";
+import type { Writer } from "./sqlite/writer.ts";
 import type { LongRead, PausableReads, Reader, ScratchConnection, SlowReader, Waiter } from "./store.ts";
 import {
   type CallersMigration,
   type CallersWork,
+  type Followers,
   type Migration,
   type MigrationSite,
   type ModuleSchema,
@@ -33,28 +26,16 @@ import {
   type Transactor,
 } from "./transaction.ts";
 
-export interface DatabaseOptions {
+export interface DatabaseOptions extends WriteSideOptions {
   path: string;
-  logger: Logger;
-  /**
-   * Called once when a flush has failed, or when the file no longer belongs to this service: the database refuses all
-   * work from then on, and the process should end.
-   */
-  onFatal: (error: unknown) => void;
-  /** Called once, after the lock is taken and before the file is opened: repairs what an interrupted command has left. */
-  onLocked?: () => void;
-  /** Bytes of the write-ahead log at which writes begin to wait for the log (`limits.wal`). Default 64 MiB. */
-  logLimit?: number;
   /** The module of the threads for `query`, which calls `serveThread` with the tasks. */
   queryThread?: string;
   /** How many queries of one caller may wait for a thread (`limits.queries`). Default 256. */
   maxQueries?: number;
   /** How long a query may run on a thread, in milliseconds (`limits.queryTime`). Default ten seconds. */
   threadLimitMs?: number;
-  /** Whether room on the disk is reserved for changes of admins that make room. Default false. */
-  hasReserve?: boolean;
-  /** Replaces the flush of the log, for a test of the failure. */
-  sync?: () => Promise<void>;
+  /** Whether this process reads a database that another process writes; see `following`. Default false. */
+  isReader?: boolean;
 }
 
 /**
@@ -77,12 +58,11 @@ export class Database {
   /** Reads on the event loop, for reads that an index answers quickly. */
   readonly rows: Pick<SnapshotReader, keyof Reader | "within">;
   readonly #logger: Logger;
-  readonly #writer: Writer;
   readonly #reader: SnapshotReader;
-  readonly #lock: DatabaseLock;
-  readonly #checkpointer: Checkpointer;
-  readonly #holdOptions: HoldOptions;
-  readonly #reserve: Reserve | null;
+  /** Null in a reader process. */
+  readonly #writeSide: WriteSide | null;
+  /** Follows the commits of another process; null in the process that writes. */
+  readonly following: Following | null;
   /** Closes the parts, the last first, at the end of `close`. */
   readonly #closers: (() => void)[] = [];
   /** Threads for reads of admins, without a limit of time. */
@@ -98,59 +78,55 @@ export class Database {
   /** @throws SetupError with one readable line when the file cannot be used. */
   constructor(options: DatabaseOptions) {
     const path = resolvePath(options.path);
-    const { logger, logLimit = 64 * 1024 ** 2, maxQueries = 256, threadLimitMs = 10_000 } = options;
+    const { logger, maxQueries = 256, threadLimitMs = 10_000, isReader = false } = options;
     this.path = path;
     this.#logger = logger;
     try {
-      this.#lock = new DatabaseLock(path);
-      this.#closers.push(() => this.#lock.close());
-      options.onLocked?.();
-      warnOfRemains(path, logger);
-      const writer = openWriter(path);
-      this.#closers.push(() => writer.close());
-      addFunctions(writer, () => {
+      const onProbe = (): void => {
         this.#ownRowsLeft -= 1;
         if (this.#ownRowsLeft < 0) throw new Error("The read of a transaction meets too many rows");
-      });
-      this.#reader = new SnapshotReader((onProbe) => {
+      };
+      const closers = this.#closers;
+      const writeSide = isReader ? null : new WriteSide({ ...options, path, onProbe, closers });
+      this.#writeSide = writeSide;
+      this.#reader = new SnapshotReader((probe) => {
         const connection = new Connection(path, { readonly: true });
-        addFunctions(connection, onProbe);
+        addFunctions(connection, probe);
         return connection;
       });
-      this.#closers.push(() => this.#reader.close());
+      closers.push(() => this.#reader.close());
       this.reader = this.rows = this.#reader;
-      const { file: logFile, close: closeLog } = openDescriptor(path, "-wal");
-      this.#closers.push(closeLog);
-      const { file, close } = openDescriptor(path, "");
-      // The last part to close: see `openDescriptor`.
-      this.#closers.unshift(close);
       this.#threads = new ReaderThreads({ path, entry: statementThread(), ...adminReads });
       const maxWaiting = callersAtOnce * maxQueries;
       const entry = options.queryThread ?? statementThread();
       const share = { maxWaiting, waitingShare: maxQueries, limitMs: threadLimitMs, keepsShortThread: true };
       this.#queryThreads = new ReaderThreads({ path, entry, ...share });
-      this.#checkpointer = new Checkpointer({ path, file, writer, limit: logLimit, logger });
-      this.#holdOptions = { path, file, logFile, checkpointer: this.#checkpointer };
-      for (const reads of [this.#threads, this.#queryThreads, this.#reader]) this.#checkpointer.add(reads);
-      this.#reserve = options.hasReserve === true ? new Reserve({ path, logger, connection: writer }) : null;
-      this.#writer = new Writer({
-        connection: writer,
-        flusher: new Flusher(options.sync ?? flushOf(path, logFile), this.meter),
-        checkpointer: this.#checkpointer,
-        reader: this.#reader,
-        openThread: () => new ThreadConnection(path),
-        onFatal: options.onFatal,
-        meter: this.meter,
-        projection: this.projection,
-        logger,
-        reserve: this.#reserve,
-      });
-      const onLost = (error: SetupError): void => this.#writer.refuse(error);
-      this.#lock.watch({ file, log: logFile, logger, onLost });
+      writeSide?.start(this.#reader, this);
+      this.following = isReader ? new Following(this.#reader, this.projection) : null;
+      for (const reads of this.pausableReads) writeSide?.checkpointer.add(reads);
     } catch (thrown) {
       this.#closeAll();
       throw asSetupError(path, thrown);
     }
+  }
+
+  /** The reads of this process that may hold an old state of the database. */
+  get pausableReads(): readonly PausableReads[] {
+    return [this.#threads, this.#queryThreads, this.#reader];
+  }
+
+  get #writing(): WriteSide {
+    if (this.#writeSide === null) throw new Error("A reader process does not write");
+    return this.#writeSide;
+  }
+
+  get #writer(): Writer {
+    return this.#writing.writer;
+  }
+
+  /** From now on, other processes follow the commits: no transaction is answered before the followers have the commit. */
+  async leadBy(followers: Followers): Promise<void> {
+    await this.#writer.leadBy(followers);
   }
 
   /**
@@ -264,7 +240,7 @@ export class Database {
 
   /** Pauses the given reads of another module or process when the write-ahead log waits for a gap between reads. */
   joinGaps(reads: PausableReads): void {
-    this.#checkpointer.add(reads);
+    this.#writing.checkpointer.add(reads);
   }
 
   /**
@@ -314,7 +290,7 @@ export class Database {
    * grows meanwhile: the caller limits the growth and releases the state.
    */
   holdState(): Promise<HeldState> {
-    return holdState(this.#holdOptions);
+    return holdState(this.#writing.holdOptions);
   }
 
   /** Bytes of the database file and of its log. */
@@ -324,7 +300,7 @@ export class Database {
 
   /** Bytes of the log that no checkpoint has copied into the database file yet. */
   get uncopiedLog(): number {
-    return this.#checkpointer.uncopied;
+    return this.#writing.checkpointer.uncopied;
   }
 
   /** Upgrades the tables of the modules to this version, in one transaction. */
@@ -334,7 +310,7 @@ export class Database {
 
   /** Refuses all new transactions, and the accepted transactions that are not done: the callers get an answer. */
   giveUp(): void {
-    this.#writer.giveUp();
+    this.#writeSide?.writer.giveUp();
     this.#threads.giveUp();
     this.#queryThreads.giveUp();
   }
@@ -345,10 +321,10 @@ export class Database {
    */
   async close(graceMs = 8_000): Promise<void> {
     const timer = setTimeout(() => this.giveUp(), graceMs);
-    await Promise.all([this.#writer.close(graceMs), this.#threads.close(), this.#queryThreads.close()]);
+    const writing = this.#writeSide?.writer.close(graceMs);
+    await Promise.all([writing, this.#threads.close(), this.#queryThreads.close()]);
     clearTimeout(timer);
-    await this.#reserve?.close();
-    await this.#checkpointer.close();
+    await this.#writeSide?.close();
     this.#closeAll();
   }
 

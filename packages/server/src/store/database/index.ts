@@ -27,13 +27,16 @@ export {
 } from "./store.ts";
 export {
   type CallersWork,
+  type Followers,
   type Migration,
   type MigrationSite,
   type ModuleSchema,
   type Note,
   noteKind,
   Projection,
+  positionSchema,
   type SlowTransactor,
+  type ToldCommit,
   type TransactOptions,
   type Transactor,
 } from "./transaction.ts";

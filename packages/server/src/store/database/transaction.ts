@@ -25,6 +25,23 @@ export function noteKind<T>(kind: string): NoteKind<T> {
   return { kind, of: (data) => ({ kind, data }) };
 }
 
+/** A commit, as the processes learn of the commit that follow. */
+export interface ToldCommit {
+  /** The number of the commit; the database has the number, too (`positionSchema`). */
+  readonly position: number;
+  readonly notes: readonly Note[];
+  /** Whether tables have changed: long reads go on with the former tables. */
+  readonly isMigration: boolean;
+}
+
+/** Processes that follow the commits of this process, each with the state in memory of a position. */
+export interface Followers {
+  /** Tells a commit, at once. Resolves when each process has the data and the state of the commit; null without processes. */
+  tell(commit: ToldCommit): Promise<void> | null;
+  /** Resolves when no process reads a state older than the last commit. No commit comes meanwhile. */
+  renew(): Promise<void>;
+}
+
 export class Projection {
   readonly #parts = new Map<string, ((data: never) => void)[]>();
 
@@ -78,6 +95,15 @@ export interface ModuleSchema {
   readonly module: string;
   readonly steps: readonly string[];
 }
+
+/** The number of the last commit. By the number, a process that follows the commits knows the notes that belong to the data of a read. */
+export const positionSchema: ModuleSchema = {
+  module: "position",
+  steps: [
+    "CREATE TABLE _position (only INTEGER PRIMARY KEY CHECK (only = 1), position INTEGER NOT NULL) STRICT",
+    "INSERT INTO _position (only, position) VALUES (1, 0)",
+  ],
+};
 
 /** The site of a migration: the event loop, or a separate thread, so that requests go on. */
 export type MigrationSite = "event-loop" | "thread";

@@ -146,6 +146,26 @@ export class EventLog {
     this.#clock.atLeast(this.#end.at);
   }
 
+  /** In a reader process: no event is known to be on disk until the process that writes says so (`isFlushed`, `follow`). */
+  startFollowing(): void {
+    this.start();
+    this.#flushedSeq = 0;
+  }
+
+  /** In a reader process: the events up to `seq` are on disk. */
+  isFlushed(seq: number): void {
+    this.#flushedSeq = Math.max(this.#flushedSeq, seq);
+  }
+
+  /**
+   * In a reader process: an event of the process that writes is on disk. Listeners get the event. Answers a promise if the next event
+   * must wait for that promise.
+   */
+  follow(event: LoggedEvent): Promise<void> | undefined {
+    this.isFlushed(event.seq);
+    return this.#listeners.length > 0 ? this.#dispatch(event) : undefined;
+  }
+
   /** The seq of the newest event: committed, or as of a transaction. Also of an event that was trimmed. */
   lastSeq(tx?: Transactor): number {
     return (tx?.lastNote(appended) ?? this.#end).seq;

@@ -114,11 +114,26 @@ export class LoggedEvent implements Event {
     return { seq, at: this.#at, time: this.#time, type, source, actor, owner, payload: this.#payload, partial };
   }
 
+  /** A live event with all private parts, as plain data; see `liveEventOf`. */
+  toLive(): LiveEvent {
+    return { row: { ...this.toRow(), basis: this.#basis }, previous: this.previous };
+  }
+
   /** The event as sent over the wire; a caller may replace the payload (JSON) and the type. */
   toText(payload: string = this.#payload, type: string = this.type): string {
     // Types and sources need no escaping.
     return `{"id":"${this.id}","type":"${type}","timestamp":"${this.timestamp}","source":"${this.source}","payload":${payload}}`;
   }
+}
+
+/** A live event as plain data, for another process. */
+export interface LiveEvent {
+  readonly row: EventRow;
+  readonly previous: StoredRecord | null;
+}
+
+export function liveEventOf({ row, previous }: LiveEvent): LoggedEvent {
+  return new LoggedEvent(row, previous);
 }
 
 /** Bytes between two marks: the precision of the log's size. */

@@ -7,7 +7,9 @@ export {
   eventId,
   eventQueryTable,
   eventSchema,
+  type LiveEvent,
   LoggedEvent,
+  liveEventOf,
   parseEventId,
   stampsAt,
 } from "./event-table.ts";

@@ -2,7 +2,7 @@
 import { AppError } from "../../../base/kernel/index.ts";
 import { type Account, type Auth, readOptionalPassword, readPassword } from "../../../people/auth/index.ts";
 import type { RateLimiter } from "../rate-limiter.ts";
-import type { Routes } from "../router.ts";
+import type { Methods, Routes } from "../router.ts";
 
 /** Deletions whose body is read. */
 export const deletionsWithBody: readonly string[] = ["/api/auth/me"];
@@ -10,9 +10,8 @@ export const deletionsWithBody: readonly string[] = ["/api/auth/me"];
 const toSeeSessions = "see or end your sessions";
 const toChange = "change your account";
 
-/** Requests with a password count for the rate of logins. */
-export function accountRoutes(options: { account: Account; auth: Auth; rates: RateLimiter }): Routes {
-  const { account, auth, rates } = options;
+/** `GET /api/auth/me`. */
+export function meReads({ auth }: { auth: Auth }): { readonly "/api/auth/me": Methods } {
   return {
     "/api/auth/me": {
       async GET(exchange) {
@@ -22,6 +21,16 @@ export function accountRoutes(options: { account: Account; auth: Auth; rates: Ra
         if (user === null) throw new AppError("forbidden", "A service key has no user.");
         return exchange.json(200, { user });
       },
+    },
+  };
+}
+
+/** Requests with a password count for the rate of logins. */
+export function accountRoutes(options: { account: Account; auth: Auth; rates: RateLimiter }): Routes {
+  const { account, rates } = options;
+  return {
+    "/api/auth/me": {
+      ...meReads(options)["/api/auth/me"],
       ...rates.limit("login", {
         async DELETE(exchange) {
           await exchange.user(toChange);

@@ -7,10 +7,13 @@ import type { Dashboard } from "../dashboard.ts";
 import type { Routes } from "../router.ts";
 import { asksForPage, type StaticFiles } from "../static-files.ts";
 
-interface HealthOptions {
+interface AliveOptions {
   version: string;
   files: StaticFiles | null;
   dashboard: Dashboard | null;
+}
+
+interface HealthOptions extends AliveOptions {
   /** Why the service is not ready; empty for a ready service. */
   readiness: () => Promise<readonly string[]>;
 }
@@ -18,10 +21,10 @@ interface HealthOptions {
 const fresh = { "Cache-Control": "no-store" };
 
 /**
- * `GET /`, `GET /health` and `GET /health/ready`. With a folder of static files, `/` is the `index.html`, if any;
+ * `GET /` and `GET /health`. With a folder of static files, `/` is the `index.html`, if any;
  * otherwise a browser is led to the dashboard, if that is served.
  */
-export function healthRoutes({ version, files, dashboard, readiness }: HealthOptions): Routes {
+export function aliveRoutes({ version, files, dashboard }: AliveOptions): Routes {
   const body: Health = { status: "ok", version };
   return {
     "/": {
@@ -35,9 +38,17 @@ export function healthRoutes({ version, files, dashboard, readiness }: HealthOpt
       },
     },
     "/health": { GET: (exchange) => exchange.json(200, body) },
+  };
+}
+
+/** `aliveRoutes` and `GET /health/ready`. */
+export function healthRoutes(options: HealthOptions): Routes {
+  const body: Health = { status: "ok", version: options.version };
+  return {
+    ...aliveRoutes(options),
     "/health/ready": {
       async GET(exchange) {
-        const reasons = await readiness();
+        const reasons = await options.readiness();
         if (reasons.length === 0) return exchange.json(200, body, fresh);
         // Not an error that is thrown: the fault is the answer, and no line of the log.
         const error = new AppError("unavailable", `Not ready: ${reasons.join("; ")}.`);

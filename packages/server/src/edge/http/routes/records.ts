@@ -5,13 +5,14 @@ import { AppError, JsonText, type Principal } from "../../../base/kernel/index.t
 import type { Collection } from "../../../data/collections/index.ts";
 import type { Queries } from "../../../data/queries/index.ts";
 import { type Records, recordTag } from "../../../data/records/index.ts";
+import type { Auth } from "../../../people/auth/index.ts";
 import { requireJsonType } from "../bodies.ts";
 import type { Exchange } from "../exchange.ts";
 import { jsonType, nothingHere } from "../headers.ts";
 import { type Idempotency, keptJson } from "../idempotency.ts";
 import { Lists } from "../lists.ts";
 import type { RateLimiter } from "../rate-limiter.ts";
-import type { Routes } from "../router.ts";
+import type { Methods, Routes } from "../router.ts";
 
 /** Two callers may be answered different fields under one tag. */
 const recordHeaders = { "Content-Type": jsonType, Vary: "Authorization" };
@@ -29,15 +30,47 @@ function ifMatchOf({ request }: Exchange): string | null {
   return request.headers.get("if-match");
 }
 
-export function recordRoutes(options: {
+interface RecordReadsOptions {
   records: Records;
   queries: Queries;
+  auth: Auth;
   config: Config;
   rates: RateLimiter;
-  idempotency: Idempotency;
-}): Routes {
-  const { records, queries, config, rates, idempotency } = options;
-  const lists = new Lists({ queries, cacheSize: config["cache.size"] });
+}
+
+/** The paths of records, with the reads alone. */
+export function recordReads({ records, queries, auth, config, rates }: RecordReadsOptions): {
+  readonly "/api/:collection": Methods;
+  readonly "/api/:collection/:id": Methods;
+} {
+  const lists = new Lists({ queries, cacheSize: config["cache.size"], secret: () => auth.secretFor("tags of lists") });
+  const collectionAt = (exchange: Exchange): Collection => collectionOf(records, exchange.param("collection"));
+  return {
+    "/api/:collection": rates.limit("records", {
+      async GET(exchange) {
+        const [collection, principal] = admitted("read", collectionAt(exchange), await exchange.principal());
+        return lists.answer(exchange, collection, principal);
+      },
+    }),
+    "/api/:collection/:id": rates.limit("records", {
+      async GET(exchange) {
+        const [collection, principal] = admitted("read", collectionAt(exchange), await exchange.principal());
+        const [id, { search }] = [exchange.param("id"), exchange];
+        if (search === "") {
+          const record = records.get(collection, principal, id);
+          const tag = recordTag(collection, record);
+          return exchange.tagged(principal, { json: JsonText.of(record), tag }, recordHeaders);
+        }
+        const found = await queries.one(collection, id, { search, ...exchange.reader(principal) });
+        return exchange.tagged(principal, found, recordHeaders);
+      },
+    }),
+  };
+}
+
+export function recordRoutes(options: RecordReadsOptions & { idempotency: Idempotency }): Routes {
+  const { records, config, rates, idempotency } = options;
+  const reads = recordReads(options);
 
   const collectionAt = (exchange: Exchange): Collection => collectionOf(records, exchange.param("collection"));
 
@@ -68,58 +101,49 @@ export function recordRoutes(options: {
   }
 
   return {
-    "/api/:collection": rates.limit("records", {
-      async GET(exchange) {
-        const [collection, principal] = admitted("read", collectionAt(exchange), await exchange.principal());
-        return lists.answer(exchange, collection, principal);
-      },
-      async POST(exchange) {
-        const [{ name }, principal] = admitted("create", collectionAt(exchange), await exchange.principal());
-        const key = idempotency.keyOf(exchange);
-        if (key !== null) return createOnce(exchange, key);
-        const given = await body(exchange);
-        if (given instanceof AppError) {
-          admitted("create", collectionAt(exchange), await exchange.principal());
-          throw given;
-        }
-        const { json, tag } = await records.create(name, principal, given);
-        return exchange.json(201, json, { ETag: tag() });
-      },
-    }),
-    "/api/:collection/:id": rates.limit("records", {
-      async GET(exchange) {
-        const [collection, principal] = admitted("read", collectionAt(exchange), await exchange.principal());
-        const [id, { search }] = [exchange.param("id"), exchange];
-        if (search === "") {
-          const record = records.get(collection, principal, id);
-          const tag = recordTag(collection, record);
-          return exchange.tagged(principal, { json: JsonText.of(record), tag }, recordHeaders);
-        }
-        const found = await queries.one(collection, id, { search, ...exchange.reader(principal) });
-        return exchange.tagged(principal, found, recordHeaders);
-      },
-      async PUT(exchange) {
-        const [{ name }, principal] = admitted("update", collectionAt(exchange), await exchange.principal());
-        const given = await body(exchange);
-        const id = exchange.param("id");
-        if (given instanceof AppError) {
-          const [, current] = admitted("update", collectionAt(exchange), await exchange.principal());
-          records.admit(name, "update", { principal: current, id });
-          throw given;
-        }
-        const { json, tag } = await records.update(name, principal, {
-          record: { id, ifMatch: ifMatchOf(exchange) },
-          body: given,
-        });
-        return exchange.json(200, json, { ETag: tag() });
-      },
-      async DELETE(exchange) {
-        const [{ name }, principal] = admitted("delete", collectionAt(exchange), await exchange.principal());
-        const id = exchange.param("id");
-        await records.delete(name, principal, { id, ifMatch: ifMatchOf(exchange) });
-        return exchange.empty();
-      },
-    }),
+    "/api/:collection": {
+      ...reads["/api/:collection"],
+      ...rates.limit("records", {
+        async POST(exchange) {
+          const [{ name }, principal] = admitted("create", collectionAt(exchange), await exchange.principal());
+          const key = idempotency.keyOf(exchange);
+          if (key !== null) return createOnce(exchange, key);
+          const given = await body(exchange);
+          if (given instanceof AppError) {
+            admitted("create", collectionAt(exchange), await exchange.principal());
+            throw given;
+          }
+          const { json, tag } = await records.create(name, principal, given);
+          return exchange.json(201, json, { ETag: tag() });
+        },
+      }),
+    },
+    "/api/:collection/:id": {
+      ...reads["/api/:collection/:id"],
+      ...rates.limit("records", {
+        async PUT(exchange) {
+          const [{ name }, principal] = admitted("update", collectionAt(exchange), await exchange.principal());
+          const given = await body(exchange);
+          const id = exchange.param("id");
+          if (given instanceof AppError) {
+            const [, current] = admitted("update", collectionAt(exchange), await exchange.principal());
+            records.admit(name, "update", { principal: current, id });
+            throw given;
+          }
+          const { json, tag } = await records.update(name, principal, {
+            record: { id, ifMatch: ifMatchOf(exchange) },
+            body: given,
+          });
+          return exchange.json(200, json, { ETag: tag() });
+        },
+        async DELETE(exchange) {
+          const [{ name }, principal] = admitted("delete", collectionAt(exchange), await exchange.principal());
+          const id = exchange.param("id");
+          await records.delete(name, principal, { id, ifMatch: ifMatchOf(exchange) });
+          return exchange.empty();
+        },
+      }),
+    },
   };
 }
 

@@ -71,6 +71,8 @@ export class Keys {
   /** The times of use that are not stored yet, by id. */
   readonly #used = new BoundedMap<string, number>(capacity);
 
+  readonly #onUse: ((id: string) => void)[] = [];
+
   constructor(options: KeysOptions) {
     this.#options = options;
     // The first listener: every later listener finds the key as changed.
@@ -92,8 +94,25 @@ export class Keys {
     const id = this.#ids.get(text) ?? this.#idOf(text);
     const key = id === null ? null : this.find(id);
     if (id === null || key === null) throw invalidToken(null);
-    if (this.#used.get(id) === undefined) this.#used.set(id, Date.now());
+    this.used(id);
     return key.caller;
+  }
+
+  /** A key was used: the time of the first use since the last sweep counts. */
+  used(id: string): void {
+    if (this.#used.get(id) !== undefined) return;
+    this.#used.set(id, Date.now());
+    for (const listener of this.#onUse) listener(id);
+  }
+
+  /** Calls the listener when a key is used, and the time is to be stored; the process that stores the times needs no listener. */
+  onUse(listener: (id: string) => void): void {
+    this.#onUse.push(listener);
+  }
+
+  /** Forgets the times of use, which another process stores. */
+  forgetUses(): void {
+    this.#used.take(capacity);
   }
 
   #idOf(text: string): string | null {

@@ -154,6 +154,16 @@ function isList(parameters: QueryParameters): parameters is readonly Value[] {
   return Array.isArray(parameters);
 }
 
+/** Ends the transaction of a connection. Answers whether the connection is without a transaction. */
+function endedIn(connection: Connection): boolean {
+  try {
+    if (connection.inTransaction) connection.run("COMMIT");
+  } catch {
+    // The COMMIT after a read of a damaged page fails with the error of the read.
+  }
+  return !connection.inTransaction;
+}
+
 /** Reads within a bound give up when they have taken this time, and then this time of the processor. */
 const withinMs = 2;
 /** Reads that have met more than a few rows give up at the latest after this time more, as the disk may be slow. */
@@ -182,8 +192,11 @@ export class SnapshotReader implements Reader, PausableReads {
   /** Whether the transaction could not be ended: the next read then takes another connection. */
   #isBroken = false;
   #isHeld = false;
-  /** A connection for the reads after a migration, opened by `hold`. */
+  /** A connection for the reads after a migration, opened by `hold`; while the reader follows, for the next state. */
   #next: Connection | null = null;
+  /** Whether the snapshot stays until `step`, and whether the next connection has the next snapshot. */
+  #follows = false;
+  #hasLookedAhead = false;
 
   /** @param openConnection gets the function that stop probes call for each row. */
   constructor(openConnection: (onProbe: () => void) => Connection) {
@@ -234,17 +247,48 @@ export class SnapshotReader implements Reader, PausableReads {
     return read;
   }
 
+  /** From now on all reads see the present state, until `step`. */
+  follow(): void {
+    this.hold();
+    this.#follows = true;
+  }
+
+  /** Reads from the next state, which `step` makes the state of all reads. The first call since the last `step` takes the state. */
+  ahead<T>(read: (next: Reader) => T): T {
+    this.#next ??= this.#openConnection();
+    if (!this.#hasLookedAhead) this.#next.run("BEGIN");
+    this.#hasLookedAhead = true;
+    return read(this.#next);
+  }
+
+  /** From now on all reads see the state that `ahead` has read. After a migration, earlier long reads go on with their old state. */
+  step(isMigration: boolean): void {
+    const before = this.#connection;
+    this.#connection = this.#next ?? before;
+    this.#next = null;
+    this.#hasLookedAhead = false;
+    if (isMigration && this.#longReads.size > 0) {
+      this.#keepFor(before);
+      return;
+    }
+    // After a read that has met damage, the transaction has ended, or cannot be ended.
+    if (endedIn(before)) this.#next = before;
+    else before.close();
+  }
+
+  /** Takes the present state anew: an earlier snapshot of the same state may hold the write-ahead log. */
+  renew(): void {
+    if (!this.#follows || this.#hasLookedAhead) return;
+    this.ahead((next) => next.get("SELECT 1 FROM sqlite_schema LIMIT 1"));
+    this.step(false);
+  }
+
   /** Ends the snapshot: the next read sees all commits up to its call. */
   end(): void {
     if (!this.#isOpen || this.#isHeld) return;
     this.#isOpen = false;
-    try {
-      // An error may have ended the transaction already.
-      if (this.#connection.inTransaction) this.#connection.run("COMMIT");
-    } catch {
-      // After a read that has met damage, the COMMIT fails with the same error, but the transaction has ended.
-      this.#isBroken = this.#connection.inTransaction;
-    }
+    // An error may have ended the transaction already.
+    this.#isBroken = !endedIn(this.#connection);
   }
 
   /** Keeps the present state for all reads until `release`. */
@@ -266,12 +310,17 @@ export class SnapshotReader implements Reader, PausableReads {
       this.#next = null;
       return;
     }
-    const state = new OldState(this.#connection, this.#longReads, (closed) => this.#oldStates.delete(closed));
-    this.#oldStates.add(state);
-    this.#longReads.clear();
+    this.#keepFor(this.#connection);
     this.#isOpen = false;
     this.#connection = this.#next ?? this.#openConnection();
     this.#next = null;
+  }
+
+  /** Keeps an old state for the long reads that have begun. */
+  #keepFor(connection: Connection): void {
+    const state = new OldState(connection, this.#longReads, (closed) => this.#oldStates.delete(closed));
+    this.#oldStates.add(state);
+    this.#longReads.clear();
   }
 
   /** Resolves when no long read uses a state older than a migration; other reads hold their state for a turn at most. */
@@ -290,6 +339,7 @@ export class SnapshotReader implements Reader, PausableReads {
   close(): void {
     this.end();
     this.#connection.close();
+    this.#next?.close();
     for (const state of this.#oldStates) state.close();
   }
 

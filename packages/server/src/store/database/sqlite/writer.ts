@@ -1,30 +1,19 @@
 /** Writer: runs all transactions and migrations, one after another, with group commit. */
 import { AppError } from "../../../base/kernel/index.ts";
-import type { Logger } from "../../../base/logging/index.ts";
 import {
   asSlowTransactor,
+  type Followers,
   JobTransactor,
   type Migration,
   type Note,
-  type Projection,
   type TransactOptions,
   type Transactor,
 } from "../transaction.ts";
-import type { Checkpointer } from "./checkpointer.ts";
-import type { Connection, SnapshotReader } from "./connection.ts";
 import { hasMetDamage, refusalCause, stopping } from "./errors.ts";
-import {
-  type Asked,
-  type Flusher,
-  type LongJob,
-  type LongOptions,
-  type ShortJob,
-  type SqliteMeter,
-  settle,
-  TurnQueue,
-} from "./jobs.ts";
-import type { Reserve } from "./reserve.ts";
+import { type Asked, type LongJob, type LongOptions, type ShortJob, settle, TurnQueue } from "./jobs.ts";
+import { positionOf, writePosition } from "./position-table.ts";
 import type { ThreadConnection } from "./thread-connection.ts";
+import type { WriterParts } from "./writer-parts.ts";
 
 /** The bounds of a shared commit: the number of short transactions, and their time on the event loop. */
 const maxShared = 256;
@@ -35,21 +24,6 @@ const flushEveryMs = 50;
 
 /** The step after a transaction: the next transaction of the same commit, the commit itself, or the commit from its start. */
 type Next = "go on" | "commit" | "begin anew";
-
-interface WriterParts {
-  readonly connection: Connection;
-  readonly flusher: Flusher;
-  readonly checkpointer: Checkpointer;
-  readonly reader: SnapshotReader;
-  /** Opens a connection for a long migration. */
-  readonly openThread: () => ThreadConnection;
-  /** Called once, when a flush has failed and the writer can no longer promise durability. */
-  readonly onFatal: (error: unknown) => void;
-  readonly meter: SqliteMeter;
-  readonly projection: Projection;
-  readonly logger: Logger;
-  readonly reserve: Reserve | null;
-}
 
 /**
  * The only writer of the database, with queues for short and for long transactions.
@@ -85,6 +59,8 @@ export class Writer {
   #hasFailed = false;
   /** The number of the last short transaction in a commit that runs again with savepoints. */
   #again = -1;
+  /** The processes that follow the commits, and the number of the last commit; null without such processes. */
+  #led: { readonly followers: Followers; position: number } | null = null;
 
   constructor(parts: WriterParts) {
     this.#parts = parts;
@@ -102,6 +78,14 @@ export class Writer {
       if (job.site === null) this.#long.add(job.caller, job);
       else this.#migrations.push(job);
     });
+  }
+
+  /** See `Database.leadBy`. The first commit that is told is the commit of this call. */
+  async leadBy(followers: Followers): Promise<void> {
+    const lead = (tx: Transactor): void => {
+      this.#led = { followers, position: positionOf(tx) };
+    };
+    await this.transact(lead, {});
   }
 
   #ask<T>(put: (asked: Omit<Asked, "makesRoom">) => void): Promise<T> {
@@ -220,6 +204,7 @@ export class Writer {
         // State that changes with the commit (definitions, sessions) must be in force for the next transaction.
         if (next === "commit" || performance.now() > until) break;
       }
+      if (this.#led !== null) writePosition(this.#parts.connection, this.#led.position + 1);
       this.#parts.connection.run("COMMIT");
       this.#short.unshift(...batch.splice(done));
     } catch (thrown) {
@@ -262,6 +247,7 @@ export class Writer {
     await pause;
     // The log starts over with the next write, unless a snapshot reads from the log.
     this.#parts.reader.end();
+    await this.#led?.followers.renew();
   }
 
   /**
@@ -291,7 +277,7 @@ export class Writer {
     clearInterval(flushing);
     if (site === null) this.#parts.reader.end();
     else this.#parts.reader.release({ isMigrated: notes !== null });
-    if (notes !== null) this.#committed([job], notes);
+    if (notes !== null) this.#committed([job], notes, site !== null);
     if (thread !== null) this.#endThread(thread);
   }
 
@@ -303,6 +289,7 @@ export class Writer {
     const tx = Object.assign(new JobTransactor(now), { slow });
     try {
       job.outcome = { value: await job.work(tx), tx };
+      if (this.#led !== null) writePosition(now, this.#led.position + 1);
       await slow.run("COMMIT");
       return tx.notes;
     } catch (thrown) {
@@ -327,10 +314,15 @@ export class Writer {
     this.#parts.checkpointer.catchUpSoon();
   }
 
-  #committed(batch: readonly Asked[], notes: readonly Note[]): void {
+  #committed(batch: readonly Asked[], notes: readonly Note[], isMigration = false): void {
     this.#unsettled += batch.length;
+    let followed: Promise<void> | null = null;
     try {
       this.#parts.projection.apply(notes);
+      if (this.#led !== null) {
+        this.#led.position += 1;
+        followed = this.#led.followers.tell({ position: this.#led.position, notes, isMigration });
+      }
     } catch (error) {
       // The state in memory and the database differ.
       this.#fail(batch, error);
@@ -338,7 +330,7 @@ export class Writer {
     }
     this.#parts.flusher.flush().then(
       () => {
-        this.#settling = this.#settling
+        this.#settling = (followed === null ? this.#settling : this.#settling.then(() => followed))
           .then(() => settle(batch, this.#parts.logger))
           .then(() => {
             this.#unsettled -= batch.length;

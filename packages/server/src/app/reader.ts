@@ -1,0 +1,265 @@
+/**
+ * Reader process: answers reads and has sockets beside the leader, over the same database. Only the leader writes: here are no
+ * writer, no checkpoints, no user code, no mails, no backups, no control socket. Requests that this process cannot answer go to the
+ * leader.
+ */
+import { configOf } from "../base/config/index.ts";
+import { AppError, Secret } from "../base/kernel/index.ts";
+import { EventLoopLag, type LogEntry, Logger, RequestMeter } from "../base/logging/index.ts";
+import { HttpServer, openReaderRouter } from "../edge/http/index.ts";
+import { type ForReader, LeaderLink, type ReaderStart, RemoteQueries } from "../edge/processes/index.ts";
+import { Realtime } from "../live/realtime/index.ts";
+import { type ProcessNumbers, processNumbers } from "../operate/admin/index.ts";
+import { Database, type ToldCommit } from "../store/database/index.ts";
+import { type LiveEvent, liveEventOf } from "../store/events/index.ts";
+import { realtimeOptions } from "./api.ts";
+import { openDashboard, openHttps, openStaticFiles } from "./http-parts.ts";
+import { assemble, databaseOptions, type Service } from "./service.ts";
+
+/** The time between two times at which the uses of API keys are forgotten, which the leader stores. */
+const forgetEveryMs = 60_000;
+/** The longest time from the admission of a socket to its opening. */
+const openMs = 10_000;
+
+interface ReaderProcessOptions {
+  /** Ends this process. */
+  readonly exit: (code: number) => void;
+  /** Resolves with the first uncaught error. */
+  readonly defect: Promise<unknown>;
+}
+
+/** Makes this process a reader process. The process ends with the leader. */
+export async function runReader({ exit, defect }: ReaderProcessOptions): Promise<void> {
+  const started = Promise.withResolvers<ReaderStart>();
+  const reader = new Reader(exit);
+  const link = await LeaderLink.open({
+    ...reader.listener,
+    answers: { ...reader.answers, start: (start) => started.resolve(start) },
+    onClosed: () => exit(1),
+  });
+  const start = await started.promise;
+  const logger = loggerOf(start, (entry) => link.talk.tell("log", entry));
+  const failed = (error: unknown): void => {
+    logger.error("A reader process ends with an error", { error });
+    // The entry leaves with the end of the turn.
+    setTimeout(() => exit(1), 100);
+  };
+  void defect.then(failed);
+  await reader.run(start, { link, logger }).catch(failed);
+}
+
+/** A log that goes to the log of the leader. */
+function loggerOf({ config }: ReaderStart, send: (entry: LogEntry) => void): Logger {
+  return new Logger({ level: configOf(config)["log.level"], sinks: [(entry) => send(portable(entry))] });
+}
+
+/** An entry whose errors are plain data. */
+function portable({ fields, ...entry }: LogEntry): LogEntry {
+  if (fields === undefined) return entry;
+  const shown = Object.entries(fields).map(([name, value]) => [
+    name,
+    value instanceof Error ? { name: value.name, message: value.message, stack: value.stack } : value,
+  ]);
+  return { ...entry, fields: Object.fromEntries(shown) };
+}
+
+interface Parts {
+  readonly link: LeaderLink;
+  readonly logger: Logger;
+}
+
+/** The parts of a process that serves. */
+interface Serving {
+  readonly http: HttpServer;
+  readonly service: Service;
+  readonly stopping: AbortController;
+  readonly reload: () => Promise<void>;
+}
+
+class Reader {
+  readonly #exit: (code: number) => void;
+  /** Commits that arrive before the state is read. */
+  readonly #early: ToldCommit[] = [];
+  #takeCommit = (commit: ToldCommit): void => void this.#early.push(commit);
+  /** The events that are told, one after the other. */
+  #telling: Promise<void> | null = null;
+  readonly #untold: LiveEvent[] = [];
+  #service: Service | null = null;
+  #realtime: Realtime | null = null;
+  #queries: RemoteQueries | null = null;
+  #numbers: (() => ProcessNumbers) | null = null;
+  #serving: Serving | null = null;
+  /** Resolves when the leader sends events; null while the leader sends no events. */
+  #hearing: Promise<void> | null = null;
+  /** The time of the last admission of a socket. */
+  #admittedAt = Number.NEGATIVE_INFINITY;
+  #link: LeaderLink | null = null;
+
+  constructor(exit: (code: number) => void) {
+    this.#exit = exit;
+  }
+
+  get listener() {
+    return {
+      onCommit: (commit: ToldCommit) => this.#takeCommit(commit),
+      onEvents: (events: readonly LiveEvent[]) => this.#tell(events),
+      addressOf: (request: Request) => this.#serving?.http.addressOf(request) ?? "",
+      keepOpen: (request: Request, over: Promise<unknown>) => this.#serving?.http.keepOpen(request, over),
+    };
+  }
+
+  readonly answers: Omit<ForReader, "start"> = {
+    queries: (names) => this.#queries?.load(names),
+    wrote: (caller) => this.#realtime?.wrote(caller),
+    renew: () => this.#service?.database.following?.renew(),
+    drain: async () => {
+      await Promise.all(this.#service?.database.pausableReads.map((reads) => reads.drain()) ?? []);
+    },
+    resume: () => {
+      for (const reads of this.#service?.database.pausableReads ?? []) reads.resume();
+    },
+    cutOff: (message) => {
+      const reason = new AppError("unavailable", message, { retryAfter: 1 });
+      for (const reads of this.#service?.database.pausableReads ?? []) reads.cutOff(reason);
+    },
+    numbers: () => {
+      if (this.#numbers === null) throw new Error("The process has not started yet");
+      return this.#numbers();
+    },
+    reload: async () => this.#serving?.reload(),
+    refuse: async (graceMs) => {
+      this.#serving?.stopping.abort();
+      await this.#serving?.http.refuse(graceMs);
+    },
+    stop: () => void this.#stop(),
+  };
+
+  async run(start: ReaderStart, { link, logger }: Parts): Promise<void> {
+    this.#link = link;
+    const config = configOf({ ...start.config, port: start.port });
+    const database = new Database({
+      ...databaseOptions(config, logger.for("database")),
+      isReader: true,
+      onFatal: () => this.#exit(1),
+    });
+    const service = assemble(database, { config, logger });
+    const reached = await this.#follow(service, start);
+    const stopping = new AbortController();
+    const files = openStaticFiles(config);
+    // The leader has the same files, and reports their faults.
+    const quiet = new Logger({ level: "ERROR", sinks: [] });
+    const dashboard = await openDashboard(config, quiet);
+    const https = await openHttps(config, quiet);
+    const queries = new RemoteQueries(start.queries, () => link.talk);
+    this.#queries = queries;
+    const realtime = new Realtime({
+      ...realtimeOptions({ service, config, logger, named: queries }),
+      beforeSocket: () => this.#hear(service),
+    });
+    this.#realtime = realtime;
+    service.auth.keys.onUse((id) => link.talk.tell("usedKey", id));
+    setInterval(() => service.auth.keys.forgetUses(), forgetEveryMs).unref();
+    const lag = new EventLoopLag(stopping.signal);
+    const meter = new RequestMeter();
+    this.#numbers = () => processNumbers({ ...service, realtime, lag, meter });
+    const parts = { ...service, config, realtime, meter, files, dashboard, logger: logger.for("http") };
+    const { version, paths } = start;
+    const { passOn } = link;
+    // The leader has the port of plain HTTP beside HTTPS, and the questions of the issuer of certificates.
+    const own = { ...config, "tls.redirectPort": undefined };
+    // Writes that were answered before this process followed must be here, too.
+    await reached(await link.talk.ask("followed", null));
+    const http = new HttpServer({
+      ...parts,
+      config: own,
+      certificate: https.certificate,
+      acme: null,
+      stopping: stopping.signal,
+      isShared: true,
+      openRouter: (connections) => openReaderRouter({ ...parts, version, paths, passOn }, connections),
+    });
+    this.#serving = { http, service, stopping, reload: async () => https.certificate?.look(true) };
+    link.talk.tell("serving", null);
+  }
+
+  /**
+   * Reads the state of the first snapshot, and follows the commits from there on. Answers a function that waits for a commit.
+   */
+  async #follow(service: Service, start: ReaderStart): Promise<(position: number) => Promise<void>> {
+    const { database, events, collections, records, auth } = service;
+    const { following } = database;
+    if (following === null) throw new Error("A reader process follows");
+    this.#service = service;
+    records.versions.startFrom(start.versions);
+    const first = following.start();
+    let taken = start.position;
+    let whenTaken = (): void => undefined;
+    const later: ToldCommit[] = [];
+    const take = (commit: ToldCommit): void => {
+      taken = commit.position;
+      const position = following.take(commit);
+      whenTaken();
+      this.#link?.has(position);
+    };
+    // The state that follows from notes alone is brought to the first snapshot before any module reads.
+    this.#takeCommit = (commit) => {
+      if (commit.position > first) later.push(commit);
+      else {
+        taken = commit.position;
+        following.take(commit);
+        whenTaken();
+      }
+    };
+    const reached = async (isReached: () => boolean): Promise<void> => {
+      while (!isReached())
+        await new Promise<void>((resolve) => {
+          whenTaken = resolve;
+        });
+    };
+    for (const commit of this.#early.splice(0)) this.#takeCommit(commit);
+    await reached(() => taken >= first);
+    events.startFollowing();
+    await collections.start();
+    auth.startWith(new Secret(start.jwtSecret));
+    this.#takeCommit = take;
+    for (const commit of later.splice(0)) take(commit);
+    return (position) => reached(() => following.position >= position);
+  }
+
+  /** Has the leader send events: a socket hears each event from its opening on. */
+  #hear({ events }: Service): Promise<void> {
+    this.#admittedAt = performance.now();
+    this.#hearing ??= (async () => {
+      events.isFlushed((await this.#link?.talk.ask("hear", true)) ?? 0);
+    })();
+    return this.#hearing;
+  }
+
+  /** Without sockets, events are not sent for ever. A socket that was just admitted is about to open. */
+  #hearNoMore(): void {
+    const isNeeded = (this.#realtime?.sockets ?? 0) > 0 || performance.now() - this.#admittedAt < openMs;
+    if (this.#hearing === null || isNeeded) return;
+    this.#hearing = null;
+    void this.#link?.talk.ask("hear", false);
+  }
+
+  /** Tells events in order: an event that takes several turns of the event loop holds up the next. */
+  #tell(events: readonly LiveEvent[]): void {
+    this.#untold.push(...events);
+    this.#telling ??= this.#tellAll().finally(() => {
+      this.#telling = null;
+    });
+  }
+
+  async #tellAll(): Promise<void> {
+    for (let next = this.#untold.shift(); next !== undefined; next = this.#untold.shift())
+      await this.#service?.events.follow(liveEventOf(next));
+    this.#hearNoMore();
+  }
+
+  async #stop(): Promise<void> {
+    await this.#serving?.http.end();
+    await this.#service?.close(0);
+    this.#exit(0);
+  }
+}

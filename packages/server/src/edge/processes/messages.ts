@@ -1,0 +1,80 @@
+/** Messages between the leader and a reader process: the names, the arguments and the answers, as plain data. */
+
+import type { PlainConfig } from "../../base/config/index.ts";
+import type { Bearer } from "../../base/kernel/index.ts";
+import type { LogEntry } from "../../base/logging/index.ts";
+import type { EndpointAccess } from "../../code/endpoints/index.ts";
+import type { VersionState } from "../../data/records/index.ts";
+import type { ProcessNumbers } from "../../operate/admin/index.ts";
+
+/** All that a reader process starts with. */
+export interface ReaderStart {
+  /** The number of the process, from 1 on; the leader is 0. */
+  readonly number: number;
+  readonly config: PlainConfig;
+  readonly version: string;
+  readonly port: number;
+  /** The paths of the leader's routes. */
+  readonly paths: readonly string[];
+  /** The key that signs access tokens. */
+  readonly jwtSecret: string;
+  /** The last commit. The state below is of this commit. */
+  readonly position: number;
+  readonly versions: VersionState;
+  readonly queries: QueryNames;
+}
+
+/** The server queries by name: who may ask, or null for a file that does not load; and the queries with values that differ between callers. */
+export interface QueryNames {
+  readonly access: readonly (readonly [name: string, access: EndpointAccess | null])[];
+  readonly personal: readonly string[];
+}
+
+/** A value of a server query, as `LiveValueRun`. */
+export interface QueryRun {
+  readonly value: string;
+  readonly ms: number;
+  readonly onTime: boolean;
+  readonly collections: readonly (readonly [name: string, part: "any" | "own"])[];
+  readonly personal: readonly string[];
+}
+
+/** The messages that the leader answers. */
+export interface ForLeader {
+  /** The process has the state of its first snapshot: from now on no write is answered before the process has the write. Answers the last commit. */
+  followed(argument: null): number;
+  /** The process listens. */
+  serving(argument: null): void;
+  /** Events are sent from now on, or no longer. Answers the seq of the newest event on disk. */
+  hear(isOn: boolean): number;
+  /** Runs a server query. */
+  run(
+    argument: { name: string; args: { readonly [name: string]: unknown }; caller: Bearer | null },
+    signal: AbortSignal,
+  ): Promise<QueryRun>;
+  /** An API key was used. */
+  usedKey(id: string): void;
+  log(entry: LogEntry): void;
+}
+
+/** The messages that a reader process answers. */
+export interface ForReader {
+  start(argument: ReaderStart): void;
+  /** The user's code was loaded. */
+  queries(argument: QueryNames): void;
+  /** A write was answered; see `Realtime.wrote`. */
+  wrote(caller: string): void;
+  /** Takes the present state anew. */
+  renew(argument: null): void;
+  /** As `PausableReads`. */
+  drain(argument: null): Promise<void>;
+  resume(argument: null): void;
+  cutOff(message: string): void;
+  numbers(argument: null): ProcessNumbers;
+  /** Loads the certificate again. */
+  reload(argument: null): Promise<void>;
+  /** Refuses new requests, and finishes the running requests within a time. */
+  refuse(graceMs: number): Promise<void>;
+  /** Closes the connections, and ends the process. */
+  stop(argument: null): void;
+}

@@ -1,0 +1,148 @@
+/** Request taker: the leader answers requests that a reader process has passed on, through the routes of the leader. */
+import { messageOf } from "../../base/kernel/index.ts";
+import type { Logger } from "../../base/logging/index.ts";
+import { type HttpServer, isWhole } from "../http/index.ts";
+import { ReceivedBody, SentBody } from "./body-stream.ts";
+import { type AnswerHead, kinds, type RequestHead } from "./frames.ts";
+import type { FrameSink, LinkFrame } from "./link.ts";
+
+/** A request of a client of another process. The signal is made for the code that asks: most requests need no signal. */
+class PassedRequest {
+  #gone: AbortController | null = null;
+  #isGone = false;
+
+  constructor(request: Request) {
+    Object.defineProperty(request, "signal", { get: () => this.#signal() });
+  }
+
+  #signal(): AbortSignal {
+    this.#gone ??= new AbortController();
+    if (this.#isGone) this.#gone.abort();
+    return this.#gone.signal;
+  }
+
+  /** The client has gone. */
+  leave(): void {
+    this.#isGone = true;
+    this.#gone?.abort();
+  }
+}
+
+interface Taken {
+  readonly client: PassedRequest;
+  readonly received: ReceivedBody | null;
+  sent: SentBody | null;
+}
+
+export class RequestTaker {
+  readonly #link: FrameSink;
+  readonly #http: Pick<HttpServer, "passedOn">;
+  readonly #logger: Logger;
+  readonly #taken = new Map<number, Taken>();
+
+  constructor(link: FrameSink, http: Pick<HttpServer, "passedOn">, logger: Logger) {
+    this.#link = link;
+    this.#http = http;
+    this.#logger = logger;
+  }
+
+  /** Takes a frame. Answers false for a frame of another kind. */
+  take({ kind, id, head, body }: LinkFrame): boolean {
+    switch (kind) {
+      case kinds.request:
+        void this.#answer(id, JSON.parse(head) as RequestHead, body);
+        return true;
+      case kinds.piece:
+        this.#taken.get(id)?.received?.add(body);
+        return true;
+      case kinds.end:
+        this.#taken.get(id)?.received?.end();
+        return true;
+      case kinds.abort:
+        this.#leave(id);
+        return true;
+      case kinds.taken:
+        this.#taken.get(id)?.sent?.taken(Number(head));
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  /** The reader process has ended: all clients have gone. */
+  close(): void {
+    for (const id of [...this.#taken.keys()]) this.#leave(id);
+  }
+
+  #leave(id: number): void {
+    const taken = this.#taken.get(id);
+    if (taken === undefined) return;
+    this.#taken.delete(id);
+    taken.client.leave();
+    taken.received?.fail(new Error("The client has disconnected"));
+    taken.sent?.cancel();
+  }
+
+  async #answer(id: number, head: RequestHead, bytes: Uint8Array): Promise<void> {
+    const [index, params, , , , address, form] = head;
+    const received = form === "pieces" ? new ReceivedBody(this.#link, id, () => undefined) : null;
+    const body = received?.stream ?? (bytes.byteLength === 0 ? null : bytes);
+    const request = requestOf(head, body);
+    this.#taken.set(id, { client: new PassedRequest(request), received, sent: null });
+    const keepOpen = (): void => this.#link.send({ kind: kinds.keepOpen, id });
+    try {
+      const { exchange, answer } = this.#http.passedOn(request, { place: { index, params }, address, keepOpen });
+      const response = await answer;
+      if (!this.#taken.has(id)) {
+        // The client has gone: the body has no reader.
+        await response?.body?.cancel();
+        return;
+      }
+      const { given } = exchange;
+      if (given === null || response === undefined) throw new Error("A request that was passed on has no answer");
+      if (isWhole(given.body)) {
+        this.#taken.delete(id);
+        this.#link.send({ kind: kinds.answer, id, head: headOf(given, "whole"), body: given.body ?? "" });
+      } else await this.#sendInPieces(id, response, headOf(given, "pieces"));
+    } catch (error) {
+      this.#logger.error("A request of another process failed", { error });
+      this.#taken.delete(id);
+      const answer: AnswerHead = [500, { "Content-Type": "application/json" }, "whole"];
+      const failure = { error: { code: "internal_error", message: "Something went wrong." } };
+      this.#link.send({ kind: kinds.answer, id, head: JSON.stringify(answer), body: JSON.stringify(failure) });
+    }
+  }
+
+  async #sendInPieces(id: number, { body }: Response, head: string): Promise<void> {
+    this.#link.send({ kind: kinds.answer, id, head });
+    const sent = new SentBody(this.#link, id);
+    const taken = this.#taken.get(id);
+    if (taken !== undefined) taken.sent = sent;
+    if (body === null) this.#link.send({ kind: kinds.end, id });
+    else await sent.send(body);
+    this.#taken.delete(id);
+  }
+}
+
+function headOf(
+  { status, headers }: { readonly status: number; readonly headers: Headers | Record<string, string> },
+  form: AnswerHead[2],
+): string {
+  const head: AnswerHead = [status, headers instanceof Headers ? [...headers] : headers, form];
+  return JSON.stringify(head);
+}
+
+/** The request; one with an odd `Host` header has a URL that no parser takes, so the path stands alone there. */
+function requestOf(
+  [, , method, url, headers]: RequestHead,
+  body: ReadableStream<Uint8Array> | Uint8Array | null,
+): Request {
+  const init: RequestInit = { method, headers, ...(body !== null && { body, duplex: "half" }) };
+  try {
+    return new Request(url, init);
+  } catch (thrown) {
+    const path = url.replace(/^[a-z]+:\/\/[^/?#]*/i, "");
+    if (!URL.canParse(url)) return new Request(`http://localhost${path}`, init);
+    throw new Error(`The request cannot be passed on: ${messageOf(thrown)}`);
+  }
+}
