@@ -26,7 +26,10 @@ export function listen(api: TestApi, idleTimeout = 60): Pick<TestServer, "url" |
     stopping: new AbortController().signal,
     idleTimeout,
   });
-  afterAll(() => server.stop(0));
+  afterAll(async () => {
+    await server.refuse(0);
+    await server.end();
+  });
   return { url: server.url, connect: (token, address) => TestSocket.open(server.url, token, address) };
 }
 

@@ -220,12 +220,6 @@ export class HttpServer {
     return this.#listener.end();
   }
 
-  /** `refuse`, then `end`. */
-  async stop(graceMs: number): Promise<void> {
-    await this.refuse(graceMs);
-    await this.end();
-  }
-
   /** See `Router.giveUp`. */
   giveUp(): void {
     this.#router.giveUp();
