@@ -4,7 +4,7 @@
  * leader.
  */
 import { configOf } from "../base/config/index.ts";
-import { AppError, Secret } from "../base/kernel/index.ts";
+import { AppError, nextTurn, Secret } from "../base/kernel/index.ts";
 import { EventLoopLag, type LogEntry, Logger, RequestMeter } from "../base/logging/index.ts";
 import { HttpServer, openReaderRouter } from "../edge/http/index.ts";
 import { type ForReader, LeaderLink, type ReaderStart, RemoteQueries } from "../edge/processes/index.ts";
@@ -89,8 +89,8 @@ class Reader {
   #queries: RemoteQueries | null = null;
   #numbers: (() => ProcessNumbers) | null = null;
   #serving: Serving | null = null;
-  /** Resolves when the leader sends events; null while the leader sends no events. */
-  #hearing: Promise<void> | null = null;
+  /** Whether the leader sends events, or was asked to. */
+  #hears = false;
   /** The time of the last admission of a socket. */
   #admittedAt = Number.NEGATIVE_INFINITY;
   #link: LeaderLink | null = null;
@@ -226,20 +226,25 @@ class Reader {
     return (position) => reached(() => following.position >= position);
   }
 
-  /** Has the leader send events: a socket hears each event from its opening on. */
-  #hear({ events }: Service): Promise<void> {
+  /**
+   * Has the leader send events: a socket hears each event from its opening on. Resolves when each event that a client of another
+   * process may have heard by now is told here, too: the client may resume from that event.
+   */
+  async #hear({ events }: Service): Promise<void> {
     this.#admittedAt = performance.now();
-    this.#hearing ??= (async () => {
-      events.isFlushed((await this.#link?.talk.ask("hear", true)) ?? 0);
-    })();
-    return this.#hearing;
+    const isFirst = !this.#hears;
+    this.#hears = true;
+    const seq = (await this.#link?.talk.ask("hear", true)) ?? 0;
+    // The events before were not sent; from here on, the events before an answer of the leader come before the answer.
+    if (isFirst) events.isFlushed(seq);
+    while (events.flushedSeq < seq) await (this.#telling ?? nextTurn());
   }
 
   /** Without sockets, events are not sent for ever. A socket that was just admitted is about to open. */
   #hearNoMore(): void {
     const isNeeded = (this.#realtime?.sockets ?? 0) > 0 || performance.now() - this.#admittedAt < openMs;
-    if (this.#hearing === null || isNeeded) return;
-    this.#hearing = null;
+    if (!this.#hears || isNeeded) return;
+    this.#hears = false;
     void this.#link?.talk.ask("hear", false);
   }
 
