@@ -6,6 +6,7 @@ import { Exchange, type ExchangeService } from "./exchange.ts";
 import { decodePart, jsonType, nothingHere, pathIn } from "./headers.ts";
 import { type InFlight, NoRoom, Stopping } from "./in-flight.ts";
 import { isClosedToKeys } from "./key-guard.ts";
+import { NeedsLeader, noRoute, type PassOn, type RoutePlace } from "./pass-on.ts";
 import type { StaticFiles } from "./static-files.ts";
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
@@ -92,22 +93,6 @@ function matchPath(pattern: string, parts: readonly string[]): Record<string, st
  * @param longestMs the longest time until then: for a time that the connection stays open anyway, nothing is done.
  */
 export type KeepOpen = (request: Request, over: Promise<unknown>, longestMs: number) => void;
-
-/** A route of the table by position, with the named parts of the path; `noRoute` for a path without a route. */
-export interface RoutePlace {
-  readonly index: number;
-  readonly params: Record<string, string>;
-}
-
-const noRoute = -1;
-
-/** Passes a request on to the process that can answer. */
-export type PassOn = (request: Request, place: RoutePlace) => Promise<Response>;
-
-/** Thrown by a handler of a reader process that finds that only the leader can answer. The request has no body. */
-export class NeedsLeader extends Error {
-  override readonly name = "NeedsLeader";
-}
 
 /** A route with the handler of a request. */
 interface Matched extends RoutePlace {

@@ -13,7 +13,8 @@ import type { Certificate } from "./certificate.ts";
 import type { Exchange } from "./exchange.ts";
 import { PortListener } from "./listener.ts";
 import { LiveStreams } from "./live-streams.ts";
-import type { RoutePlace, Router } from "./router.ts";
+import type { RoutePlace } from "./pass-on.ts";
+import type { Router } from "./router.ts";
 
 export interface HttpOptions {
   config: Config;
