@@ -112,7 +112,7 @@ export class Load {
   /** Answers whether a request is acknowledged. Not while the service ends: then an error is no promise. */
   #isDone(expected: number, reply: Reply<unknown>): boolean {
     if (reply.status === expected) return true;
-    // The runtime sends a deletion again whose connection has broken: the first one was carried out.
+    // The runtime sends a deletion again whose connection has broken: the first deletion was carried out.
     if (!this.#isUp && expected === 204 && reply.status === 404) return true;
     this.problems.push(`${reply.status} in place of ${expected}: ${JSON.stringify(reply.body).slice(0, 300)}`);
     return false;

@@ -31,7 +31,7 @@ export class Observed<T> implements Observable<T> {
   }
 }
 
-/** Tells listeners a value. A listener may end its own subscription meanwhile. */
+/** Tells listeners a value. A listener may end the subscription meanwhile. */
 export function tell<T>(listeners: Iterable<(value: T) => void>, value: T): void {
   for (const listener of [...listeners]) callSafely(() => listener(value));
 }

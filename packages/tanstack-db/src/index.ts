@@ -3,7 +3,7 @@ import type { LiveState, Socle } from "@socle/client";
 import type { Watchable } from "@socle/client/store";
 import type { CollectionConfig, SyncConfig } from "@tanstack/db";
 
-/** The records of a collection of TanStack DB, and the place where changes are sent. */
+/** The records of a collection of TanStack DB, and the client that sends the changes. */
 export interface SocleCollection<Item> {
   /** The client of the query. */
   readonly client: Pick<Socle, "$source">;
@@ -23,7 +23,7 @@ type Config<Item extends object> = Required<
   Pick<CollectionConfig<Item, string>, "getKey" | "sync" | "onInsert" | "onUpdate" | "onDelete">
 >;
 
-/** The window of the live query: what TanStack DB has of the records, and who waits for a position. */
+/** The window of the live query: the records of TanStack DB, and the changes that wait for a position. */
 class Window<Item extends { readonly id: string }> {
   readonly #query: Watchable<LiveState<Item>>;
   /** The position up to which the records are right; infinite while the query does not run. */

@@ -1,6 +1,6 @@
 /**
  * The environment of React Native (Hermes, without polyfills) in this process: removes the globals and methods that React Native
- * does not have, and puts the forms of React Native in the place of others. To be imported before the client.
+ * does not have, and puts the forms of React Native in their place. To be imported before the client.
  */
 
 /** Removes members of an object; a member that React Native has, and that does nothing there, throws. */

@@ -30,7 +30,7 @@ export interface ApiOptions {
   dashboard: Dashboard | null;
   /** Served under `/_/auth/`; null for nothing. */
   pages: AuthPages | null;
-  /** The other processes of the service; null without others. */
+  /** The reader processes of the service; null for a single process. */
   readers?: ReaderProcesses | null;
 }
 

@@ -17,7 +17,7 @@ const shared = [
   "realtime.bufferTotal",
 ] as const satisfies readonly KeyPath[];
 
-/** How many processes serve. @throws SetupError for several processes on a system where processes do not share a port. */
+/** The number of processes that serve. @throws SetupError for several processes on a system whose processes do not share a port. */
 export function processesOf({ processes }: Config): number {
   const isLinux = process.platform === "linux";
   if (processes === "auto") return isLinux ? Math.min(mostAutomatic, availableParallelism()) : 1;
@@ -33,7 +33,7 @@ export function leaderPart(config: Config, processes: number): Config {
   return Object.freeze({ ...config, ...parts });
 }
 
-/** The configuration of a reader process. Its sockets and reads of an address count in the process. */
+/** The configuration of a reader process. Sockets and reads of an address count in the process. */
 export function readerPart(config: Config, processes: number): Config {
   const perAddress = Math.ceil(config["limits.connectionsPerAddress"] / processes);
   return Object.freeze({ ...leaderPart(config, processes), "limits.connectionsPerAddress": perAddress });

@@ -18,7 +18,7 @@ import { assemble, databaseOptions, type Service } from "./service.ts";
 
 /** The time between two times at which the uses of API keys are forgotten, which the leader stores. */
 const forgetEveryMs = 60_000;
-/** The longest time from the admission of a socket to its opening. */
+/** The longest time from the admission of a socket to the opening. */
 const openMs = 10_000;
 
 interface ReaderProcessOptions {
@@ -81,7 +81,7 @@ class Reader {
   /** Commits that arrive before the state is read. */
   readonly #early: ToldCommit[] = [];
   #takeCommit = (commit: ToldCommit): void => void this.#early.push(commit);
-  /** The events that are told, one after the other. */
+  /** The events that are told, in order. */
   #telling: Promise<void> | null = null;
   readonly #untold: LiveEvent[] = [];
   #service: Service | null = null;
@@ -227,7 +227,7 @@ class Reader {
   }
 
   /**
-   * Has the leader send events: a socket hears each event from its opening on. Resolves when each event that a client of another
+   * Has the leader send events: a socket hears each event from the opening on. Resolves when each event that a client of another
    * process may have heard by now is told here, too: the client may resume from that event.
    */
   async #hear({ events }: Service): Promise<void> {

@@ -1,4 +1,4 @@
-/** Server queries over HTTP: access, scopes, arguments, values, what is refused, and failures. */
+/** Server queries over HTTP: access, scopes, arguments, values, refusals, and failures. */
 import { describe, expect, test } from "bun:test";
 import { makeKey } from "../../../test/keys.ts";
 import { setRole } from "../../../test/kit.ts";

@@ -1,4 +1,4 @@
-/** Index use: SQLite reads a list that one index answers through this index, in order, without a row in vain. */
+/** Index use: SQLite reads a list that a single index answers through this index, in order, without a row in vain. */
 import { expect, test } from "bun:test";
 import { openApi } from "../../../test/kit.ts";
 import { bind } from "../expressions/index.ts";

@@ -41,7 +41,7 @@ export class Certificate {
     return this.#pair;
   }
 
-  /** Looks at the files every few seconds, and calls `onChange` once others are to be served. The log tells the change when `onChange` is done. */
+  /** Looks at the files every few seconds, and calls `onChange` once other files are to be served. The log tells the change when `onChange` is done. */
   watch(onChange: () => unknown, signal: AbortSignal): void {
     this.#onChange = onChange;
     const timer = setInterval(() => void this.look(), lookMs).unref();

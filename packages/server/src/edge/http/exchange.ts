@@ -51,7 +51,7 @@ export function isWhole(body: GivenAnswer["body"]): body is string | Uint8Array 
 
 const statuses = new Map<number, Response>();
 
-/** The answer of a request whose answer another process sends by its parts: only the status is looked at. */
+/** The answer of a request whose answer another process sends by its parts: only the status counts. */
 function statusAlone(status: number): Response {
   return statuses.getOrInsertComputed(status, () => new Response(null, { status }));
 }

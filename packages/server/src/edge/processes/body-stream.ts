@@ -63,7 +63,7 @@ export class SentBody {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#wake?.();
-    // A source that fails at its end has no reader any more.
+    // A source that fails at the end has no reader any more.
     this.#cancel().catch(() => undefined);
   }
 }

@@ -37,7 +37,7 @@ export const kinds = {
 export type CommitHead = ToldCommit;
 export type EventsHead = readonly LiveEvent[];
 
-/** The body of a request or of an answer: none or within the frame, or in pieces. */
+/** The body of a request or of an answer: absent, within the frame, or in pieces. */
 type BodyForm = "whole" | "pieces";
 
 /** A request: the place of the route in the table, method, URL, headers, the key of the client's address, and the form of the body. */

@@ -24,7 +24,7 @@ export interface ReaderStart {
   readonly queries: QueryNames;
 }
 
-/** The server queries by name: who may ask, or null for a file that does not load; and the queries with values that differ between callers. */
+/** The server queries by name: the access, or null for a file that does not load; and the queries with values that differ between callers. */
 export interface QueryNames {
   readonly access: readonly (readonly [name: string, access: EndpointAccess | null])[];
   readonly personal: readonly string[];

@@ -69,7 +69,7 @@ export class ReaderProcess {
         if (frame.kind === kinds.has) this.#progressed(Number(frame.head));
         else if (this.#taker?.take(frame) !== true) this.#talk?.take(frame);
       },
-      // The end of the process is known by its exit.
+      // The exit tells the end of the process.
       onClosed: () => this.kill(),
     });
     this.#taker = this.#options.taker(link);

@@ -23,7 +23,7 @@ const pauseMs = { first: 100, longest: 5_000 };
 /** The longest that a start of the service waits for the processes; the service then goes on without them. */
 const startMs = 10_000;
 
-/** The longest that a process may take to end when its requests are done. */
+/** The longest that a process may take to end after the last request. */
 const endMs = 500;
 
 export interface ReaderProcessesOptions {
@@ -178,7 +178,7 @@ export class ReaderProcesses implements Followers, PausableReads {
     }
   }
 
-  /** Runs a process to its end. Answers whether the process has served. */
+  /** Runs a process to the end. Answers whether the process has served. */
   async #runOnce(number: number): Promise<boolean> {
     const { environment, logger, queries, start } = this.#options;
     let hasServed = false;

@@ -132,7 +132,7 @@ function headOf(
   return JSON.stringify(head);
 }
 
-/** The request; one with an odd `Host` header has a URL that no parser takes, so the path stands alone there. */
+/** The request; one with an odd `Host` header has a URL that no parser takes, so the path stands alone. */
 function requestOf(
   [, , method, url, headers]: RequestHead,
   body: ReadableStream<Uint8Array> | Uint8Array | null,

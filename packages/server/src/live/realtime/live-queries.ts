@@ -246,7 +246,7 @@ export class LiveQueries {
     }
   }
 
-  /** Roles have changed. An earlier seq may be of a window that the caller had in another role: nobody resumes from there. */
+  /** Roles have changed. An earlier seq may be of a window that the caller had in another role: nobody resumes from such a seq. */
   rolesChanged(): void {
     this.#rolesSeq = this.#committed;
   }

@@ -117,7 +117,7 @@ export class LiveSources {
     const { caller, listener, signal } = reader;
     if ("name" in source) return this.#runs.run(() => this.#run(source, plan, reader), { caller, signal });
     const { collection, parameters } = source;
-    // A list is read to the end, so that its cost is known.
+    // A list is read to the end, so that the cost is known.
     const forEver = new AbortController().signal;
     const inTurn = <T>(onThread: () => Promise<T>): Promise<T> => this.#onThread.run(onThread, {});
     const as = { principal: listener, caller: () => caller, signal: () => forEver, inTurn };

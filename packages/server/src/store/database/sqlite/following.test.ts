@@ -171,7 +171,7 @@ test("the write-ahead log starts over beside a reader that keeps its snapshot", 
     largest = Math.max(largest, statSync(`${path}-wal`).size);
   }
   expect(followers.renewed).toBeGreaterThan(0);
-  // Without new snapshots, the log would hold all writes. A slow disk lets the log grow beyond its bound for a while.
+  // Without new snapshots, the log would hold all writes. A slow disk lets the log grow beyond the bound for a while.
   expect(largest).toBeLessThan((writes * text.length) / 2);
   await close();
 });
