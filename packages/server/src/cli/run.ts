@@ -17,18 +17,7 @@ import {
   UsageError,
   withoutLog,
 } from "./command.ts";
-import { adminCreate } from "./commands/admin-create.ts";
-import { backup, restore, vacuum, verify } from "./commands/backup.ts";
-import { health } from "./commands/health.ts";
-import { mailTest } from "./commands/mail.ts";
-import { mcp } from "./commands/mcp.ts";
-import { openApi } from "./commands/openapi.ts";
-import { add, check, client, init, types } from "./commands/project.ts";
-import { runFunction, runJob } from "./commands/run.ts";
-import { schemaPull, schemaPush } from "./commands/schema.ts";
-import { dev, serve } from "./commands/serve.ts";
-import { test } from "./commands/test.ts";
-import { exportCommand, importCommand, seed } from "./commands/transfer.ts";
+import { serve } from "./commands/serve.ts";
 
 const help: Command = {
   name: "help",
@@ -48,41 +37,20 @@ const versionCommand: Command = {
   },
 };
 
-const commands: readonly Command[] = [
-  serve,
-  dev,
-  init,
-  types,
-  client,
-  openApi,
-  mcp,
-  check,
-  test,
-  add,
-  runJob,
-  runFunction,
-  adminCreate,
-  health,
-  mailTest,
-  schemaPull,
-  schemaPush,
-  seed,
-  importCommand,
-  exportCommand,
-  backup,
-  restore,
-  verify,
-  vacuum,
-  versionCommand,
-  help,
-];
+/** All commands, in the order of the help. Loaded on demand: a service that serves needs no other command. */
+async function allCommands(): Promise<readonly Command[]> {
+  const { commands } = await import("./commands/all.ts");
+  return [...commands, versionCommand, help];
+}
 
 /** The command that the words start with, and the words after the command. */
-function findCommand(words: readonly string[]): { command: Command; rest: string[] } {
+async function findCommand(words: readonly string[]): Promise<{ command: Command; rest: string[] }> {
   const [first] = words;
   if (first === "--help" || first === "-h") return { command: help, rest: words.slice(1) };
   if (first === "--version" || first === "-v") return { command: versionCommand, rest: words.slice(1) };
   if (first === undefined || first.startsWith("-")) return { command: serve, rest: [...words] };
+  if (first === serve.name) return { command: serve, rest: words.slice(1) };
+  const commands = await allCommands();
   for (const command of commands) {
     const name = command.name.split(" ");
     if (name.every((word, i) => words[i] === word)) return { command, rest: words.slice(name.length) };
@@ -105,8 +73,8 @@ function usageOf({ name, args = [] }: Command): string {
 }
 
 /** The text of `socle help`. */
-function overview(): string {
-  const rows = commands.map((command) => [usageOf(command), command.summary] as const);
+async function overview(): Promise<string> {
+  const rows = (await allCommands()).map((command) => [usageOf(command), command.summary] as const);
   return `Socle, a backend in one file.\n\n${column(rows)}\nMore about one of them: socle help COMMAND\n`;
 }
 
@@ -121,14 +89,14 @@ function helpOf(command: Command): string {
 }
 
 /** The command, or all that start with the words: `run` stands for `run job` and `run function`. */
-function helpedBy(words: readonly string[]): Command[] {
-  const longer = commands.filter(({ name }) => name.startsWith(`${words.join(" ")} `));
-  return longer.length > 0 ? longer : [findCommand(words).command];
+async function helpedBy(words: readonly string[]): Promise<Command[]> {
+  const longer = (await allCommands()).filter(({ name }) => name.startsWith(`${words.join(" ")} `));
+  return longer.length > 0 ? longer : [(await findCommand(words)).command];
 }
 
-function helpFor(words: readonly string[], terminal: Terminal): number {
-  if (words.length === 0) terminal.out(overview());
-  else for (const command of helpedBy(words)) terminal.out(helpOf(command));
+async function helpFor(words: readonly string[], terminal: Terminal): Promise<number> {
+  if (words.length === 0) terminal.out(await overview());
+  else for (const command of await helpedBy(words)) terminal.out(helpOf(command));
   return 0;
 }
 
@@ -154,7 +122,7 @@ async function parseWords(
 }
 
 async function dispatch(words: readonly string[], terminal: Terminal): Promise<number> {
-  const { command, rest } = findCommand(words);
+  const { command, rest } = await findCommand(words);
   const { positionals, options } = await parseWords(command, rest);
   if (options["help"] === true) return helpFor(command.name.split(" "), terminal);
   const { args = [] } = command;
@@ -177,7 +145,7 @@ async function dispatch(words: readonly string[], terminal: Terminal): Promise<n
 /** The format in which a failure is told: the format of the log for a command that prints nothing else. */
 async function formatFor(words: readonly string[], terminal: Terminal): Promise<LogFormat> {
   try {
-    const { command, rest } = findCommand(words);
+    const { command, rest } = await findCommand(words);
     if (command.isLog !== true) return "text";
     const { parseArgs } = await import("node:util");
     // Not strict: the error about these words is being reported.

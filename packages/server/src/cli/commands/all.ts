@@ -1,0 +1,41 @@
+/** The commands that do work, in the order of the help. */
+import type { Command } from "../command.ts";
+import { adminCreate } from "./admin-create.ts";
+import { backup, restore, vacuum, verify } from "./backup.ts";
+import { health } from "./health.ts";
+import { mailTest } from "./mail.ts";
+import { mcp } from "./mcp.ts";
+import { openApi } from "./openapi.ts";
+import { add, check, client, init, types } from "./project.ts";
+import { runFunction, runJob } from "./run.ts";
+import { schemaPull, schemaPush } from "./schema.ts";
+import { dev, serve } from "./serve.ts";
+import { test } from "./test.ts";
+import { exportCommand, importCommand, seed } from "./transfer.ts";
+
+export const commands: readonly Command[] = [
+  serve,
+  dev,
+  init,
+  types,
+  client,
+  openApi,
+  mcp,
+  check,
+  test,
+  add,
+  runJob,
+  runFunction,
+  adminCreate,
+  health,
+  mailTest,
+  schemaPull,
+  schemaPush,
+  seed,
+  importCommand,
+  exportCommand,
+  backup,
+  restore,
+  verify,
+  vacuum,
+];
