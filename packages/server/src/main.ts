@@ -76,11 +76,11 @@ const terminal: Omit<Terminal, "openLog"> = {
   // `console` writes at once and, unlike `process.stdout`, brings no stream machinery: 7 MB less resident memory.
   out: (text) => console.log(text.replace(/\n$/, "")),
   err: (text) => console.error(text.replace(/\n$/, "")),
-  progress:
-    process.stdout.isTTY === true && process.stderr.isTTY === true
-      ? (text) => void process.stderr.write(`\r\u001b[K${text}`)
-      : null,
-  isAnswered: process.stdin.isTTY === true,
+  progress() {
+    const isDrawn = process.stdout.isTTY === true && process.stderr.isTTY === true;
+    return isDrawn ? (text) => void process.stderr.write(`\r\u001b[K${text}`) : null;
+  },
+  isAnswered: () => process.stdin.isTTY === true,
   ask,
   askSecret,
   untilSignal,

@@ -18,10 +18,13 @@ export interface Terminal {
   openLog(droppedLine: (count: number) => string): (line: string) => void;
   /** Writes to standard error. */
   err(text: string): void;
-  /** Writes over the last line of the terminal, or removes the line (""); null when output is not on a terminal. */
-  readonly progress: ((text: string) => void) | null;
+  /**
+   * Writes over the last line of the terminal, or removes the line (""); null when output is not on a terminal. The question brings
+   * the streams of the process, 7 MB, as does `isAnswered`.
+   */
+  progress(): ((text: string) => void) | null;
   /** Whether a person answers, and not a pipe. */
-  readonly isAnswered: boolean;
+  isAnswered(): boolean;
   /** Asks for a secret: without echo on a terminal, otherwise a line of standard input. */
   askSecret(question: string): Promise<string>;
   /** Asks for a line, which is empty at the end of the input. */

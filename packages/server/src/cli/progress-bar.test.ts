@@ -4,13 +4,13 @@ import { ProgressBar, readableSize } from "./progress-bar.ts";
 
 test("on a terminal it is drawn and taken away; elsewhere nothing is written", () => {
   const drawn: string[] = [];
-  const bar = new ProgressBar({ progress: (text) => drawn.push(text) }, "Backup");
+  const bar = new ProgressBar({ progress: () => (text) => drawn.push(text) }, "Backup");
   bar.show(1, 4);
   // Too soon after the line before.
   bar.show(2, 4);
   bar.end();
   expect(drawn).toEqual(["Backup [########......................] 25 %", ""]);
-  const silent = new ProgressBar({ progress: null }, "Backup");
+  const silent = new ProgressBar({ progress: () => null }, "Backup");
   silent.show(1, 0);
   silent.end();
 });

@@ -5,12 +5,12 @@ const width = 30;
 const drawEveryMs = 100;
 
 export class ProgressBar implements Disposable {
-  readonly #draw: Terminal["progress"];
+  readonly #draw: ReturnType<Terminal["progress"]>;
   readonly #label: string;
   #drawnAt = Number.NEGATIVE_INFINITY;
 
   constructor({ progress }: Pick<Terminal, "progress">, label: string) {
-    this.#draw = progress;
+    this.#draw = progress();
     this.#label = label;
   }
 

@@ -33,7 +33,7 @@ import { ProgressBar, readableSize } from "../progress-bar.ts";
 async function newPassphrase(terminal: Terminal): Promise<string> {
   const passphrase = await terminal.askSecret("Passphrase: ");
   if (passphrase === "") throw new UsageError("no passphrase was given");
-  if (terminal.isAnswered && (await terminal.askSecret("Again: ")) !== passphrase)
+  if (terminal.isAnswered() && (await terminal.askSecret("Again: ")) !== passphrase)
     throw new UsageError("the two passphrases differ");
   return passphrase;
 }

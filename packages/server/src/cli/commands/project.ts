@@ -124,7 +124,7 @@ export const check: Command = {
 
 /** Runs the type checker. The advice names the package manager of the runtime; this executable contains that, too. */
 async function checkTypes(cwd: string, { environment, program, out, err, progress }: Terminal): Promise<number> {
-  const color = progress === null ? {} : { FORCE_COLOR: "1" };
+  const color = progress() === null ? {} : { FORCE_COLOR: "1" };
   const words = ["check", "--no-script", "-p", checkFile];
   const { code, stdout, stderr } = await toolOutput(words, { cwd, environment: { ...color, ...environment } });
   const advised = (text: string): string =>

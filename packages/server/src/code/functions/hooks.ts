@@ -3,7 +3,6 @@
  * (contract, "Hooks and endpoints").
  */
 
-import { isDeepStrictEqual } from "node:util";
 import { USERS } from "@socle/protocol";
 import {
   Admission,
@@ -179,6 +178,8 @@ export class Hooks implements RecordHooks, AuthHooks {
     { key: address, headers = new Headers() }: PasswordCaller,
   ): Promise<StepReads | null> {
     if (this.hooked[step].size === 0) return null;
+    // Loaded on demand: a service without such hooks does not need the module.
+    const { isDeepStrictEqual } = await import("node:util");
     const accept = (returned: Values): Values => {
       const changed = Object.keys(returned).filter((name) => !isDeepStrictEqual(returned[name], user[name]));
       if (changed.length === 0) return user;

@@ -1,7 +1,6 @@
 /** The environment of the user's code: the declared variables, and the project's `.env` file. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { parseEnv } from "node:util";
 
 /** The variables that `scripts.env` declares: `NAME`, or `NAME?` for a variable that may be missing. */
 export function variablesOf(declared: readonly string[]): { name: string; isOptional: boolean }[] {
@@ -14,7 +13,8 @@ export function readEnvironmentFile(
   name: ".env" | ".env.test",
 ): Readonly<Record<string, string | undefined>> {
   const file = join(root, name);
-  return existsSync(file) ? parseEnv(readFileSync(file, "utf8")) : {};
+  // Loaded on demand: a service without such a file does not need the module.
+  return existsSync(file) ? process.getBuiltinModule("node:util").parseEnv(readFileSync(file, "utf8")) : {};
 }
 
 /** The declared variables that must be set, and are not, or to an empty text. */

@@ -9,7 +9,7 @@
  * whole order. Null sorts before every value. The part after a position is a sequence of segments: first the records that are
  * equal in all keys, then the records that are equal in fewer. Each segment is a range of the index.
  */
-import { timingSafeEqual } from "node:crypto";
+import { isSameSecret } from "../../base/kernel/index.ts";
 import type { Value } from "../../store/database/index.ts";
 import { plain, type SqlPart, separated, sqlPart } from "../expressions/index.ts";
 import type { ValueType } from "../fields/index.ts";
@@ -46,9 +46,7 @@ export class Cursors {
   read(cursor: string, list: string): CursorPosition {
     const [signature, content] = [cursor.slice(0, signatureLength), cursor.slice(signatureLength)];
     const text = Buffer.from(content, "base64url").toString();
-    const expected = Buffer.from(this.#signature(text, list));
-    const given = Buffer.from(signature);
-    const isSigned = given.length === expected.length && timingSafeEqual(given, expected);
+    const isSigned = isSameSecret(signature, this.#signature(text, list));
     // Decoders are lenient: several texts could stand for the same cursor.
     if (!isSigned || Buffer.from(text).toString("base64url") !== content)
       throw refuseParameter(

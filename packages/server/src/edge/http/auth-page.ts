@@ -2,7 +2,6 @@
  * Auth pages: the frame of the hosted pages under `/_/auth/` (contract, "Users and accounts"). A page is HTML with forms, works
  * without script except for passkeys, follows the light or dark scheme of the browser, and holds nothing of a request that is not escaped.
  */
-import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { extname } from "node:path";
 import type { Config } from "../../base/config/index.ts";
@@ -74,7 +73,7 @@ a{color:var(--accent)}
 `;
 
 function sha256(text: string): string {
-  return `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
+  return `'sha256-${new Bun.CryptoHasher("sha256").update(text).digest("base64")}'`;
 }
 
 const styleSource = sha256(style);

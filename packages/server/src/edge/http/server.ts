@@ -1,5 +1,4 @@
 /** HTTP server: builds the routes, listens, upgrades sockets, and drains requests on stop. */
-import { isIPv6 } from "node:net";
 import type { ErrorBody } from "@socle/protocol";
 import type { Server } from "bun";
 import type { Config } from "../../base/config/index.ts";
@@ -315,8 +314,8 @@ export function addressKey(written: string): string {
   // `[2001:db8::1]:443`, `192.0.2.7:51234`.
   const bracketed = /^\[([^\]]*)\](?::\d+)?$/.exec(written)?.[1];
   const address = bracketed ?? /^([^:]*):\d+$/.exec(written)?.[1] ?? written;
-  if (!isIPv6(address)) return address;
   const plain = address.split("%")[0] ?? "";
+  if (!/^[\da-f.]*:[\da-f.:]*$/i.test(plain) || !URL.canParse(`http://[${plain}]/`)) return address;
   // The URL parser writes an address in the shortest form, which makes the groups comparable.
   const shortest = new URL(`http://[${plain}]/`).hostname.slice(1, -1);
   const mapped = /^::ffff:([0-9a-f]+):([0-9a-f]+)$/.exec(shortest);

@@ -2,8 +2,6 @@
 import { realpathSync, type Stats, statSync } from "node:fs";
 import { realpath, stat } from "node:fs/promises";
 import { basename, dirname, join, relative, sep } from "node:path";
-import { promisify } from "node:util";
-import { gzip } from "node:zlib";
 import { Admission, BoundedMap, messageOf, SetupError } from "../../base/kernel/index.ts";
 import { typeOfName } from "../../files/storage/index.ts";
 import type { Exchange } from "./exchange.ts";
@@ -74,8 +72,6 @@ const leastSize = 1_024;
 const mostSize = 8 * 1_024 ** 2;
 /** Bytes of compressed files that are kept. */
 const cacheSize = 16 * 1_024 ** 2;
-
-const compress = promisify(gzip);
 
 /** Files up to so many bytes are held in memory for the answer. */
 const readAtOnce = 256 * 1024;
@@ -252,6 +248,10 @@ async function compressedBytes({ path, size }: FoundFile): Promise<Uint8Array | 
   const bytes = await Bun.file(path).bytes();
   // Replaced since the last look.
   if (bytes.byteLength !== size) return null;
-  const compressed = await compress(bytes);
+  // Loaded on demand: the module brings the streams of Node.
+  const { gzip } = await import("node:zlib");
+  const compressed = await new Promise<Uint8Array>((resolve, reject) =>
+    gzip(bytes, (error, result) => (error === null ? resolve(result) : reject(error))),
+  );
   return compressed.byteLength < bytes.byteLength ? compressed : null;
 }

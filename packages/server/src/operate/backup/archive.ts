@@ -5,7 +5,6 @@
  * because a service may have many files: the first line has everything but the entries, then each entry has a line.
  */
 import { closeSync, fdatasyncSync, fsyncSync, openSync, writeSync } from "node:fs";
-import { constants, zstdCompressSync } from "node:zlib";
 import { createTarDecoder, createTarPacker, type ParsedTarEntry } from "modern-tar";
 import { isObject, messageOf, SetupError } from "../../base/kernel/index.ts";
 
@@ -116,18 +115,19 @@ const flushBytes = 1024 ** 2;
 /** So much is compressed at a time, as a separate frame (RFC 8878, 3.1). */
 const frameBytes = 1024 ** 2;
 
-/** Each frame ends with a checksum of the content, so that no flipped bit changes what is read. */
-const frameParameters = { [constants.ZSTD_c_checksumFlag]: 1 };
-
 /**
  * Compresses on this thread, which has a lower priority than requests. The runtime's own stream compresses on threads
  * without that priority.
  */
-function compressor(): TransformStream<Uint8Array, Uint8Array<ArrayBuffer>> {
+async function compressor(): Promise<TransformStream<Uint8Array, Uint8Array<ArrayBuffer>>> {
+  // Loaded on demand: the module brings the streams of Node, which a service that makes no backup does not need.
+  const { constants, zstdCompressSync } = await import("node:zlib");
+  // Each frame ends with a checksum of the content, so that no flipped bit changes what is read.
+  const params = { [constants.ZSTD_c_checksumFlag]: 1 };
   let waiting: Uint8Array[] = [];
   let length = 0;
   const compress = (controller: TransformStreamDefaultController<Uint8Array<ArrayBuffer>>): void => {
-    controller.enqueue(new Uint8Array(zstdCompressSync(Buffer.concat(waiting), { params: frameParameters })));
+    controller.enqueue(new Uint8Array(zstdCompressSync(Buffer.concat(waiting), { params })));
     waiting = [];
     length = 0;
   };
@@ -213,7 +213,7 @@ export async function writeArchive(
     .then(() => controller.finalize())
     .catch((thrown) => controller.error(thrown));
   try {
-    const compressed = readable.pipeThrough(compressor());
+    const compressed = readable.pipeThrough(await compressor());
     const bytes = encryption === null ? compressed : await encrypt(compressed, encryption);
     for await (const piece of bytes) await file.write(piece);
     file.close(true);

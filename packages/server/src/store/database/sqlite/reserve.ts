@@ -3,7 +3,6 @@
  * beside the database. If the disk is full and a space-freeing change does not fit, the file is removed. From then on all other
  * changes are refused, until the disk has space for the file again, or the database has enough free pages.
  */
-import { randomBytes } from "node:crypto";
 import { rmSync, statSync } from "node:fs";
 import { open, rm } from "node:fs/promises";
 import { freeBytes, messageOf } from "../../../base/kernel/index.ts";
@@ -15,6 +14,8 @@ const reserveBytes = 16 * 1024 ** 2;
 /** Free bytes required to make the reserve: with less free space, the reserve would fill the disk. */
 const roomFor = 2 * reserveBytes;
 const chunkBytes = 1024 ** 2;
+/** The most bytes of a call of `getRandomValues`. */
+const mostRandom = 65_536;
 const lookEveryMs = 2_000;
 
 export interface ReserveOptions {
@@ -100,7 +101,8 @@ export class Reserve {
 
   /** Writes random bytes: a compressing file system would reserve no space for other bytes. */
   async #make(): Promise<void> {
-    const chunk = randomBytes(chunkBytes);
+    const chunk = new Uint8Array(chunkBytes);
+    for (let at = 0; at < chunkBytes; at += mostRandom) crypto.getRandomValues(chunk.subarray(at, at + mostRandom));
     try {
       const file = await open(this.#path, "w", 0o600);
       try {

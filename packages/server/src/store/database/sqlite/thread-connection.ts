@@ -1,5 +1,4 @@
 /** A connection on a thread: the side of the event loop. */
-import { MessageChannel, receiveMessageOnPort } from "node:worker_threads";
 import { AppError, canStartThread, threadEntry } from "../../../base/kernel/index.ts";
 import { SchemaChanged, type SlowReader, type Value } from "../store.ts";
 import type { SlowTransactor, TransactionConnection } from "../transaction.ts";
@@ -153,6 +152,8 @@ export class ThreadConnection implements SlowTransactor {
   #askNow<T>(action: StatementRequest["do"], sql: string, values: Value[]): T {
     if (this.#failure !== null) throw this.#failure;
     if (this.#waiting !== null) throw new Error("A database thread takes one statement at a time");
+    // Loaded on demand: only migrations and long transactions wait in this way.
+    const { MessageChannel, receiveMessageOnPort } = process.getBuiltinModule("node:worker_threads");
     const { port1, port2 } = new MessageChannel();
     const answer: BlockingAnswer = { port: port2, sent: new Int32Array(new SharedArrayBuffer(4)) };
     const request: StatementRequest = { ...this.#target, do: action, sql, values, answer };
