@@ -38,6 +38,8 @@ interface KeyState {
 }
 
 const paths = Object.keys(keys) as KeyPath[];
+/** The variable of each key. */
+const variables = Object.fromEntries(paths.map((path) => [path, environmentName(path)])) as Record<KeyPath, string>;
 const pathPaths: readonly KeyPath[] = [
   "database",
   "storage",
@@ -50,7 +52,9 @@ const pathPaths: readonly KeyPath[] = [
 ];
 
 /** The variables that hold secrets. After the configuration is read, the variables are not needed. */
-export const secretVariables: readonly string[] = paths.filter((path) => keys[path].kind.isSecret).map(environmentName);
+export const secretVariables: readonly string[] = paths
+  .filter((path) => keys[path].kind.isSecret)
+  .map((path) => variables[path]);
 
 /** The values of a file by dotted path. */
 function flatten(object: Record<string, unknown>, file: string, prefix = ""): Map<string, unknown> {
@@ -86,7 +90,7 @@ function unknownKeys(values: Map<string, unknown>, file: string): string[] {
 
 /** Variables with the prefix of the service that override no key. */
 function unknownVariables(environment: LoadOptions["environment"]): string[] {
-  const names = new Set(paths.map(environmentName));
+  const names = new Set(Object.values(variables));
   return Object.keys(environment)
     .filter((name) => name.startsWith("SERVICE_") && !names.has(name))
     .map((name) => {
@@ -136,23 +140,24 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const values: Record<string, unknown> = {};
   const states: KeyState[] = [];
   for (const path of paths) {
-    const name = environmentName(path);
+    const name = variables[path];
     const override = options.overrides?.[path];
     const variable = options.environment[name];
     const fallback = options.defaults?.[path] ?? keys[path].default;
     // Each given value is checked, even when a stronger source overrides the value.
-    const given: [source: ConfigSource, value: unknown][] = [];
-    const take = (source: ConfigSource, value: unknown, where: string): void => {
-      given.push([source, absolute(path, parseValue(path, value, where), folder)]);
+    let source: ConfigSource = "default";
+    let value: unknown;
+    const take = (from: ConfigSource, given: unknown, where: string): void => {
+      value = absolute(path, parseValue(path, given, where), folder);
+      source = from;
     };
     if (fallback !== undefined) take("default", fallback, "default");
+    const usual = value;
     if (fromFile.has(path) && fromFile.get(path) !== null) take("file", fromFile.get(path), file);
     if (variable !== undefined && variable !== "") take("environment", fromText(path, variable), name);
     if (override !== undefined) take("command line", fromText(path, override), `--${path}`);
-    const [source, value] = given.at(-1) ?? ["default", undefined];
     if (value !== undefined) values[path] = value;
-    const [first] = given;
-    states.push({ path, value, source, fallback: first?.[0] === "default" ? first[1] : undefined });
+    states.push({ path, value, source, fallback: usual });
   }
   // Every key of the table has just been parsed by the kind of the key.
   const config = Object.freeze({ ...(values as Values), folder });
@@ -173,7 +178,7 @@ function describeKey({ path, value, fallback, source }: KeyState): ConfigEntry {
     isSecret,
     isSet: value !== undefined,
     unit: kind.unit ?? null,
-    variable: environmentName(path),
+    variable: variables[path],
     description: `${meaning}: ${kind.allowed}`,
   };
 }
@@ -224,7 +229,7 @@ export async function logFormatOf({
   environment,
 }: Pick<LoadOptions, "file" | "environment">): Promise<LogFormat> {
   const { kind } = keys["log.format"];
-  const variable = environment[environmentName("log.format")] ?? "";
+  const variable = environment[variables["log.format"]] ?? "";
   return (
     kind.parse(fromText("log.format", variable)) ?? kind.parse(await formatIn(resolve(file ?? "config.json"))) ?? "text"
   );

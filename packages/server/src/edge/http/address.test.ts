@@ -24,6 +24,11 @@ test.each([
   ["unknown:80", "unknown"],
   ["[]", ""],
   ["not an address", "not an address"],
+  ["1:2:3", "1:2:3"],
+  ["12345::1", "12345::1"],
+  ["::1]/x", "::1]/x"],
+  [":::", ":::"],
+  ["::1.2.3", "::1.2.3"],
 ])("%s counts as %s", (address, key) => {
   expect(addressKey(address)).toBe(key);
 });

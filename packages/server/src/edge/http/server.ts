@@ -315,9 +315,10 @@ export function addressKey(written: string): string {
   const bracketed = /^\[([^\]]*)\](?::\d+)?$/.exec(written)?.[1];
   const address = bracketed ?? /^([^:]*):\d+$/.exec(written)?.[1] ?? written;
   const plain = address.split("%")[0] ?? "";
-  if (!/^[\da-f.]*:[\da-f.:]*$/i.test(plain) || !URL.canParse(`http://[${plain}]/`)) return address;
   // The URL parser writes an address in the shortest form, which makes the groups comparable.
-  const shortest = new URL(`http://[${plain}]/`).hostname.slice(1, -1);
+  const url = /^[\da-f.]*:[\da-f.:]*$/i.test(plain) ? URL.parse(`http://[${plain}]/`) : null;
+  if (url === null) return address;
+  const shortest = url.hostname.slice(1, -1);
   const mapped = /^::ffff:([0-9a-f]+):([0-9a-f]+)$/.exec(shortest);
   if (mapped !== null) {
     const groups = mapped.slice(1).map((group) => Number.parseInt(group, 16));
