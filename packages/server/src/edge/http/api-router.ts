@@ -23,6 +23,7 @@ import { Idempotency } from "./idempotency.ts";
 import { InFlight } from "./in-flight.ts";
 import type { KeptAnswers } from "./kept-answer-table.ts";
 import type { LiveStreams } from "./live-streams.ts";
+import type { HttpRequest } from "./passed-request.ts";
 import { RateLimiter, RequestLimiter } from "./rate-limiter.ts";
 import { type KeepOpen, Router } from "./router.ts";
 import { adminRoutes } from "./routes/admin/index.ts";
@@ -85,7 +86,7 @@ export interface Connections {
   liveStreams: LiveStreams;
   upgrade: Upgrade;
   /** The address that a request comes from, as a key. */
-  addressOf: (request: Request) => string;
+  addressOf: (request: HttpRequest) => string;
   keepOpen: KeepOpen;
 }
 

@@ -2,6 +2,7 @@
 import { Admission, AppError, type Holder, isObject, type LimitName, releasedMemory } from "../../base/kernel/index.ts";
 import { Stopping } from "./in-flight.ts";
 import { jsonError, parseInSlices } from "./json-slices.ts";
+import { type HttpRequest, PassedRequest, type RequestHeaders } from "./passed-request.ts";
 
 /** Bodies up to this size are read in a single step, and find room when large bodies do not. */
 const smallBytes = 16 * 1024;
@@ -144,7 +145,7 @@ export class Paces {
  * The length of a body as the header declares the length (RFC 9110, 8.6); null without the header.
  * @throws AppError `bad_request` for a header that is no length, for example a repeated header.
  */
-export function declaredLength(headers: Headers): number | null {
+export function declaredLength(headers: RequestHeaders): number | null {
   const header = headers.get("content-length");
   if (header === null) return null;
   if (!/^\d{1,15}$/.test(header))
@@ -154,7 +155,7 @@ export function declaredLength(headers: Headers): number | null {
 
 /** The request of a body, and the address for the share of the bound. */
 interface Sending {
-  readonly request: Request;
+  readonly request: HttpRequest;
   readonly address: string;
 }
 
@@ -216,11 +217,13 @@ export class Bodies {
     return this.#parsing.run(parse, { caller: sending.address });
   }
 
-  /** Reads a body, which counts until `use` is over. */
+  /** Reads a body, which counts until `use` is over. A small body that has come with a passed request does not count. */
   async #read<T>(sending: Sending, limit: number, use: (bytes: Uint8Array) => T | Promise<T>): Promise<T> {
     const { request } = sending;
-    const length = declaredLength(request.headers);
+    const whole = request instanceof PassedRequest ? request.whole : null;
+    const length = whole?.byteLength ?? declaredLength(request.headers);
     if (length !== null && length > limit) throw tooLarge(limit);
+    if (whole !== null) return use(whole);
     if (length === 0 || (length === null && request.body === null)) return use(new Uint8Array());
     const size = length ?? limit;
     const isSmall = size <= smallBytes;
@@ -254,7 +257,7 @@ export class Bodies {
 
 /** Reads piece by piece, and stops beyond the limit. Pieces go into a single buffer: memory holds a body once. */
 async function readPieces(
-  { body }: Request,
+  { body }: HttpRequest,
   pace: Pace,
   { limit, length }: { limit: number; length: number | null },
 ): Promise<Uint8Array> {
@@ -313,7 +316,7 @@ export function required(body: Record<string, unknown> | null): Record<string, u
 const jsonType = /^application\/json\s*(;|$)/i;
 
 /** Spec, "Endpoints": bodies on record routes are declared as JSON. @throws AppError `bad_request` for other bodies. */
-export function requireJsonType(request: Request): void {
+export function requireJsonType(request: HttpRequest): void {
   const type = request.headers.get("content-type");
   if (type === "application/json" || (type !== null && jsonType.test(type))) return;
   throw new AppError("bad_request", "The request needs the header Content-Type: application/json.");

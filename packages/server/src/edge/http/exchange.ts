@@ -7,6 +7,7 @@ import { SlowBody } from "./bodies.ts";
 import { type Cors, cacheHeaders, hasTag, jsonType, statusOf } from "./headers.ts";
 import { countedBytes, type Hold, type InFlight, NoRoom, presentTurn, Stopping } from "./in-flight.ts";
 import { IncomingRequest, type RequestService } from "./incoming-request.ts";
+import { type HttpRequest, PassedRequest } from "./passed-request.ts";
 
 const encoder = new TextEncoder();
 
@@ -68,20 +69,17 @@ export class Exchange extends IncomingRequest {
   /** See `InFlight`. */
   countedBy: "all" | "address" | null = null;
   #isMade = false;
-  /** Whether another process sends the answer, by the parts (`given`). */
-  readonly #isPassedOn: boolean;
-  /** The answer, for another process that sends the answer; null before the answer is made. */
+  /** The answer, for another process that sends the answer by the parts; null before the answer is made. */
   given: GivenAnswer | null = null;
   /** The turn of the event loop in which the request came. */
   readonly #turn = presentTurn();
 
   constructor(
-    request: Request,
+    request: HttpRequest,
     params: { readonly [name: string]: string },
-    { requestId, service, isPassedOn = false }: { requestId: string; service: ExchangeService; isPassedOn?: boolean },
+    { requestId, service }: { requestId: string; service: ExchangeService },
   ) {
     super(request, params, service);
-    this.#isPassedOn = isPassedOn;
     this.requestId = requestId;
     this.#service = service;
   }
@@ -282,7 +280,9 @@ export class Exchange extends IncomingRequest {
 
   #answer(body: GivenAnswer["body"], { status, headers }: Pick<GivenAnswer, "status" | "headers">): Response {
     this.given = { status, headers, body };
-    return this.#isPassedOn && isWhole(body) ? statusAlone(status) : new Response(body, { status, headers });
+    return this.request instanceof PassedRequest && isWhole(body)
+      ? statusAlone(status)
+      : new Response(body, { status, headers });
   }
 
   /** 204. */

@@ -5,6 +5,7 @@
 import { ERROR_CODES, type ErrorCode } from "@socle/protocol";
 import { AppError, type Principal } from "../../base/kernel/index.ts";
 import type { ByteRange } from "../../files/storage/index.ts";
+import type { HttpRequest, RequestHeaders } from "./passed-request.ts";
 
 /** The HTTP status of each error code: the one table (spec, "Errors"; contract, "HTTP in general"). */
 const statuses: { readonly [code in ErrorCode]: number } = {
@@ -69,14 +70,14 @@ export class Cors {
    * Whether a socket may be opened. The browser does not ask before opening a socket (RFC 6455, 10.2), so the server looks
    * at the origin. Pages of this service may, and clients that are no browser.
    */
-  allowsSocket(request: Request): boolean {
+  allowsSocket(request: HttpRequest): boolean {
     const origin = request.headers.get("origin");
     if (this.#any || origin === null || this.#origins.has(origin.toLowerCase())) return true;
     return URL.canParse(origin) && new URL(origin).host === request.headers.get("host")?.toLowerCase();
   }
 
   /** Adds the headers that an answer to this request needs. */
-  apply(headers: Record<string, string>, request: Request): void {
+  apply(headers: Record<string, string>, request: HttpRequest): void {
     if (this.#any) {
       headers["Access-Control-Allow-Origin"] = "*";
     } else {
@@ -89,7 +90,7 @@ export class Cors {
   }
 
   /** Adds the headers of an answer to a preflight, too. */
-  preflight(headers: Record<string, string>, request: Request, allow: string): void {
+  preflight(headers: Record<string, string>, request: HttpRequest, allow: string): void {
     this.apply(headers, request);
     headers["Access-Control-Allow-Methods"] = allow;
     const asked = request.headers.get("access-control-request-headers") ?? "";
@@ -134,7 +135,7 @@ const dateForms = [
 ];
 
 /** Whether `If-None-Match` names a tag: the client has this answer already. */
-export function hasTag(headers: Headers, etag: string): boolean {
+export function hasTag(headers: RequestHeaders, etag: string): boolean {
   const header = headers.get("if-none-match");
   if (header === null) return false;
   const tags = tagsOf(header).map((tag) => tag.replace(/^W\//, ""));
@@ -152,7 +153,7 @@ function dateOf(header: string | null): number | null {
  * The status for the conditions of a GET or HEAD: 200 to answer as usual, 304 when the client has the current content,
  * 412 for a version that is gone.
  */
-export function checkConditions(headers: Headers, { etag, modifiedAt }: Validators): 200 | 304 | 412 {
+export function checkConditions(headers: RequestHeaders, { etag, modifiedAt }: Validators): 200 | 304 | 412 {
   const modified = secondsOf(modifiedAt);
   const ifMatch = headers.get("if-match");
   const unmodifiedSince = dateOf(headers.get("if-unmodified-since"));
@@ -168,7 +169,7 @@ export function checkConditions(headers: Headers, { etag, modifiedAt }: Validato
 }
 
 /** Whether a range may be answered: the content is still the content of which the client has a part. */
-export function allowsRange(headers: Headers, { etag, modifiedAt }: Validators): boolean {
+export function allowsRange(headers: RequestHeaders, { etag, modifiedAt }: Validators): boolean {
   const ifRange = headers.get("if-range");
   if (ifRange === null) return true;
   return ifRange.startsWith('"') ? ifRange.trim() === etag : dateOf(ifRange) === secondsOf(modifiedAt);

@@ -13,6 +13,7 @@ export { isWhole } from "./exchange.ts";
 export { KeptAnswers, keptAnswerSchema } from "./kept-answer-table.ts";
 export { LiveStreams } from "./live-streams.ts";
 export type { PassOn, RoutePlace } from "./pass-on.ts";
+export { PassedRequest } from "./passed-request.ts";
 export { openReaderRouter } from "./reader-router.ts";
 export { firstAdminPath } from "./routes/auth.ts";
 export { freePort, HttpServer } from "./server.ts";

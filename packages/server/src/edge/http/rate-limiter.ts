@@ -6,6 +6,7 @@ import type { RequestLimit } from "../../base/config/index.ts";
 import { AppError, type Bearer, type Rate, TokenBuckets } from "../../base/kernel/index.ts";
 import type { Exchange } from "./exchange.ts";
 import { decodePart, pathIn } from "./headers.ts";
+import type { HttpRequest } from "./passed-request.ts";
 import { type Methods, mapMethods } from "./router.ts";
 
 const groups = ["register", "login", "refresh", "setup", "mail", "upload", "records"] as const;
@@ -105,7 +106,7 @@ export class RequestLimiter {
   }
 
   /** Whether a limit counts a request. */
-  concerns({ method, url }: Request): boolean {
+  concerns({ method, url }: HttpRequest): boolean {
     const asked = askedOf(method, url);
     return this.#limits.some(({ matcher }) => matches(matcher, asked));
   }

@@ -7,6 +7,7 @@ import { decodePart, jsonType, nothingHere, pathIn } from "./headers.ts";
 import { type InFlight, NoRoom, Stopping } from "./in-flight.ts";
 import { isClosedToKeys } from "./key-guard.ts";
 import { NeedsLeader, noRoute, type PassOn, type RoutePlace } from "./pass-on.ts";
+import type { HttpRequest, PassedRequest } from "./passed-request.ts";
 import type { StaticFiles } from "./static-files.ts";
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
@@ -20,7 +21,7 @@ export const withBody: readonly string[] = ["POST", "PUT", "PATCH"] satisfies Me
 const noParams: Record<string, string> = {};
 
 /** Discards the body for a method that reads no body. The runtime would keep the bytes until the answer is made. */
-function dropUnreadBody(request: Request, deletionsWithBody: readonly string[]): void {
+function dropUnreadBody(request: HttpRequest, deletionsWithBody: readonly string[]): void {
   const { method, headers } = request;
   if (withBody.includes(method)) return;
   if (headers.get("content-length") === null && headers.get("transfer-encoding") === null) return;
@@ -35,7 +36,7 @@ function shown({ requestId, request: { method, url } }: Exchange): { requestId: 
 }
 
 /** Whether a browser asks for the rights of a page of another origin (Fetch standard, "CORS-preflight request"). */
-function isPreflight({ method, headers }: Request): boolean {
+function isPreflight({ method, headers }: HttpRequest): boolean {
   return method === "OPTIONS" && headers.has("access-control-request-method");
 }
 
@@ -92,7 +93,7 @@ function matchPath(pattern: string, parts: readonly string[]): Record<string, st
  * Keeps the connection of a request open until `over` resolves, also while nothing moves on the connection.
  * @param longestMs the longest time until then: for a time that the connection stays open anyway, nothing is done.
  */
-export type KeepOpen = (request: Request, over: Promise<unknown>, longestMs: number) => void;
+export type KeepOpen = (request: HttpRequest, over: Promise<unknown>, longestMs: number) => void;
 
 /** A route with the handler of a request. */
 interface Matched extends RoutePlace {
@@ -196,15 +197,15 @@ export class Router {
   }
 
   /** Answers a request that another process has passed on; the exchange has the parts of the answer. */
-  passedOn(request: Request, { index, params }: RoutePlace): { exchange: Exchange; answer: Promise<Answer> } {
+  passedOn(request: PassedRequest, { index, params }: RoutePlace): { exchange: Exchange; answer: Promise<Answer> } {
     const method = nativeMethods.find((each) => each === request.method);
     const handler = method && this.#guarded[index]?.[method];
     const matched = handler === undefined ? this.#match(request) : { index, params, handler };
-    const exchange = this.#exchange(request, matched.params, true);
+    const exchange = this.#exchange(request, matched.params);
     return { exchange, answer: this.#answer(exchange, matched) };
   }
 
-  #match(request: Request): Matched {
+  #match(request: HttpRequest): Matched {
     const pathname = pathIn(request.url);
     const path = pathname.length > 1 && pathname.endsWith("/") ? pathname.slice(0, -1) : pathname;
     const parts = path.split("/");
@@ -281,8 +282,8 @@ export class Router {
     return this.#answer(this.#exchange(request, matched.params), matched);
   }
 
-  #exchange(request: Request, params: Record<string, string>, isPassedOn = false): Exchange {
-    return new Exchange(request, params, { requestId: this.#nextId(), service: this.#service, isPassedOn });
+  #exchange(request: HttpRequest, params: Record<string, string>): Exchange {
+    return new Exchange(request, params, { requestId: this.#nextId(), service: this.#service });
   }
 
   async #answer(exchange: Exchange, matched: Matched): Promise<Answer> {
@@ -298,7 +299,7 @@ export class Router {
       answer = await exchange.run(handler);
     } catch (thrown) {
       const { passOn } = this.#options;
-      if (thrown instanceof NeedsLeader && passOn !== null) {
+      if (thrown instanceof NeedsLeader && passOn !== null && request instanceof Request) {
         this.#service.inFlight.leave(exchange);
         return passOn(request, matched);
       }

@@ -13,6 +13,7 @@ import type { Exchange } from "./exchange.ts";
 import { PortListener } from "./listener.ts";
 import { LiveStreams } from "./live-streams.ts";
 import type { RoutePlace } from "./pass-on.ts";
+import { type HttpRequest, PassedRequest } from "./passed-request.ts";
 import type { Router } from "./router.ts";
 
 export interface HttpOptions {
@@ -35,15 +36,6 @@ export interface HttpOptions {
   stopping: AbortSignal;
   /** The seconds after which a connection is closed on which nothing moves; 0 for never. */
   idleTimeout?: number;
-}
-
-/** A request that another process has passed on. */
-export interface PassedOn {
-  readonly place: RoutePlace;
-  /** The address that the request comes from, as a key. */
-  readonly address: string;
-  /** Keeps the connection of the request open until the answer; see `KeepOpen`. */
-  readonly keepOpen: () => void;
 }
 
 /** The usual seconds after which a connection is closed on which nothing moves; of plain HTTP beside HTTPS, sooner. */
@@ -73,7 +65,6 @@ export class HttpServer {
   readonly #upgraded = new WeakMap<SocketConnection, Exchange>();
   readonly #options: HttpOptions;
   readonly #liveStreams: LiveStreams;
-  readonly #passedOn = new WeakMap<Request, PassedOn>();
 
   /** @throws SetupError when the port cannot be listened on. */
   constructor(options: HttpOptions) {
@@ -134,9 +125,8 @@ export class HttpServer {
   }
 
   /** Answers a request that another process has passed on; the exchange has the parts of the answer. */
-  passedOn(request: Request, from: PassedOn): ReturnType<Router["passedOn"]> {
-    this.#passedOn.set(request, from);
-    return this.#router.passedOn(request, from.place);
+  passedOn(request: PassedRequest, place: RoutePlace): ReturnType<Router["passedOn"]> {
+    return this.#router.passedOn(request, place);
   }
 
   get port(): number {
@@ -227,6 +217,8 @@ export class HttpServer {
 
   #upgrade(exchange: Exchange, connection: SocketConnection): boolean {
     const { request } = exchange;
+    // The process that has the connection opens sockets.
+    if (request instanceof PassedRequest) return false;
     // Now: a request that has become a socket does not tell its address any more.
     this.#router.inFlight.becomeSocket(exchange);
     for (const server of this.#listener.servers) {
@@ -243,12 +235,11 @@ export class HttpServer {
   }
 
   /** See `KeepOpen`. */
-  keepOpen(request: Request, over: Promise<unknown>, longestMs = Number.POSITIVE_INFINITY): void {
+  keepOpen(request: HttpRequest, over: Promise<unknown>, longestMs = Number.POSITIVE_INFINITY): void {
     const { idleTimeout = usualIdleTimeout } = this.#options;
     if (idleTimeout === 0 || longestMs < idleTimeout * 1_000) return;
-    const from = this.#passedOn.get(request);
-    if (from !== undefined) {
-      from.keepOpen();
+    if (request instanceof PassedRequest) {
+      request.keepOpen();
       return;
     }
     // A connection that is kept open for ever would stay with a client that does not read.
@@ -259,9 +250,8 @@ export class HttpServer {
   }
 
   /** The address that a request comes from, as a key. */
-  addressOf(request: Request): string {
-    const from = this.#passedOn.get(request);
-    if (from !== undefined) return from.address;
+  addressOf(request: HttpRequest): string {
+    if (request instanceof PassedRequest) return request.address;
     const { trustedProxies } = this.#options.config;
     if (trustedProxies > 0) {
       const forwarded = (request.headers.get("x-forwarded-for") ?? "").split(",").map((entry) => entry.trim());

@@ -5,6 +5,7 @@ import { AppError, messageOf, oneOf, quote } from "../../base/kernel/index.ts";
 import { cleanName, type Upload } from "../../files/storage/index.ts";
 import { brokenOff } from "./bodies.ts";
 import type { ReadInTurns } from "./body-read-limiter.ts";
+import type { HttpRequest } from "./passed-request.ts";
 
 /** Bytes that the form may have beside the file. */
 const allowance = 256 * 1024;
@@ -57,7 +58,7 @@ function check({ files, strays, fields }: Form, size: number): { filename: strin
 }
 
 /** Bytes that the file of a form has at least, as the Content-Length tells; 0 without the header. */
-export function leastFileSize(request: Request): number {
+export function leastFileSize(request: HttpRequest): number {
   return Math.max(0, (Number(request.headers.get("content-length")) || 0) - allowance);
 }
 
@@ -67,7 +68,7 @@ export function leastFileSize(request: Request): number {
  * @throws AppError `bad_request`, `validation_error` or `payload_too_large`.
  */
 export async function readUploadForm(
-  request: Request,
+  request: HttpRequest,
   upload: Upload,
   read: ReadInTurns,
 ): Promise<{ filename: string; visibility: Visibility }> {

@@ -5,12 +5,12 @@
 import { expect, test } from "bun:test";
 import { quietLogger } from "../../../test/kit.ts";
 import { type Exchange, type GivenAnswer, isWhole } from "../http/exchange.ts";
-import type { PassedOn } from "../http/server.ts";
+import type { PassedRequest, RoutePlace } from "../http/index.ts";
 import type { FrameSink, LinkFrame } from "./link.ts";
 import { RequestPasser } from "./request-passer.ts";
 import { RequestTaker } from "./request-taker.ts";
 
-type Handler = (request: Request, from: PassedOn) => GivenAnswer | Promise<GivenAnswer>;
+type Handler = (request: PassedRequest, place: RoutePlace) => GivenAnswer | Promise<GivenAnswer>;
 
 /** Carries frames to a receiver, in order, a turn later. */
 class Wire implements FrameSink {
@@ -28,10 +28,10 @@ class Wire implements FrameSink {
 function join(handler: Handler) {
   const [toLeader, toReader] = [new Wire(), new Wire()];
   const log: string[] = [];
-  const passedOn = (request: Request, from: PassedOn) => {
+  const passedOn = (request: PassedRequest, place: RoutePlace) => {
     const exchange: { given: GivenAnswer | null } = { given: null };
     const answer = (async () => {
-      exchange.given = await handler(request, from);
+      exchange.given = await handler(request, place);
       const { body, ...init } = exchange.given;
       return isWhole(body) ? new Response(null, init) : new Response(body, init);
     })();
@@ -55,9 +55,10 @@ const turns = async (count: number): Promise<void> => {
 };
 
 test("method, URL, headers, place, address and body arrive, and so does the answer", async () => {
-  const { pass } = join(async (request, { place, address }) => {
-    const { method, url, headers } = request;
-    const seen = { method, url, type: headers.get("content-type"), place, address, body: await request.text() };
+  const { pass } = join(async (request, place) => {
+    const { method, url, headers, address } = request;
+    const body = Buffer.from(await request.bytes()).toString();
+    const seen = { method, url, type: headers.get("content-type"), place, address, body };
     return { status: 201, headers: { "X-One": "1" }, body: JSON.stringify(seen) };
   });
   for (const body of ["", '{"a":"é"}', "x".repeat(300_000)]) {
@@ -215,8 +216,8 @@ test("the end of the process of the clients is the end of all their requests", a
 });
 
 test("the connection of a request is kept open for the routes that ask", async () => {
-  const { pass, kept } = join((_request, { keepOpen }) => {
-    keepOpen();
+  const { pass, kept } = join((request) => {
+    request.keepOpen();
     return { status: 200, headers: {}, body: "" };
   });
   const request = new Request("http://a/");

@@ -1,35 +1,12 @@
 /** Request taker: the leader answers requests that a reader process has passed on, through the routes of the leader. */
-import { messageOf } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
-import { type HttpServer, isWhole } from "../http/index.ts";
+import { type HttpServer, isWhole, PassedRequest } from "../http/index.ts";
 import { ReceivedBody, SentBody } from "./body-stream.ts";
 import { type AnswerHead, kinds, type RequestHead } from "./frames.ts";
 import type { FrameSink, LinkFrame } from "./link.ts";
 
-/** A request of a client of another process. The signal is made for the code that asks: most requests need no signal. */
-class PassedRequest {
-  #gone: AbortController | null = null;
-  #isGone = false;
-
-  constructor(request: Request) {
-    Object.defineProperty(request, "signal", { get: () => this.#signal() });
-  }
-
-  #signal(): AbortSignal {
-    this.#gone ??= new AbortController();
-    if (this.#isGone) this.#gone.abort();
-    return this.#gone.signal;
-  }
-
-  /** The client has gone. */
-  leave(): void {
-    this.#isGone = true;
-    this.#gone?.abort();
-  }
-}
-
 interface Taken {
-  readonly client: PassedRequest;
+  readonly request: PassedRequest;
   readonly received: ReceivedBody | null;
   sent: SentBody | null;
 }
@@ -78,20 +55,21 @@ export class RequestTaker {
     const taken = this.#taken.get(id);
     if (taken === undefined) return;
     this.#taken.delete(id);
-    taken.client.leave();
+    taken.request.leave();
     taken.received?.fail(new Error("The client has disconnected"));
     taken.sent?.cancel();
   }
 
   async #answer(id: number, head: RequestHead, bytes: Uint8Array): Promise<void> {
-    const [index, params, , , , address, form] = head;
+    const [index, params, method, url, headers, address, form] = head;
     const received = form === "pieces" ? new ReceivedBody(this.#link, id, () => undefined) : null;
-    const body = received?.stream ?? (bytes.byteLength === 0 ? null : bytes);
-    const request = requestOf(head, body);
-    this.#taken.set(id, { client: new PassedRequest(request), received, sent: null });
+    // A copy: the frames that arrived with the request are freed.
+    const body = received?.stream ?? bytes.slice();
     const keepOpen = (): void => this.#link.send({ kind: kinds.keepOpen, id });
+    const request = new PassedRequest({ method, url, headers, address, body, keepOpen });
+    this.#taken.set(id, { request, received, sent: null });
     try {
-      const { exchange, answer } = this.#http.passedOn(request, { place: { index, params }, address, keepOpen });
+      const { exchange, answer } = this.#http.passedOn(request, { index, params });
       const response = await answer;
       if (!this.#taken.has(id)) {
         // The client has gone: the body has no reader.
@@ -130,19 +108,4 @@ function headOf(
 ): string {
   const head: AnswerHead = [status, headers instanceof Headers ? [...headers] : headers, form];
   return JSON.stringify(head);
-}
-
-/** The request; one with an odd `Host` header has a URL that no parser takes, so the path stands alone. */
-function requestOf(
-  [, , method, url, headers]: RequestHead,
-  body: ReadableStream<Uint8Array> | Uint8Array | null,
-): Request {
-  const init: RequestInit = { method, headers, ...(body !== null && { body, duplex: "half" }) };
-  try {
-    return new Request(url, init);
-  } catch (thrown) {
-    const path = url.replace(/^[a-z]+:\/\/[^/?#]*/i, "");
-    if (!URL.canParse(url)) return new Request(`http://localhost${path}`, init);
-    throw new Error(`The request cannot be passed on: ${messageOf(thrown)}`);
-  }
 }

@@ -21,7 +21,7 @@ export interface PasswordCaller {
   /** Frees the caller's place in the queue. */
   readonly signal?: AbortSignal | undefined;
   /** The headers of the request. */
-  readonly headers?: Headers | undefined;
+  readonly headers?: (Pick<Headers, "get"> & Iterable<[name: string, value: string]>) | undefined;
 }
 
 /** The languages that a caller wants in mails (`Accept-Language`). */

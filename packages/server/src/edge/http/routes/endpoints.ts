@@ -16,6 +16,7 @@ import { callFailure } from "../call-failure.ts";
 import type { Exchange } from "../exchange.ts";
 import { decodePart, nothingHere, pathIn } from "../headers.ts";
 import type { Idempotency, Keep } from "../idempotency.ts";
+import type { RequestHeaders } from "../passed-request.ts";
 import { type KeepOpen, type Methods, type Routes, withBody } from "../router.ts";
 
 /** First parts of paths that are the service's, also behind the prefix `/`. */
@@ -170,7 +171,7 @@ function notLoaded(exchange: Exchange): Response {
 }
 
 /** The headers that a repeated request must have, too: the code of an endpoint may tell callers apart by any of these headers. */
-function headersOfCaller(headers: Headers): string {
+function headersOfCaller(headers: RequestHeaders): string {
   return `${JSON.stringify([...headers].filter(([name]) => !ofAttempt.has(name)))}\n`;
 }
 

@@ -4,11 +4,12 @@ import { readChoice } from "../../../../base/kernel/index.ts";
 import { type Admin, additionOf, changeOf, removalOf, type TrialOutcome } from "../../../../operate/admin/index.ts";
 import type { Exchange } from "../../exchange.ts";
 import { statusOf } from "../../headers.ts";
+import type { HttpRequest } from "../../passed-request.ts";
 import { type AdminRoutes, answerPage, readAdminBody, waiterOf } from "./for-admins.ts";
 
 export function collectionRoutes({ schema, trials }: Admin): AdminRoutes {
   /** The fingerprints of the schema that the caller has seen (If-Match); null for any. */
-  const expected = (request: Request): string[] | null => {
+  const expected = (request: HttpRequest): string[] | null => {
     const header = request.headers.get("if-match");
     if (header === null || header.trim() === "*") return null;
     // A proxy that compresses marks tags as weak.
