@@ -78,12 +78,27 @@ function lengthOf(value: JsonValue): number {
   return typeof value === "object" && value !== null ? JSON.stringify(value).length : 20;
 }
 
-/** Records of a collection have changed: the owners before and after, and by how many the number of records has grown. */
-export const recordsChanged = noteKind<{
+/** A change of records of a collection: the owners before and after, and by how many the number of records has grown. */
+interface RecordsChange {
   readonly collection: string;
   readonly owners: readonly (string | null)[];
   readonly by: number;
-}>("records.changed");
+}
+
+/** The owners in a note beyond which no further change joins: each owner is looked for. */
+const mostJoined = 50;
+
+function joined(earlier: RecordsChange, later: RecordsChange): RecordsChange | null {
+  if (earlier.collection !== later.collection || earlier.owners.length > mostJoined) return null;
+  const owners = later.owners.filter((owner) => !earlier.owners.includes(owner));
+  return {
+    collection: earlier.collection,
+    owners: owners.length === 0 ? earlier.owners : [...earlier.owners, ...owners],
+    by: earlier.by + later.by,
+  };
+}
+
+export const recordsChanged = noteKind<RecordsChange>("records.changed", joined);
 
 export interface Written {
   readonly table: RecordTable;

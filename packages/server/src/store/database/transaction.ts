@@ -18,11 +18,19 @@ export interface Note {
 export interface NoteKind<T> {
   readonly kind: string;
   readonly of: (data: T) => Note;
+  /** See `noteKind`. */
+  readonly join: Join<T> | null;
 }
 
-/** @param kind a name of the form `part.happened`, like `sessions.ended`. */
-export function noteKind<T>(kind: string): NoteKind<T> {
-  return { kind, of: (data) => ({ kind, data }) };
+/** The data of one note with the meaning of two notes; null if no single note has the meaning. */
+type Join<T> = (earlier: T, later: T) => T | null;
+
+/**
+ * @param kind a name of the form `part.happened`, like `sessions.ended`.
+ * @param join joins two notes of a commit between which are only notes of other kinds that join: the order of these kinds does not matter.
+ */
+export function noteKind<T>(kind: string, join: Join<T> | null = null): NoteKind<T> {
+  return { kind, of: (data) => ({ kind, data }), join };
 }
 
 /** A commit, as the processes learn of the commit that follow. */
@@ -44,10 +52,35 @@ export interface Followers {
 
 export class Projection {
   readonly #parts = new Map<string, ((data: never) => void)[]>();
+  readonly #joins = new Map<string, (earlier: never, later: never) => unknown>();
 
   /** Calls `apply` with each note of a kind. Several parts may follow a kind; an error ends the service: state and data differ. */
-  on<T>({ kind }: NoteKind<T>, apply: (data: T) => void): void {
+  on<T>({ kind, join }: NoteKind<T>, apply: (data: T) => void): void {
     this.#parts.getOrInsertComputed(kind, () => []).push(apply);
+    if (join !== null) this.#joins.set(kind, join);
+  }
+
+  /** The notes of a commit, with fewer notes if kinds of the notes join. */
+  joined(notes: readonly Note[]): readonly Note[] {
+    if (notes.length < 2) return notes;
+    const joined: Note[] = [];
+    /** The places of the notes that the next notes of their kind may join. */
+    const places = new Map<string, number>();
+    for (const note of notes) {
+      const { kind } = note;
+      const join = this.#joins.get(kind);
+      if (join === undefined) places.clear();
+      const place = places.get(kind);
+      const earlier = place === undefined ? undefined : joined[place];
+      const data = join === undefined || earlier === undefined ? null : join(earlier.data as never, note.data as never);
+      if (data !== null && place !== undefined) {
+        joined[place] = { kind, data };
+        continue;
+      }
+      joined.push(note);
+      if (join !== undefined) places.set(kind, joined.length - 1);
+    }
+    return joined;
   }
 
   /** Applies the notes of a commit, in order. */

@@ -101,7 +101,7 @@ interface LogEnd {
   readonly marked: number;
 }
 
-const appended = noteKind<LogEnd>("events.appended");
+const appended = noteKind<LogEnd>("events.appended", (_earlier, later) => later);
 const trimmed = noteKind<{ readonly seq: number }>("events.trimmed");
 
 /** For a payload with more characters, the log keeps the changes of an update instead of the record. */

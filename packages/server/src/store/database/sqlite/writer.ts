@@ -318,10 +318,11 @@ export class Writer {
     this.#unsettled += batch.length;
     let followed: Promise<void> | null = null;
     try {
-      this.#parts.projection.apply(notes);
+      const joined = this.#parts.projection.joined(notes);
+      this.#parts.projection.apply(joined);
       if (this.#led !== null) {
         this.#led.position += 1;
-        followed = this.#led.followers.tell({ position: this.#led.position, notes, isMigration });
+        followed = this.#led.followers.tell({ position: this.#led.position, notes: joined, isMigration });
       }
     } catch (error) {
       // The state in memory and the database differ.
