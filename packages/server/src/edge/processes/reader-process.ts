@@ -42,8 +42,6 @@ export class ReaderProcess {
   /** Looks since the last progress while the process owes an answer. */
   #looks = 0;
   isServing = false;
-  /** Whether the process hears of events. */
-  hears = false;
 
   /** @throws Error when the system starts no process. */
   constructor(options: ReaderProcessOptions) {
@@ -137,7 +135,6 @@ export class ReaderProcess {
   #ended(): void {
     this.#has = null;
     this.isServing = false;
-    this.hears = false;
     this.#talk?.close();
     this.#taker?.close();
     this.#link?.end();

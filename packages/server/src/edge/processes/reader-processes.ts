@@ -50,6 +50,9 @@ export class ReaderProcesses implements Followers, PausableReads {
   readonly #options: ReaderProcessesOptions;
   readonly #http: () => Pick<HttpServer, "passedOn">;
   readonly #processes = new Map<number, ReaderProcess>();
+  /** The processes with sockets, which hear of events. */
+  readonly #hearing = new Set<ReaderProcess>();
+  #stopListening: (() => void) | null = null;
   #waiting: Waiting[] = [];
   #position = 0;
   #isStopping = false;
@@ -63,8 +66,7 @@ export class ReaderProcesses implements Followers, PausableReads {
 
   /** Starts the processes. Resolves when all serve, or after some seconds. */
   async start(): Promise<void> {
-    const { events, queries, count } = this.#options;
-    events.listen((event) => this.#told(event));
+    const { queries, count } = this.#options;
     queries.onLoad(() => {
       for (const { talk } of this.#open) talk.tell("queries", namesOf(queries));
     });
@@ -85,12 +87,12 @@ export class ReaderProcesses implements Followers, PausableReads {
 
   /** Whether a process has sockets. */
   get hears(): boolean {
-    return [...this.#processes.values()].some(({ hears }) => hears);
+    return this.#hearing.size > 0;
   }
 
   /** A write was answered. @param caller a user id or an address. */
   wrote(caller: string): void {
-    for (const { hears, talk } of this.#open) if (hears) talk.tell("wrote", caller);
+    for (const { talk } of this.#hearing) talk.tell("wrote", caller);
   }
 
   tell(commit: ToldCommit): Promise<void> | null {
@@ -206,6 +208,7 @@ export class ReaderProcesses implements Followers, PausableReads {
       process.kill();
       await process.exited;
       this.#processes.delete(number);
+      this.#hear(process, false);
       this.#release();
     }
     return hasServed;
@@ -219,7 +222,7 @@ export class ReaderProcesses implements Followers, PausableReads {
         return this.#position;
       },
       hear: (isOn) => {
-        process.hears = isOn;
+        this.#hear(process, isOn);
         return events.flushedSeq;
       },
       run: (asked, signal) => runFor(queries, asked, signal),
@@ -228,11 +231,20 @@ export class ReaderProcesses implements Followers, PausableReads {
     };
   }
 
+  #hear(process: ReaderProcess, isOn: boolean): void {
+    if (isOn) this.#hearing.add(process);
+    else this.#hearing.delete(process);
+    if (this.hears) this.#stopListening ??= this.#options.events.listen((event) => this.#told(event));
+    else {
+      // Without listeners, the log makes nothing of an event.
+      this.#stopListening?.();
+      this.#stopListening = null;
+    }
+  }
+
   #told(event: LoggedEvent): void {
-    const hearing = this.#open.filter(({ hears }) => hears);
-    if (hearing.length === 0) return;
     const head = JSON.stringify([event.toLive()]);
-    for (const process of hearing) process.events(head);
+    for (const process of this.#hearing) process.events(head);
   }
 
   /** Answers the writes whose commit each process has. */

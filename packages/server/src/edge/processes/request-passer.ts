@@ -24,21 +24,23 @@ interface Passing {
   received: ReceivedBody | null;
 }
 
-/** A request that leaves at the end of the turn. */
+/** A request that leaves with the body, or at the end of the turn. */
 interface Leaving {
   readonly id: number;
   readonly passing: Passing;
   readonly headOf: (body: RequestHead[6]) => string;
-  body: Uint8Array | null;
 }
 
 export class RequestPasser {
   readonly #options: PasserOptions;
   readonly #passing = new Map<number, Passing>();
-  #leaving: Leaving[] = [];
+  readonly #leaving = new Set<Leaving>();
   #nextId = 0;
-  readonly #send = (): void => {
-    for (const leaving of this.#leaving.splice(0)) this.#leave(leaving);
+  /** At the end of a turn: the rest of the requests leaves without the body. */
+  readonly #sendHeads = (): void => {
+    for (const { id, headOf } of this.#leaving)
+      this.#options.link.send({ kind: kinds.request, id, head: headOf("pieces") });
+    this.#leaving.clear();
   };
 
   constructor(options: PasserOptions) {
@@ -55,7 +57,7 @@ export class RequestPasser {
     const length = lengthOf(request);
     if (length === 0) this.#options.link.send({ kind: kinds.request, id, head: headOf("whole") });
     else if (length > smallBytes) this.#sendInPieces(id, passing, headOf("pieces"));
-    else this.#sendSoon({ id, passing, headOf, body: null });
+    else this.#sendSoon({ id, passing, headOf });
     return passing.answer.promise;
   };
 
@@ -71,21 +73,19 @@ export class RequestPasser {
   }
 
   #sendSoon(leaving: Leaving): void {
-    const { id, passing } = leaving;
-    this.#leaving.push(leaving);
-    if (this.#leaving.length === 1) setImmediate(this.#send);
+    const { id, passing, headOf } = leaving;
+    if (this.#leaving.size === 0) setImmediate(this.#sendHeads);
+    this.#leaving.add(leaving);
     passing.request.bytes().then(
-      (bytes) => {
-        leaving.body = bytes;
-        if (!this.#leaving.includes(leaving)) this.#sendRest(id, bytes);
+      (body) => {
+        if (!this.#leaving.delete(leaving)) this.#sendRest(id, body);
+        else this.#options.link.send({ kind: kinds.request, id, head: headOf("whole"), body });
       },
-      () => this.#abort(id),
+      () => {
+        this.#leaving.delete(leaving);
+        this.#abort(id);
+      },
     );
-  }
-
-  #leave({ id, headOf, body }: Leaving): void {
-    if (body === null) this.#options.link.send({ kind: kinds.request, id, head: headOf("pieces") });
-    else this.#options.link.send({ kind: kinds.request, id, head: headOf("whole"), body });
   }
 
   /** A small body has come after the request has left. */
