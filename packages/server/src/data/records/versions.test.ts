@@ -65,3 +65,17 @@ test("a process that started later gives the version of the first for the same r
 function withField(definition: { name: string }): object {
   return { ...definition, fields: [{ name: "t", type: "string" }] };
 }
+
+test("many changes of a commit are told as few notes, with each owner", async () => {
+  const { projection } = (await openApi({})).service.database;
+  const change = (n: number): Note => recordsChanged.of({ collection: "a", owners: [`u${n % 3}`], by: n % 2 });
+  const joined = projection.joined(Array.from({ length: 300 }, (_, n) => change(n)));
+  expect(joined).toEqual([recordsChanged.of({ collection: "a", owners: ["u0", "u1", "u2"], by: 150 })]);
+  // A note with very many owners would take long to join.
+  const wide = projection.joined(
+    Array.from({ length: 300 }, (_, n) => recordsChanged.of({ collection: "a", owners: [`u${n}`], by: 1 })),
+  );
+  expect(wide.length).toBeLessThan(10);
+  const owners = wide.flatMap(({ data }) => (data as { owners: readonly string[] }).owners);
+  expect(new Set(owners).size).toBe(300);
+});
