@@ -1,7 +1,10 @@
 /**
- * `bun bench/processes.ts`: one process against two, in turns. Each figure has the requests per second, and the processor time that a
- * request took in the leader and in the reader process: on a machine whose cores also generate the load, the times tell more. A
- * service with a core for each process answers as many requests per second as the process with the most time allows.
+ * `bun bench/processes.ts`: services of one process and of several, in turns. Each figure has the requests per second, and the processor
+ * time of the leader and of a reader process: of a read, for the process that answered; of a write, for each write of the service. On a
+ * machine whose cores also generate the load, the times tell more. From the times follows the last column: the requests per second with a
+ * core for each process, and connections that spread evenly.
+ *
+ * `BENCH_PROCESSES=1,2,3,4` compares other numbers of processes; `PROCESSES_PLOT=1` draws docs/images/processes.svg.
  */
 import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -9,11 +12,15 @@ import { join } from "node:path";
 import { executable } from "./executable.ts";
 import { generator, type LoadRequest, runLoad } from "./load/index.ts";
 import { median } from "./median.ts";
+import { plot, type Series } from "./processes-plot.ts";
 import { type ServerProcess, startServer } from "./server.ts";
 
 const rounds = Number(process.env["BENCH_ROUNDS"] ?? 5);
 const seconds = Number(process.env["BENCH_SECONDS"] ?? 2);
 const only = process.env["BENCH_ONLY"] ?? "";
+const counts = (process.env["BENCH_PROCESSES"] ?? "1,2").split(",").map(Number);
+const image = process.env["PROCESSES_PLOT"] === "1" ? join(import.meta.dir, "../docs/images/processes.svg") : null;
+const metricsToken = "bench";
 /** Ticks of the processor time of a process in a second, on Linux. */
 const ticks = 100;
 
@@ -29,6 +36,8 @@ const items = {
 interface Scenario {
   readonly name: string;
   readonly connections: number;
+  /** Whether the process that has the connection answers. */
+  readonly isRead: boolean;
   requests(ids: readonly string[]): LoadRequest[];
 }
 
@@ -36,22 +45,26 @@ const scenarios: readonly Scenario[] = [
   {
     name: "get one",
     connections: 32,
+    isRead: true,
     requests: (ids) => ids.map((id) => ({ method: "GET", path: `/api/items/${id}` })),
   },
   {
     name: "list that is kept",
     connections: 32,
+    isRead: true,
     requests: () => [{ method: "GET", path: "/api/items?limit=20" }],
   },
   {
     name: "list with a filter",
     connections: 32,
+    isRead: true,
     requests: () =>
       Array.from({ length: 500 }, (_, n) => ({ method: "GET", path: `/api/items?limit=20&filter=n%3D${n}` })),
   },
   {
     name: "create",
     connections: 128,
+    isRead: false,
     requests: () =>
       Array.from({ length: 100 }, (_, n) => ({
         method: "POST",
@@ -71,7 +84,8 @@ async function start(folder: string, processes: number): Promise<Target> {
   const cwd = join(folder, String(processes));
   await mkdir(join(cwd, "collections"), { recursive: true });
   await Bun.write(join(cwd, "collections/items.json"), JSON.stringify(items));
-  const config = { port: 0, host: "127.0.0.1", processes, log: { level: "WARN" } };
+  const base = { port: 0, host: "127.0.0.1", log: { level: "WARN" } };
+  const config = { ...base, processes, metrics: { token: metricsToken } };
   await Bun.write(join(cwd, "config.json"), JSON.stringify(config));
   const server = await startServer([executable], cwd);
   const ids: string[] = [];
@@ -97,43 +111,72 @@ async function cpuSeconds(pid: number): Promise<number> {
   return (Number(fields[11]) + Number(fields[12])) / ticks;
 }
 
+/** The requests that each process has answered, the leader first. */
+async function answered({ server: { url } }: Target): Promise<Map<string, number>> {
+  const response = await fetch(`${url}/metrics`, { headers: { Authorization: `Bearer ${metricsToken}` } });
+  const sums = new Map([["leader", 0]]);
+  for (const [, labels = "", value] of (await response.text()).matchAll(
+    /^socle_http_requests_total\{(.*)\} (\d+)$/gm,
+  )) {
+    const name = /process="([^"]*)"/.exec(labels)?.[1] ?? "leader";
+    sums.set(name, (sums.get(name) ?? 0) + Number(value));
+  }
+  return sums;
+}
+
 interface Measured {
   readonly perSecond: number;
-  /** Microseconds of processor time for a request, of the leader and of the reader process. */
+  /** Microseconds of processor time, of the leader and of the slowest reader process. */
   readonly leader: number;
   readonly reader: number;
+  /** Requests per second with a core for each process. */
+  readonly withCores: number;
 }
 
 async function measure(target: Target, scenario: Scenario, folder: string): Promise<Measured> {
   const pids = await pidsOf(target);
+  const requestsBefore = await answered(target);
   const before = await Promise.all(pids.map(cpuSeconds));
   const { url } = target.server;
   const requests = scenario.requests(target.ids);
   const result = await runLoad({ url, connections: scenario.connections, seconds, requests }, folder);
   if (result.errors > 0) throw new Error(`${scenario.name}: ${result.errors} errors`);
   const after = await Promise.all(pids.map(cpuSeconds));
-  const [leader = 0, ...readers] = after.map((end, i) => end - (before[i] ?? 0));
-  const count = result.requestsPerSecond * seconds;
-  const reader = Math.max(0, ...readers);
-  return { perSecond: result.requestsPerSecond, leader: (leader / count) * 1e6, reader: (reader / count) * 1e6 };
+  const requestsAfter = await answered(target);
+  const own = [...requestsAfter].map(([name, count]) => count - (requestsBefore.get(name) ?? 0));
+  const all = result.requestsPerSecond * seconds;
+  // A process that got few connections says little about the time of a request.
+  const share = all / target.processes / 4;
+  const times = after.map((end, i) => {
+    const of = scenario.isRead ? (own[i] ?? 0) : all;
+    return of < share ? 0 : ((end - (before[i] ?? 0)) / of) * 1e6;
+  });
+  const [leader = 0, ...readers] = times;
+  const each = scenario.isRead ? target.processes : 1;
+  const withCores = (each * 1e6) / Math.max(...times);
+  return { perSecond: result.requestsPerSecond, leader, reader: Math.max(0, ...readers), withCores };
 }
 
 const folder = await mkdtemp(join(tmpdir(), "socle-bench-"));
-const targets = [await start(folder, 1), await start(folder, 2)];
+const targets: Target[] = [];
+for (const count of counts) targets.push(await start(folder, count));
+const series: Series[] = [];
 console.log(`Load by ${generator}, ${rounds} rounds of ${seconds} s for each; medians.\n`);
-console.log("| | processes | requests/s | µs of the leader | µs of the reader |\n| --- | ---: | ---: | ---: | ---: |");
+console.log("| | processes | requests/s | µs of the leader | µs of a reader | requests/s with a core each |");
+console.log("| --- | ---: | ---: | ---: | ---: | ---: |");
 for (const scenario of scenarios.filter(({ name }) => name.includes(only))) {
   const found = new Map<Target, Measured[]>(targets.map((target) => [target, []]));
   for (let round = 0; round < rounds; round++)
     for (const target of targets) found.get(target)?.push(await measure(target, scenario, folder));
+  const points: { processes: number; measured: number; withCores: number }[] = [];
   for (const [{ processes }, all] of found) {
-    const [perSecond, leader, reader] = (["perSecond", "leader", "reader"] as const).map((key) =>
-      Math.round(median(all.map((each) => each[key]))),
-    );
-    console.log(
-      `| ${scenario.name}, ${scenario.connections} connections | ${processes} | ${perSecond} | ${leader} | ${reader} |`,
-    );
+    const of = (key: keyof Measured): number => Math.round(median(all.map((each) => each[key])));
+    const row = [processes, of("perSecond"), of("leader"), of("reader"), of("withCores")];
+    console.log(`| ${scenario.name}, ${scenario.connections} connections | ${row.join(" | ")} |`);
+    points.push({ processes, measured: of("perSecond"), withCores: of("withCores") });
   }
+  series.push({ name: scenario.name, points });
 }
 await Promise.all(targets.map(({ server }) => server.stop()));
 await rm(folder, { recursive: true });
+if (image !== null) await Bun.write(image, plot(series));
