@@ -40,6 +40,16 @@ test("a body is the same, whole or in pieces, as bytes or as a stream", async ()
 
 test("a whole body has the bound of the route, and is read while other bodies take all the room", async () => {
   const bodies = new Bodies(1);
+  const stopped = Promise.withResolvers<void>();
+  const slow = new ReadableStream<Uint8Array>({
+    start: (controller) => void stopped.promise.then(() => controller.close()),
+  });
+  const headers = { "Content-Length": "10" };
+  const reading = bodies.read(
+    { request: new Request("http://a/", { method: "POST", headers, body: slow }), address: "b" },
+    10,
+  );
+  expect(bodies.bytes).toBe(10);
   const bytes = json({ a: "x".repeat(100) });
   const { byteLength } = bytes;
   expect(await bodies.object({ request: passed(bytes), address: "a" }, byteLength)).toEqual({ a: "x".repeat(100) });
@@ -47,7 +57,9 @@ test("a whole body has the bound of the route, and is read while other bodies ta
   await expect(refused).rejects.toMatchObject({ code: "payload_too_large" });
   const array = bodies.object({ request: passed(json([1])), address: "a" }, 100);
   await expect(array).rejects.toMatchObject({ code: "bad_request" });
-  expect(bodies.bytes).toBe(0);
+  expect(bodies.bytes).toBe(10);
+  stopped.resolve();
+  await reading;
 });
 
 test("the signal tells that the client has gone, before and after the signal is asked for", () => {

@@ -89,6 +89,30 @@ test("method, URL, headers, place, address and body arrive, and so does the answ
   expect([empty.status, empty.headers.getSetCookie(), await empty.text()]).toEqual([204, ["a", "b"], ""]);
 });
 
+test("a small body that comes late follows the request, and a body that breaks off ends the request", async () => {
+  const slowly = (controller: ReadableStreamDefaultController<Uint8Array>, end: () => void): void =>
+    void turns(20).then(() => {
+      controller.enqueue(new Uint8Array(Buffer.from("late")));
+      end();
+    });
+  const whole = new ReadableStream<Uint8Array>({ start: (controller) => slowly(controller, () => controller.close()) });
+  const broken = new ReadableStream<Uint8Array>({
+    start: (controller) => slowly(controller, () => controller.error(new Error("gone"))),
+  });
+  let begun = 0;
+  const { pass } = join(async (request) => {
+    begun += 1;
+    return { status: 200, headers: {}, body: await request.bytes() };
+  });
+  const send = (body: ReadableStream<Uint8Array>): Promise<Response> =>
+    pass(new Request("http://a/", { method: "POST", headers: { "Content-Length": "4" }, body }));
+  const answer = send(whole);
+  await turns(5);
+  expect(begun).toBe(1);
+  expect(await (await answer).text()).toBe("late");
+  expect((await send(broken)).status).toBe(499);
+});
+
 test("an answer in pieces comes whole, and no faster than the client takes the pieces", async () => {
   const pieces = 200;
   let made = 0;
