@@ -303,6 +303,13 @@ test("every process answers alike: passed on or not, small or large, right or wr
       });
   }
   for (const client of clients) {
+    // A refusal with a key is kept whole, and given again by every process.
+    const keyed = { body: `{"n":"x"}`, headers: { ...json, "Idempotency-Key": client.process } };
+    for (const other of [client, ...clients]) {
+      const { status, headers: given, text } = await other.request("POST", "/api/items", keyed);
+      expect([status, given.get("content-type")]).toEqual([400, "application/json"]);
+      expect(JSON.parse(text)).toMatchObject({ error: { code: "validation_error", details: [{ field: "n" }] } });
+    }
     const created = await client.request("POST", "/api/items", { body: large, headers: json });
     expect(created.status).toBe(201);
     const { id } = JSON.parse(created.text) as { id: string };

@@ -50,6 +50,11 @@ export function isWhole(body: GivenAnswer["body"]): body is string | Uint8Array 
   return body === null || typeof body === "string" || body instanceof Uint8Array;
 }
 
+/** The body of the answer to an error. */
+export function errorText({ code, message, details }: AppError): string {
+  return JSON.stringify({ error: { code, message, ...(details !== undefined && { details }) } } satisfies ErrorBody);
+}
+
 const statuses = new Map<number, Response>();
 
 /** The answer of a request whose answer another process sends by its parts: only the status counts. */
@@ -300,8 +305,7 @@ export class Exchange extends IncomingRequest {
 
   /** @param special a status without an error code, and headers of that status. */
   error(error: AppError, special: { status?: number; headers?: Record<string, string> } = {}): Response {
-    const { code, message, details, retryAfter, allow } = error;
-    const body: ErrorBody = { error: { code, message, ...(details === undefined ? {} : { details }) } };
+    const { code, retryAfter, allow } = error;
     const headers = this.#headers();
     headers["Content-Type"] = jsonType;
     if (allow !== undefined) headers["Allow"] = allow;
@@ -310,7 +314,7 @@ export class Exchange extends IncomingRequest {
     if (code === "unauthorized") headers["WWW-Authenticate"] = "Bearer";
     if (error instanceof SlowBody) headers["Connection"] = "close";
     Object.assign(headers, special.headers);
-    return this.#answer(this.#body(JSON.stringify(body)), { status, headers });
+    return this.#answer(this.#body(errorText(error)), { status, headers });
   }
 
   /** The result of work that may take long, for example user code or an upload. Ends with the service. */

@@ -12,7 +12,7 @@
 import { AppError, CallerGone, count, identityOf, type JsonText } from "../../base/kernel/index.ts";
 import type { Database, Transactor } from "../../store/database/index.ts";
 import { madePieces, type Pieces } from "./answer-stream.ts";
-import type { Exchange } from "./exchange.ts";
+import { type Exchange, errorText } from "./exchange.ts";
 import { jsonType, pathIn, statusOf } from "./headers.ts";
 import { countedBytes } from "./in-flight.ts";
 import type { KeptAnswer, KeptAnswers, KeyedRequest } from "./kept-answer-table.ts";
@@ -120,7 +120,7 @@ export class Idempotency {
         return await run(keep);
       } catch (thrown) {
         if (!isLasting(thrown)) throw thrown;
-        const refusal = await wholeOf(exchange.error(thrown));
+        const refusal = keptError(thrown);
         await database.transact((tx) => keep(tx, refusal));
         return undefined;
       }
@@ -146,7 +146,7 @@ export class Idempotency {
     if (begun === null)
       return exchange.error(new AppError("unavailable", "The answer of the endpoint broke off."), { status: 502 });
     const { start, isWhole } = begun;
-    const answer = isWhole ? { status, headers, body: Buffer.concat(start) } : await wholeOf(answeredOnce(exchange));
+    const answer = isWhole ? { status, headers, body: Buffer.concat(start) } : keptError(answeredOnce());
     try {
       await database.transact((tx) => keep(tx, answer));
     } catch (thrown) {
@@ -202,9 +202,9 @@ function joined(start: Uint8Array[], rest: Pieces): Pieces {
 }
 
 /** The kept answer to an endpoint's request whose own answer is too long. */
-function answeredOnce(exchange: Exchange): Response {
+function answeredOnce(): AppError {
   const message = `The request with this ${header} was answered; the answer was too long to be kept (limits.body).`;
-  return exchange.error(new AppError("conflict", message));
+  return new AppError("conflict", message);
 }
 
 /** A JSON answer in the form that is kept. */
@@ -228,10 +228,10 @@ function isLastingStatus(status: number, isForNow: boolean): boolean {
   return status < 400 || !isForNow;
 }
 
-/** An answer with the body in memory. */
-async function wholeOf(response: Response): Promise<KeptAnswer> {
-  const type = response.headers.get("content-type") ?? "";
-  return { status: response.status, headers: [["Content-Type", type]], body: await response.bytes() };
+/** The answer to an error in the form that is kept. */
+function keptError(error: AppError): KeptAnswer {
+  const body = new Uint8Array(Buffer.from(errorText(error)));
+  return { status: statusOf(error), headers: [["Content-Type", jsonType]], body };
 }
 
 function give(exchange: Exchange, { status, headers, body }: KeptAnswer): Response {
