@@ -2,6 +2,7 @@
 import { statSync } from "node:fs";
 import { AppError, type Bearer, isAdmin, type Principal, shareOf } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
+import type { CommitEntry } from "./entry.ts";
 import { Connection, SnapshotReader } from "./sqlite/connection.ts";
 import { Following } from "./sqlite/following.ts";
 import { addFunctions } from "./sqlite/functions.ts";
@@ -18,6 +19,7 @@ import {
   type CallersMigration,
   type CallersWork,
   type Followers,
+  type Lead,
   type Migration,
   type MigrationSite,
   type ModuleSchema,
@@ -126,7 +128,23 @@ export class Database {
 
   /** From now on, other processes follow the commits: no transaction is answered before the followers have the commit. */
   async leadBy(followers: Followers): Promise<void> {
-    await this.#writer.leadBy(followers);
+    // The first commit that is told is the commit of this transaction.
+    await this.transact(() => this.#writer.lead({ followers, commitPoint: null }));
+  }
+
+  /** From now on, a journal decides the commits. To be called before the first transaction. */
+  journalBy(lead: Lead): void {
+    this.#writer.lead(lead);
+  }
+
+  /** The number of the last commit; 0 in a service of a single process. */
+  get position(): number {
+    return this.#writer.numbering.position;
+  }
+
+  /** Runs the entry of the next position. Resolves when reads see the commit. @throws EntryMismatch; see `replayIn`. */
+  replay(entry: CommitEntry): Promise<void> {
+    return this.#writer.replay(entry);
   }
 
   /**

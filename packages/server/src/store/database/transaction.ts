@@ -5,7 +5,8 @@
  * its meaning for that state (`Transactor.note`), and the projection applies the notes in the moment of the commit, in
  * commit order. Notes are plain data that JSON carries, so a second projection with the same notes has the same state.
  */
-import type { Principal } from "../../base/kernel/index.ts";
+import type { AppError, Principal } from "../../base/kernel/index.ts";
+import { countsChanges, returnsChanges, type StatementLog } from "./entry.ts";
 import { asSlowReader, type Reader, type SlowReader, type Value } from "./store.ts";
 
 /** A note: the meaning of a commit for one part of the state. `data` is plain data. */
@@ -48,6 +49,22 @@ export interface Followers {
   tell(commit: ToldCommit): Promise<void> | null;
   /** Resolves when no process reads a state older than the last commit. No commit comes meanwhile. */
   renew(): Promise<void>;
+}
+
+/** The place outside of the database that decides whether a commit happens: the journal of a cluster. */
+export interface CommitPoint {
+  /** The reason for which no transaction may run now; null if transactions may run. */
+  readonly refusal: AppError | null;
+  /** Resolves when the entry is the commit of a position. An error means that the commit does not happen. */
+  append(position: number, entry: string): Promise<void>;
+}
+
+/** The numbering of commits, with everything that hears of each commit. */
+export interface Lead {
+  /** Null without processes that follow. */
+  readonly followers: Followers | null;
+  /** Null if the commit of this database decides. */
+  readonly commitPoint: CommitPoint | null;
 }
 
 export class Projection {
@@ -129,12 +146,16 @@ export interface ModuleSchema {
   readonly steps: readonly string[];
 }
 
-/** The number of the last commit. By the number, a process that follows the commits knows the notes that belong to the data of a read. */
+/**
+ * The number of the last commit. By the number, a process that follows the commits knows the notes that belong to the data of a read. In a
+ * cluster, the row names the journal to which the number belongs.
+ */
 export const positionSchema: ModuleSchema = {
   module: "position",
   steps: [
     "CREATE TABLE _position (only INTEGER PRIMARY KEY CHECK (only = 1), position INTEGER NOT NULL) STRICT",
     "INSERT INTO _position (only, position) VALUES (1, 0)",
+    "ALTER TABLE _position ADD COLUMN journal TEXT",
   ],
 };
 
@@ -163,6 +184,8 @@ export type TransactionConnection = Pick<Transactor, keyof Reader | "run">;
 /** The argument of a transaction's function. The transactor is dead after the end of the function. */
 export class JobTransactor implements Transactor {
   readonly #connection: TransactionConnection;
+  /** Takes the statements; null without a journal. */
+  readonly #log: StatementLog | null;
   /** The notes of the commit: notes of earlier transactions, and of this transaction. */
   readonly notes: Note[];
   readonly durableEffects: (() => unknown)[] = [];
@@ -171,32 +194,34 @@ export class JobTransactor implements Transactor {
   hasWritten = false;
   #open = true;
 
-  constructor(connection: TransactionConnection, notes: Note[] = []) {
+  constructor(connection: TransactionConnection, notes: Note[] = [], log: StatementLog | null = null) {
     this.#connection = connection;
     this.notes = notes;
+    this.#log = log;
   }
 
   get<T>(sql: string, ...values: Value[]): T | null {
     const row = this.#live().get<T>(sql, ...values);
-    this.#note(sql);
+    this.#note(sql, values);
     return row;
   }
 
   all<T>(sql: string, ...values: Value[]): T[] {
     const rows = this.#live().all<T>(sql, ...values);
-    this.#note(sql);
+    this.#note(sql, values);
     return rows;
   }
 
   some<T>(statement: { sql: string; values: readonly Value[] }, isLast: (row: T) => boolean): T[] {
     const rows = this.#live().some(statement, isLast);
-    this.#note(statement.sql);
+    this.#note(statement.sql, statement.values);
     return rows;
   }
 
   run(sql: string, ...values: Value[]): number {
     const changes = this.#live().run(sql, ...values);
     this.hasWritten = true;
+    this.#log?.add(sql, values, countsChanges(sql) ? changes : null);
     return changes;
   }
 
@@ -226,14 +251,37 @@ export class JobTransactor implements Transactor {
   }
 
   /** Notes a statement that has answered rows: a statement with RETURNING has written. */
-  #note(sql: string): void {
-    this.hasWritten ||= !sql.startsWith("SELECT ");
+  #note(sql: string, values: readonly Value[]): void {
+    if (sql.startsWith("SELECT ")) return;
+    this.hasWritten = true;
+    if (this.#log !== null && returnsChanges(sql)) this.#log.add(sql, values, null);
   }
 
   #live(): TransactionConnection {
     if (!this.#open) throw new Error("A transaction was used after its end");
     return this.#connection;
   }
+}
+
+/** A transactor for a migration whose statements a log takes. */
+export function loggedSlow(slow: SlowTransactor, log: StatementLog): SlowTransactor {
+  return {
+    async get(sql, ...values) {
+      const row = await slow.get<never>(sql, ...values);
+      if (returnsChanges(sql)) log.add(sql, values, null);
+      return row;
+    },
+    async all(sql, ...values) {
+      const rows = await slow.all<never>(sql, ...values);
+      if (returnsChanges(sql)) log.add(sql, values, null);
+      return rows;
+    },
+    async run(sql, ...values) {
+      const changes = await slow.run(sql, ...values);
+      log.add(sql, values, countsChanges(sql) ? changes : null);
+      return changes;
+    },
+  };
 }
 
 /** A connection of the event loop, for migrations of few rows. */

@@ -3,6 +3,7 @@ import { fdatasync, fstatSync, readlinkSync } from "node:fs";
 import { nextTurn } from "../../../base/kernel/index.ts";
 import { Histogram, type Logger } from "../../../base/logging/index.ts";
 import type { JobTransactor, Migration, MigrationSite, Transactor } from "../transaction.ts";
+import type { Connection } from "./connection.ts";
 import { asUnavailable, refusalCause, refusalCauses } from "./errors.ts";
 import { lostFile } from "./open-file.ts";
 
@@ -33,10 +34,22 @@ export interface LongOptions {
   /** The site of a migration; null for any other long transaction. */
   readonly site: MigrationSite | null;
   readonly makesRoom: boolean;
+  /** Whether the transaction is an entry of the journal, so that the commit is decided already. */
+  readonly isReplay?: boolean;
 }
 
 export interface LongJob extends Asked, LongOptions {
   readonly work: (tx: Migration) => unknown;
+}
+
+/** Rolls an open transaction back. @throws an error if the transaction stays open. */
+export function rollBack(connection: Connection): void {
+  try {
+    if (connection.inTransaction) connection.run("ROLLBACK");
+  } catch (error) {
+    // Damage ends a transaction, and the statement reports damage again. An open transaction would take in the next one.
+    if (connection.inTransaction) throw error;
+  }
 }
 
 /**

@@ -1,17 +1,21 @@
 /** Writer: runs all transactions and migrations, one after another, with group commit. */
 import { AppError } from "../../../base/kernel/index.ts";
+import type { CommitEntry } from "../entry.ts";
 import {
   asSlowTransactor,
-  type Followers,
   JobTransactor,
+  type Lead,
+  loggedSlow,
   type Migration,
   type Note,
   type TransactOptions,
   type Transactor,
 } from "../transaction.ts";
 import { hasMetDamage, refusalCause, stopping } from "./errors.ts";
-import { type Asked, type LongJob, type LongOptions, type ShortJob, settle, TurnQueue } from "./jobs.ts";
-import { positionOf, writePosition } from "./position-table.ts";
+import { type Asked, type LongJob, type LongOptions, rollBack, type ShortJob, settle, TurnQueue } from "./jobs.ts";
+import { type Numbered, Numbering } from "./numbering.ts";
+import { positionOf } from "./position-table.ts";
+import { replayIn } from "./replay.ts";
 import type { ThreadConnection } from "./thread-connection.ts";
 import type { WriterParts } from "./writer-parts.ts";
 
@@ -22,7 +26,7 @@ const sharedMs = 8;
 /** Interval of flushes while a migration runs on a thread. */
 const flushEveryMs = 50;
 
-/** The step after a transaction: the next transaction of the same commit, the commit itself, or the commit from its start. */
+/** After a transaction: the next transaction of the commit, the commit, or the commit from its start. */
 type Next = "go on" | "commit" | "begin anew";
 
 /**
@@ -59,8 +63,7 @@ export class Writer {
   #hasFailed = false;
   /** The number of the last short transaction in a commit that runs again with savepoints. */
   #again = -1;
-  /** The processes that follow the commits, and the number of the last commit; null without such processes. */
-  #led: { readonly followers: Followers; position: number } | null = null;
+  readonly numbering = new Numbering();
 
   constructor(parts: WriterParts) {
     this.#parts = parts;
@@ -80,15 +83,24 @@ export class Writer {
     });
   }
 
-  /** See `Database.leadBy`. The first commit that is told is the commit of this call. */
-  async leadBy(followers: Followers): Promise<void> {
-    const lead = (tx: Transactor): void => {
-      this.#led = { followers, position: positionOf(tx) };
-    };
-    await this.transact(lead, {});
+  /** See `Database.lead`. No transaction runs or waits. */
+  lead(lead: Lead): void {
+    this.numbering.start(lead, positionOf(this.#parts.connection));
+  }
+
+  /** Runs the entry of the next position. @throws EntryMismatch when the database differs from the database of the entry. */
+  replay(entry: CommitEntry): Promise<void> {
+    const work = (tx: Migration): Promise<void> => replayIn(tx, entry);
+    const options = { site: entry.site, caller: "", makesRoom: true, isReplay: true };
+    return this.#queue((asked) => this.#long.add("", { ...asked, ...options, work }));
   }
 
   #ask<T>(put: (asked: Omit<Asked, "makesRoom">) => void): Promise<T> {
+    const refusal = this.#refusal ?? this.numbering.refusal;
+    return refusal === null ? this.#queue(put) : Promise.reject(refusal);
+  }
+
+  #queue<T>(put: (asked: Omit<Asked, "makesRoom">) => void): Promise<T> {
     if (this.#refusal !== null) return Promise.reject(this.#refusal);
     return new Promise<T>((resolve, reject) => {
       // `resolve` is only called with the value that `work` returned.
@@ -146,7 +158,7 @@ export class Writer {
     const due = this.#due();
     if (due > 0) {
       await this.#catchUp();
-      this.#commit(this.#admitted(this.#short.splice(0, due)));
+      await this.#commit(this.#admitted(this.#short.splice(0, due)));
     }
     // Quick long transactions share a turn; after a slower one, newly arrived short transactions go first.
     const until = performance.now() + sharedMs;
@@ -179,17 +191,18 @@ export class Writer {
   }
 
   /** Runs short transactions in one commit. Transactions that exceed the time go back to the queue. */
-  #commit(batch: ShortJob[]): void {
+  async #commit(batch: ShortJob[]): Promise<void> {
     if (batch.length === 0) return;
     const hasSavepoints = batch.some(({ number, isRepeatable }) => number <= this.#again || !isRepeatable);
     const until = performance.now() + sharedMs;
     let done = 0;
     const notes: Note[] = [];
+    const numbered = this.numbering.begin();
     try {
       this.#parts.connection.run("BEGIN IMMEDIATE");
       for (const job of batch) {
         done += 1;
-        const next = this.#attempt(job, { notes, hasSavepoint: hasSavepoints });
+        const next = this.#attempt(job, { notes, numbered, hasSavepoint: hasSavepoints });
         if (next === "begin anew") {
           this.#again = batch.at(-1)?.number ?? this.#again;
           this.#runAgain(batch);
@@ -204,14 +217,16 @@ export class Writer {
         // State that changes with the commit (definitions, sessions) must be in force for the next transaction.
         if (next === "commit" || performance.now() > until) break;
       }
-      if (this.#led !== null) writePosition(this.#parts.connection, this.#led.position + 1);
-      this.#parts.connection.run("COMMIT");
       this.#short.unshift(...batch.splice(done));
+      const deciding = numbered.decide(this.#parts.connection, notes, null);
+      if (deciding !== null) await deciding;
+      this.#parts.connection.run("COMMIT");
     } catch (thrown) {
-      if (this.#makesRoomFor(batch, thrown)) this.#runAgain(batch);
+      if (numbered.isDecided) this.#fail(batch, thrown);
+      else if (this.#makesRoomFor(batch, thrown)) this.#runAgain(batch);
       else {
         for (const job of batch) job.reject(this.#parts.meter.asRefusal(thrown));
-        this.#takeBack();
+        rollBack(this.#parts.connection);
       }
       return;
     }
@@ -235,7 +250,7 @@ export class Writer {
 
   /** Rolls the whole commit back, and runs these transactions of the commit again. */
   #runAgain(jobs: readonly ShortJob[]): void {
-    this.#takeBack();
+    rollBack(this.#parts.connection);
     for (const job of jobs) job.outcome = null;
     this.#short.unshift(...jobs);
   }
@@ -247,7 +262,7 @@ export class Writer {
     await pause;
     // The log starts over with the next write, unless a snapshot reads from the log.
     this.#parts.reader.end();
-    await this.#led?.followers.renew();
+    await this.numbering.renew();
   }
 
   /**
@@ -286,13 +301,16 @@ export class Writer {
     const now = thread?.now ?? this.#parts.connection;
     const slow = thread ?? asSlowTransactor(this.#parts.connection);
     await slow.run("BEGIN IMMEDIATE");
-    const tx = Object.assign(new JobTransactor(now), { slow });
+    const numbered = this.numbering.begin(job.isReplay);
+    const { log } = numbered;
+    const tx = Object.assign(new JobTransactor(now, [], log), { slow: log === null ? slow : loggedSlow(slow, log) });
     try {
       job.outcome = { value: await job.work(tx), tx };
-      if (this.#led !== null) writePosition(now, this.#led.position + 1);
+      await numbered.decide(now, tx.notes, job.site);
       await slow.run("COMMIT");
       return tx.notes;
     } catch (thrown) {
+      if (numbered.isDecided) this.#fail([], thrown);
       // The error, or the end of the thread, may have rolled the transaction back already.
       await slow.run("ROLLBACK").catch(() => undefined);
       throw thrown;
@@ -318,12 +336,8 @@ export class Writer {
     this.#unsettled += batch.length;
     let followed: Promise<void> | null = null;
     try {
-      const joined = this.#parts.projection.joined(notes);
-      this.#parts.projection.apply(joined);
-      if (this.#led !== null) {
-        this.#led.position += 1;
-        followed = this.#led.followers.tell({ position: this.#led.position, notes: joined, isMigration });
-      }
+      this.#parts.projection.apply(notes);
+      followed = this.numbering.committed(notes, isMigration);
     } catch (error) {
       // The state in memory and the database differ.
       this.#fail(batch, error);
@@ -342,9 +356,13 @@ export class Writer {
   }
 
   /** @param commit `hasSavepoint`: a failure can be rolled back without the other transactions of the commit. */
-  #attempt(job: ShortJob, { notes, hasSavepoint }: { notes: Note[]; hasSavepoint: boolean }): Next {
+  #attempt(
+    job: ShortJob,
+    { notes, numbered: { log }, hasSavepoint }: { notes: Note[]; numbered: Numbered; hasSavepoint: boolean },
+  ): Next {
     const before = notes.length;
-    const tx = new JobTransactor(this.#parts.connection, notes);
+    const logged = log?.length ?? 0;
+    const tx = new JobTransactor(this.#parts.connection, notes, log);
     if (hasSavepoint) this.#parts.connection.run("SAVEPOINT job");
     try {
       const value = job.work(tx);
@@ -354,6 +372,7 @@ export class Writer {
       return tx.endsBatch ? "commit" : "go on";
     } catch (thrown) {
       notes.length = before;
+      log?.cut(logged);
       job.outcome = { error: this.#parts.meter.asRefusal(thrown) };
       if (hasMetDamage(thrown)) return "go on";
       // Some errors (a full disk) end the whole transaction: no part of this batch was written.
@@ -364,15 +383,6 @@ export class Writer {
       return "go on";
     } finally {
       tx.end();
-    }
-  }
-
-  #takeBack(): void {
-    try {
-      if (this.#parts.connection.inTransaction) this.#parts.connection.run("ROLLBACK");
-    } catch (error) {
-      // Damage ends a transaction, and the statement reports damage again. An open transaction would take in the next one.
-      if (this.#parts.connection.inTransaction) throw error;
     }
   }
 
