@@ -150,7 +150,7 @@ class Reader {
     const quiet = new Logger({ level: "ERROR", sinks: [] });
     const dashboard = await openDashboard(config, quiet);
     const https = await openHttps(config, quiet);
-    const queries = new RemoteQueries(start.queries, () => link.talk);
+    const queries = new RemoteQueries(start.queries, (asked, signal) => link.talk.ask("run", asked, signal));
     this.#queries = queries;
     const realtime = new Realtime({
       ...realtimeOptions({ service, config, logger, named: queries }),

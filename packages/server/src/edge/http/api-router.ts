@@ -25,7 +25,7 @@ import type { KeptAnswers } from "./kept-answer-table.ts";
 import type { LiveStreams } from "./live-streams.ts";
 import type { HttpRequest } from "./passed-request.ts";
 import { RateLimiter, RequestLimiter } from "./rate-limiter.ts";
-import { type KeepOpen, Router } from "./router.ts";
+import { type KeepOpen, Router, type Routes } from "./router.ts";
 import { adminRoutes } from "./routes/admin/index.ts";
 import { authRoutes } from "./routes/auth.ts";
 import { accountRoutes, deletionsWithBody } from "./routes/auth-account.ts";
@@ -75,10 +75,18 @@ export interface ApiParts {
   pages: AuthPages | null;
   /** The positions of writes, for the sockets of all processes; by default, of this process. */
   positions?: WritePositions;
+  /** The part of an instance of a cluster; absent outside of a cluster. */
+  instance?: InstancePart;
   /** Why the service is not ready; empty for a ready service. */
   readiness: () => Promise<readonly string[]>;
   logger: Logger;
   version: string;
+}
+
+/** The routes for the other instances of a cluster, and the wait of a request until this instance may answer. */
+export interface InstancePart {
+  readonly routes: Routes;
+  readonly admit: (request: Request) => Promise<void> | null;
 }
 
 /** The side of the router on which connections are. */
@@ -107,11 +115,13 @@ export function openRouter(parts: ApiParts, { addressOf, ...connections }: Conne
   return new Router({
     ...parts,
     passOn: null,
+    admit: parts.instance?.admit,
     endpoints: endpoints.besideFiles,
     limit: limiter && ((exchange) => limiter.take(exchange)),
     deletionsWithBody,
     accessPercent: config["log.access"],
     routes: {
+      ...parts.instance?.routes,
       ...healthRoutes(options),
       ...openApiRoutes(options),
       ...metricsRoutes(options),

@@ -23,6 +23,8 @@ const namesThatAddUp: readonly string[] = ["Vary", "Access-Control-Expose-Header
 export interface WritePositions {
   /** The seq of the newest event on disk. */
   readonly seq: number;
+  /** Whether answers to reads tell the position, too: in a cluster. */
+  readonly isForReads?: boolean;
   /** Whether somebody waits to hear of answered writes. */
   readonly hasViewers: boolean;
   /** A write was answered. @param caller a user id or an address. */
@@ -343,7 +345,8 @@ export class Exchange extends IncomingRequest {
       [VERSION_HEADER]: SERIES,
     };
     // The write of this request is on disk by now.
-    if (this.#isWrite) headers["Socle-Position"] = String(this.#service.positions.seq);
+    if (this.#isWrite || this.#service.positions.isForReads === true)
+      headers["Socle-Position"] = String(this.#service.positions.seq);
     this.#service.cors.apply(headers, this.request);
     return headers;
   }

@@ -1,7 +1,7 @@
 /** HTTP: the routes, a file for each kind of thing; the status of each error code; CORS; static files and the dashboard; the server, HTTPS. */
 
 export { Acme } from "./acme.ts";
-export { type ApiParts, openRouter } from "./api-router.ts";
+export { type ApiParts, type InstancePart, openRouter } from "./api-router.ts";
 export { AuthPages } from "./auth-page.ts";
 export { AuthPageTexts } from "./auth-page-texts.ts";
 export { Certificate } from "./certificate.ts";
@@ -9,12 +9,13 @@ export { clientBuild } from "./client-build.ts";
 export { Dashboard, dashboardPath, dashboardSetupPath, EmbeddedFiles } from "./dashboard.ts";
 export { dashboardBuild } from "./dashboard-build.ts";
 export { projectDocument } from "./documents.ts";
-export { isWhole } from "./exchange.ts";
+export { type Exchange, isWhole } from "./exchange.ts";
 export { KeptAnswers, keptAnswerSchema } from "./kept-answer-table.ts";
 export { LiveStreams } from "./live-streams.ts";
 export type { PassOn, RoutePlace } from "./pass-on.ts";
 export { PassedRequest } from "./passed-request.ts";
 export { openReaderRouter } from "./reader-router.ts";
+export type { Routes } from "./router.ts";
 export { firstAdminPath } from "./routes/auth.ts";
 export { freePort, HttpServer } from "./server.ts";
 export { StaticFiles } from "./static-files.ts";

@@ -18,7 +18,7 @@ import { RateLimiter, RequestLimiter } from "./rate-limiter.ts";
 import { Router, type Routes } from "./router.ts";
 import { meReads } from "./routes/auth-account.ts";
 import { clientRoutes } from "./routes/client.ts";
-import { aliveRoutes } from "./routes/health.ts";
+import { aliveRoutes, readinessRoutes } from "./routes/health.ts";
 import { realtimeRoutes } from "./routes/realtime.ts";
 import { recordReads } from "./routes/records.ts";
 import { storageReads } from "./routes/storage.ts";
@@ -40,6 +40,10 @@ export interface ReaderParts {
   /** The paths of the leader's table. */
   readonly paths: readonly string[];
   readonly passOn: PassOn;
+  /** Why this instance of a cluster is not ready; absent in a reader process. */
+  readonly readiness?: () => Promise<readonly string[]>;
+  /** See `InstancePart`. */
+  readonly admit?: (request: Request) => Promise<void> | null;
 }
 
 /** The routes that a reader process answers. Rates count in the leader, so the leader answers reads with a rate. */
@@ -48,6 +52,7 @@ function readsOf(parts: ReaderParts, { upgrade }: Pick<Connections, "upgrade">, 
   const hasRate = config["limits.rate.records"] !== null;
   return {
     ...aliveRoutes(parts),
+    ...(parts.readiness && readinessRoutes({ version: parts.version, readiness: parts.readiness })),
     ...clientRoutes(),
     ...meReads(parts),
     ...storageReads({

@@ -111,6 +111,8 @@ interface RouterOptions {
   readonly dashboard: Dashboard | null;
   /** The handlers of the endpoint at a path without a route; null for no endpoint, and without such endpoints. */
   readonly endpoints: ((exchange: Exchange) => Methods | null) | null;
+  /** Lets a request wait until this instance of a cluster may answer; null if the instance may. */
+  readonly admit?: ((request: Request) => Promise<void> | null) | undefined;
   /** Counts a request against `limits.requests`; null without limits. */
   readonly limit: ((exchange: Exchange) => Promise<void>) | null;
   readonly meter: RequestMeter;
@@ -295,6 +297,8 @@ export class Router {
     try {
       dropUnreadBody(request, this.#options.deletionsWithBody);
       this.#service.inFlight.enter(exchange);
+      const admitting = this.#options.admit?.(request) ?? null;
+      if (admitting !== null) await admitting;
       if (this.#options.limit !== null) await this.#options.limit(exchange);
       answer = await exchange.run(handler);
     } catch (thrown) {

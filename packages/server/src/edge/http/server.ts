@@ -26,6 +26,8 @@ export interface HttpOptions {
   openRouter: (connections: Connections) => Router;
   /** Whether other processes of the service listen on the same port; see `freePort`. */
   isShared?: boolean;
+  /** The address of the client of a request that another instance of the cluster has forwarded; null for any other request. */
+  clientOf?: (request: Request) => string | null;
   /** For HTTPS; null for plain HTTP. */
   certificate: Certificate | null;
   /** Called when another certificate is served, for the other processes of the service. */
@@ -252,6 +254,8 @@ export class HttpServer {
   /** The address that a request comes from, as a key. */
   addressOf(request: HttpRequest): string {
     if (request instanceof PassedRequest) return request.address;
+    const client = this.#options.clientOf?.(request) ?? null;
+    if (client !== null) return client;
     const { trustedProxies } = this.#options.config;
     if (trustedProxies > 0) {
       const forwarded = (request.headers.get("x-forwarded-for") ?? "").split(",").map((entry) => entry.trim());

@@ -4,8 +4,7 @@ import { admitAccess } from "../../code/endpoints/index.ts";
 import type { ServerQueries } from "../../code/server-queries/index.ts";
 import { admitQuery } from "../../data/permissions/index.ts";
 import type { LiveValueRun, NamedQueries, NamedSource } from "../../live/realtime/index.ts";
-import type { ForLeader, ForReader, QueryNames, QueryRun } from "./messages.ts";
-import type { Talk } from "./talk.ts";
+import type { ForLeader, QueryNames, QueryRun } from "./messages.ts";
 
 /** The names of the queries as the leader has them. */
 export function namesOf(queries: ServerQueries): QueryNames {
@@ -26,13 +25,13 @@ export async function runFor(
 }
 
 export class RemoteQueries implements NamedQueries {
-  readonly #talk: () => Talk<ForLeader, ForReader>;
+  readonly #runAtLeader: ForLeader["run"];
   #names: QueryNames;
   #onLoad: (() => void) | null = null;
 
-  constructor(names: QueryNames, talk: () => Talk<ForLeader, ForReader>) {
+  constructor(names: QueryNames, runAtLeader: ForLeader["run"]) {
     this.#names = names;
-    this.#talk = talk;
+    this.#runAtLeader = runAtLeader;
   }
 
   /** The leader has loaded the user's code. */
@@ -56,7 +55,7 @@ export class RemoteQueries implements NamedQueries {
   }
 
   async run({ name, args }: NamedSource, caller: Bearer | null, signal: AbortSignal): Promise<LiveValueRun> {
-    const { collections, personal, ...run } = await this.#talk().ask("run", { name, args, caller }, signal);
+    const { collections, personal, ...run } = await this.#runAtLeader({ name, args, caller }, signal);
     this.#names = { ...this.#names, personal };
     return { ...run, collections: new Map(collections) };
   }

@@ -55,8 +55,11 @@ export interface Followers {
 export interface CommitPoint {
   /** The reason for which no transaction may run now; null if transactions may run. */
   readonly refusal: AppError | null;
-  /** Resolves when the entry is the commit of a position. An error means that the commit does not happen. */
-  append(position: number, entry: string): Promise<void>;
+  /**
+   * Resolves when the entry is the commit of a position. An error means that the commit does not happen. While the outcome stays unknown,
+   * `giveUp` is called with the answer for the callers, who wait no longer.
+   */
+  append(position: number, entry: string, giveUp: (reason: AppError) => void): Promise<void>;
 }
 
 /** The numbering of commits, with everything that hears of each commit. */

@@ -102,10 +102,20 @@ interface LogEnd {
 }
 
 const appended = noteKind<LogEnd>("events.appended", (_earlier, later) => later);
+/** The parts of an event that the table does not have, for the instances of a cluster that tell the event from the table. */
+interface LiveParts {
+  readonly seq: number;
+  readonly previous: StoredRecord | null;
+  /** Null if the table has the whole payload. */
+  readonly payload: string | null;
+}
+const liveParts = noteKind<LiveParts>("events.liveParts");
 const trimmed = noteKind<{ readonly seq: number }>("events.trimmed");
 
 /** For a payload with more characters, the log keeps the changes of an update instead of the record. */
 const largePayload = 4_096;
+/** How many events a replica reads at a time. */
+const followedAtOnce = 200;
 
 /** The row to store: with the payload, or with the changes if the changes are less than half of a large payload. */
 function keptOf({ changes }: NewEvent, row: WrittenRow): WrittenRow {
@@ -123,6 +133,10 @@ export class EventLog {
   readonly types: TypeBlocks;
   #whenGrown: () => void = () => undefined;
   #recorder: EventRecorder | null = null;
+  /** Whether transactions note the live parts of events. */
+  #notesParts = false;
+  /** In a replica: the live parts of the events that are not told yet, by seq. Null elsewhere. */
+  #parts: Map<number, LiveParts> | null = null;
   #end: LogEnd = { seq: 0, at: 0, total: 0, marked: 0 };
   #flushedSeq = 0;
 
@@ -135,6 +149,7 @@ export class EventLog {
     projection.on(appended, (end) => {
       this.#end = end;
     });
+    projection.on(liveParts, (parts) => void this.#parts?.set(parts.seq, parts));
     projection.on(trimmed, ({ seq }) => this.types.trimmed(seq));
   }
 
@@ -164,6 +179,32 @@ export class EventLog {
   follow(event: LoggedEvent): Promise<void> | undefined {
     this.isFlushed(event.seq);
     return this.#listeners.length > 0 ? this.#dispatch(event) : undefined;
+  }
+
+  /** In the leader of a cluster: transactions note the parts of events that the table does not have. */
+  noteLiveParts(): void {
+    this.#notesParts = true;
+  }
+
+  /** In a replica of a cluster: `start`; `followTable` tells the events of further commits. */
+  startReplica(): void {
+    this.start();
+    this.#parts = new Map();
+  }
+
+  /** In a replica: tells listeners the committed events that were not told yet, in order. */
+  async followTable(): Promise<void> {
+    while (this.#flushedSeq < this.#end.seq) {
+      const rows = eventsAfter(this.#database.reader, this.#flushedSeq, followedAtOnce);
+      // The newest events may have been trimmed already.
+      if (rows.length === 0) this.isFlushed(this.#end.seq);
+      for (const row of rows) {
+        const { previous = null, payload = null } = this.#parts?.get(row.seq) ?? {};
+        const whole = payload === null ? row : { ...row, payload, partial: 0 };
+        await this.follow(new LoggedEvent(whole, previous));
+      }
+    }
+    this.#parts?.clear();
   }
 
   /** The seq of the newest event: committed, or as of a transaction. Also of an event that was trimmed. */
@@ -211,6 +252,8 @@ export class EventLog {
     const total = end.total + Buffer.byteLength(kept.payload) + Buffer.byteLength(basis ?? "") + rowBytes;
     const isMarkDue = total - end.marked >= markEvery;
     tx.note(appended.of({ seq, at, total, marked: isMarkDue ? total : end.marked }));
+    if (this.#notesParts && (event.previous !== undefined || kept !== row))
+      tx.note(liveParts.of({ seq, previous: event.previous ?? null, payload: kept === row ? null : payload }));
     tx.onDurable(() => {
       this.#flushedSeq = Math.max(this.#flushedSeq, seq);
       if (isMarkDue) this.#whenGrown();

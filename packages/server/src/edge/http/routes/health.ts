@@ -43,12 +43,15 @@ export function aliveRoutes({ version, files, dashboard }: AliveOptions): Routes
 
 /** `aliveRoutes` and `GET /health/ready`. */
 export function healthRoutes(options: HealthOptions): Routes {
-  const body: Health = { status: "ok", version: options.version };
+  return { ...aliveRoutes(options), ...readinessRoutes(options) };
+}
+
+export function readinessRoutes({ version, readiness }: Pick<HealthOptions, "version" | "readiness">): Routes {
+  const body: Health = { status: "ok", version };
   return {
-    ...aliveRoutes(options),
     "/health/ready": {
       async GET(exchange) {
-        const reasons = await options.readiness();
+        const reasons = await readiness();
         if (reasons.length === 0) return exchange.json(200, body, fresh);
         // Not an error that is thrown: the fault is the answer, and no line of the log.
         const error = new AppError("unavailable", `Not ready: ${reasons.join("; ")}.`);

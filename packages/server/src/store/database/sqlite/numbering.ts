@@ -20,10 +20,14 @@ export class Numbered {
   }
 
   /** Writes the number, and resolves when the journal has the commit; null without a journal. To be called last before COMMIT. */
-  decide(connection: TransactionConnection, notes: readonly Note[], site: MigrationSite | null): Promise<void> | null {
+  decide(
+    connection: TransactionConnection,
+    notes: readonly Note[],
+    { site, giveUp }: { site: MigrationSite | null; giveUp: (reason: AppError) => void },
+  ): Promise<void> | null {
     this.#numbering.write(connection);
     if (this.log === null) return null;
-    return this.#numbering.append(this.log.toEntry(notes, site)).then(() => {
+    return this.#numbering.append(this.log.toEntry(notes, site), giveUp).then(() => {
       this.isDecided = true;
     });
   }
@@ -56,8 +60,8 @@ export class Numbering {
     if (this.#led !== null) writePosition(connection, this.#led.position + 1);
   }
 
-  async append(entry: string): Promise<void> {
-    await this.#led?.commitPoint?.append(this.#led.position + 1, entry);
+  async append(entry: string, giveUp: (reason: AppError) => void): Promise<void> {
+    await this.#led?.commitPoint?.append(this.#led.position + 1, entry, giveUp);
   }
 
   /** A commit has happened. Answers what the answer of the commit must wait for. */

@@ -218,7 +218,8 @@ export class Writer {
         if (next === "commit" || performance.now() > until) break;
       }
       this.#short.unshift(...batch.splice(done));
-      const deciding = numbered.decide(this.#parts.connection, notes, null);
+      const giveUp = (reason: AppError): void => batch.forEach(({ reject }) => reject(reason));
+      const deciding = numbered.decide(this.#parts.connection, notes, { site: null, giveUp });
       if (deciding !== null) await deciding;
       this.#parts.connection.run("COMMIT");
     } catch (thrown) {
@@ -306,7 +307,7 @@ export class Writer {
     const tx = Object.assign(new JobTransactor(now, [], log), { slow: log === null ? slow : loggedSlow(slow, log) });
     try {
       job.outcome = { value: await job.work(tx), tx };
-      await numbered.decide(now, tx.notes, job.site);
+      await numbered.decide(now, tx.notes, { site: job.site, giveUp: job.reject });
       await slow.run("COMMIT");
       return tx.notes;
     } catch (thrown) {

@@ -1,0 +1,205 @@
+/**
+ * Follower: a replica's way along the journal. Entries are read and run in order, and the events of an entry are told to the sockets of this
+ * instance. Beside this, the follower asks the leader for the newest position, which wakes the reading, and gives the replica the right to serve.
+ */
+import { isObject, messageOf } from "../../base/kernel/index.ts";
+import type { Logger } from "../../base/logging/index.ts";
+import type { CommitEntry, Database } from "../../store/database/index.ts";
+import { JournalAway } from "../../store/journal/index.ts";
+import type { Member } from "./member.ts";
+import type { LeaderAnswer, ReplicaQuestion } from "./replicas.ts";
+import { questionPath } from "./instance-routes.ts";
+import { pollMs, questionMs } from "./timing.ts";
+
+/** About how many bytes of entries are read at a time. */
+const readBytes = 4 * 1024 ** 2;
+/** The pause after a failure. */
+const pauseMs = 200;
+
+export interface FollowerOptions {
+  readonly member: Member;
+  readonly database: Pick<Database, "position" | "replay">;
+  /** An entry was run: the events of the entry are told. */
+  readonly onCommit: () => Promise<void>;
+  /** Gets the number of the leader's last load of server queries. */
+  readonly onQueries: (number: number) => void;
+  readonly logger: Logger;
+}
+
+export class Follower {
+  readonly #options: FollowerOptions;
+  readonly #stopping = new AbortController();
+  readonly #ended = Promise.withResolvers<never>();
+  #running: Promise<unknown> = Promise.resolve();
+  readonly #waiting = new Set<() => void>();
+  /** The newest position that the leader has told, and when the leader was asked, by `performance.now()`. */
+  #newest = 0;
+  #toldAt = Number.NEGATIVE_INFINITY;
+  /** This instance has all entries that the journal had at this moment. */
+  #completeAt = performance.now();
+  #wake: (() => void) | null = null;
+  #isWoken = false;
+
+  constructor(options: FollowerOptions) {
+    this.#options = options;
+    // The end is looked at when somebody asks.
+    this.#ended.promise.catch(() => undefined);
+  }
+
+  /** Rejects when the replica cannot go on. */
+  get ended(): Promise<never> {
+    return this.#ended.promise;
+  }
+
+  /** For how long this instance has perhaps been without the newest commit, in milliseconds. */
+  get lagMs(): number {
+    const now = performance.now();
+    const isTold = now - this.#toldAt < 2 * pollMs;
+    return isTold && this.position >= this.#newest ? 0 : now - this.#completeAt;
+  }
+
+  get position(): number {
+    return this.#options.database.position;
+  }
+
+  start(): void {
+    const failed = (thrown: unknown): void => {
+      this.#ended.reject(thrown);
+    };
+    this.#running = Promise.all([this.#read().catch(failed), this.#ask().catch(failed)]);
+  }
+
+  /** Ends the following. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#hurry();
+    this.#progressed();
+    await this.#running;
+  }
+
+  /** Resolves when this instance has all commits that the journal has now. */
+  async catchUp(): Promise<void> {
+    const now = performance.now();
+    this.#hurry();
+    await this.reached(() => this.#completeAt >= now);
+  }
+
+  /** Resolves when `isReached` holds after a commit, or at the stop. */
+  async reached(isReached: () => boolean): Promise<void> {
+    while (!isReached() && !this.#stopping.signal.aborted)
+      await new Promise<void>((resolve) => {
+        this.#waiting.add(resolve);
+      });
+  }
+
+  /** Reads and runs entries. @throws EntryMismatch, JournalGap. */
+  async #read(): Promise<void> {
+    while (!this.#stopping.signal.aborted) {
+      const readAt = performance.now();
+      const entries = await this.#options.member.journal.read(this.position, readBytes).catch((thrown: unknown) => {
+        if (!(thrown instanceof JournalAway)) throw thrown;
+        return null;
+      });
+      let bytes = 0;
+      for (const { body } of entries ?? []) {
+        if (this.#stopping.signal.aborted) return;
+        bytes += body.byteLength;
+        await this.#run(JSON.parse(Buffer.from(body).toString()) as CommitEntry);
+      }
+      if (entries !== null && bytes < readBytes / 2) {
+        this.#completeAt = readAt;
+        this.#progressed();
+      }
+      if (entries === null || entries.length === 0)
+        await this.#pause(entries === null || this.position < this.#newest ? pauseMs : pollMs);
+    }
+  }
+
+  async #run(entry: CommitEntry): Promise<void> {
+    const { database, onCommit } = this.#options;
+    await database.replay(entry);
+    this.#progressed();
+    await onCommit();
+  }
+
+  #progressed(): void {
+    for (const resolve of this.#waiting) resolve();
+    this.#waiting.clear();
+  }
+
+  /** The next read begins at once. */
+  #hurry(): void {
+    this.#isWoken = true;
+    this.#wake?.();
+  }
+
+  /** Resolves after a time, or when somebody hurries. */
+  async #pause(ms: number): Promise<void> {
+    if (!this.#isWoken) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#wake = resolve;
+      const timer = setTimeout(resolve, ms);
+      await promise;
+      clearTimeout(timer);
+      this.#wake = null;
+    }
+    this.#isWoken = false;
+  }
+
+  /** Asks the leader again and again. */
+  async #ask(): Promise<void> {
+    const { member, onQueries, logger } = this.#options;
+    let isCut = false;
+    while (!this.#stopping.signal.aborted) {
+      const { leader } = member;
+      if (leader === null || leader.instance === member.address) {
+        await Bun.sleep(pauseMs);
+        continue;
+      }
+      const askedAt = performance.now();
+      try {
+        const answer = await this.#question(leader.address, false);
+        if (isCut) logger.info(`The leader ${leader.address} is reached again`);
+        isCut = false;
+        this.#newest = Math.max(this.#newest, answer.position);
+        this.#toldAt = askedAt;
+        if (answer.position > this.position) this.#hurry();
+        await this.reached(() => this.position >= answer.position);
+        onQueries(answer.queries);
+        if (answer.ms > 0 && !this.#stopping.signal.aborted) member.right.prolong(askedAt + answer.ms);
+      } catch (thrown) {
+        if (!isCut && !this.#stopping.signal.aborted)
+          logger.warn(`The leader ${leader.address} does not answer: ${messageOf(thrown)}`);
+        isCut = true;
+        await Bun.sleep(pauseMs);
+      }
+    }
+    const { leader } = member;
+    member.right.end();
+    if (leader !== null && leader.instance !== member.address)
+      await this.#question(leader.address, true).catch(() => undefined);
+  }
+
+  async #question(address: string, isLeaving: boolean): Promise<LeaderAnswer> {
+    const { member } = this.#options;
+    const { version, isAway } = member;
+    const question: ReplicaQuestion = { address: member.address, version, position: this.position, isAway, isLeaving };
+    const signals = [AbortSignal.timeout(isLeaving ? pauseMs : questionMs), ...(isLeaving ? [] : [this.#stopping.signal])];
+    const response = await fetch(`${address}${questionPath}`, {
+      method: "POST",
+      headers: { ...member.credentials, "Content-Type": "application/json" },
+      body: JSON.stringify(question),
+      signal: AbortSignal.any(signals),
+    });
+    if (response.ok) return answerOf(await response.json());
+    throw new Error(`it answers ${response.status}`);
+  }
+}
+
+/** @throws Error for JSON of another form. */
+function answerOf(json: unknown): LeaderAnswer {
+  const { term, position, ms, queries } = isObject(json) ? json : {};
+  if (typeof term !== "number" || typeof position !== "number" || typeof ms !== "number" || typeof queries !== "number")
+    throw new Error("it answers in another form");
+  return { term, position, ms, queries };
+}

@@ -1,0 +1,86 @@
+/**
+ * Forwarding: a replica sends requests on to the leader, and gives the answers of the leader to the clients. A request that could not be sent waits for
+ * a leader; a request that may have been sent is never sent twice, unless the request only reads.
+ */
+import { AppError, isObject } from "../../base/kernel/index.ts";
+import type { PassOn } from "../http/index.ts";
+import { unknown } from "./commit-point.ts";
+import type { Member } from "./member.ts";
+
+/** How long a request waits for a leader. */
+const patienceMs = 10_000;
+const pauseMs = 100;
+/** Headers that belong to a connection (RFC 9110, 7.6.1), and the headers that only instances send. */
+const ownHeaders = ["connection", "keep-alive", "transfer-encoding", "upgrade", "te", "trailer", "content-length"];
+const instanceHeaders = ["socle-instance", "socle-instance-secret", "socle-client"];
+
+export interface ForwardOptions {
+  readonly member: Member;
+  /** The address that a request comes from, as a key. */
+  readonly addressOf: (request: Request) => string;
+  /** Keeps the connection of a request open until `over` resolves. */
+  readonly keepOpen: (request: Request, over: Promise<unknown>) => void;
+  /** Resolves when this instance has the events up to a seq. */
+  readonly reached: (seq: number) => Promise<void>;
+}
+
+export function forwardBy({ member, addressOf, keepOpen, reached }: ForwardOptions): PassOn {
+  return async (request) => {
+    const answering = forward(request, member, addressOf(request));
+    keepOpen(request, answering);
+    const answer = await answering.catch((thrown: unknown) => failed(thrown));
+    const seq = Number(answer.headers.get("socle-position") ?? 0);
+    // The client finds its write at this instance.
+    if (seq > 0) await reached(seq);
+    return answer;
+  };
+}
+
+async function forward(request: Request, member: Member, client: string): Promise<Response> {
+  const end = performance.now() + patienceMs;
+  const url = new URL(request.url);
+  const isRead = request.method === "GET" || request.method === "HEAD";
+  const headers = new Headers(request.headers);
+  for (const name of [...ownHeaders, ...instanceHeaders]) headers.delete(name);
+  for (const [name, value] of Object.entries(member.credentials)) headers.set(name, value);
+  headers.set("Socle-Client", client);
+  for (;;) {
+    const { leader } = member;
+    if (leader !== null && leader.instance !== member.address) {
+      try {
+        const answer = await fetch(`${leader.address}${url.pathname}${url.search}`, {
+          method: request.method,
+          headers,
+          body: isRead ? null : request.body,
+          redirect: "manual",
+          decompress: false,
+          signal: request.signal,
+          // A stream or a slow endpoint has no bound here: the leader has the bounds.
+          timeout: false,
+        } as RequestInit);
+        const { status } = answer;
+        const own = new Headers(answer.headers);
+        for (const name of ownHeaders) if (name !== "content-length") own.delete(name);
+        return new Response(answer.body, { status, headers: own });
+      } catch (thrown) {
+        if (request.signal.aborted) throw thrown;
+        if (!wasNotSent(thrown) && !isRead) throw unknown();
+      }
+    }
+    if (performance.now() > end)
+      throw new AppError("unavailable", "No instance leads at the moment; nothing was changed.", { retryAfter: 1 });
+    await Bun.sleep(pauseMs);
+  }
+}
+
+/** Whether a request certainly did not reach the other instance. */
+function wasNotSent(thrown: unknown): boolean {
+  return isObject(thrown) && (thrown["code"] === "ConnectionRefused" || thrown["code"] === "FailedToOpenSocket");
+}
+
+function failed(thrown: unknown): Response {
+  if (!(thrown instanceof AppError)) throw thrown;
+  const { code, message } = thrown;
+  const body = { error: { code, message } };
+  return Response.json(body, { status: 503, headers: { "Retry-After": "1" } });
+}

@@ -1,0 +1,6 @@
+/** Cluster: this process as an instance of several: roles, the lease, commits in the journal, following, forwarding, questions between instances. */
+export { Follower } from "./follower.ts";
+export { forwardBy } from "./forward.ts";
+export { type Introduction, instanceRoutes, isOfInstance } from "./instance-routes.ts";
+export { LeaderQuestions } from "./leader-questions.ts";
+export { type Leading, Member } from "./member.ts";

@@ -1,0 +1,75 @@
+/** Routes of the leader for the replicas of the cluster. */
+import { AppError, type Bearer, isObject } from "../../base/kernel/index.ts";
+import type { ServerQueries } from "../../code/server-queries/index.ts";
+import type { Exchange, Routes } from "../http/index.ts";
+import { namesOf, type QueryNames, runFor } from "../processes/index.ts";
+import type { Member } from "./member.ts";
+import type { ReplicaQuestion } from "./replicas.ts";
+
+const prefix = "/_/cluster";
+/** A replica's question for the newest position. */
+export const questionPath = `${prefix}/question`;
+/** The leader's routes and server queries, for a replica that starts. */
+export const introductionPath = `${prefix}/introduction`;
+/** A run of a server query for a live query of a replica. */
+export const queryPath = `${prefix}/query`;
+/** The use of an API key at a replica. */
+export const keyPath = `${prefix}/key`;
+
+/** All that a replica must know of the leader. */
+export interface Introduction {
+  readonly version: string;
+  /** The paths of the leader's routes. */
+  readonly paths: readonly string[];
+  readonly queries: QueryNames;
+}
+
+export interface InstanceRoutesOptions {
+  readonly member: Member;
+  readonly version: string;
+  readonly paths: () => readonly string[];
+  readonly queries: ServerQueries;
+  readonly usedKey: (id: string) => void;
+}
+
+/** Whether a request comes from an instance of the cluster. */
+export function isOfInstance(member: Member, { headers }: Request): boolean {
+  const secret = headers.get("socle-instance-secret");
+  return secret !== null && member.isSecret(secret);
+}
+
+/** The routes answer 404 to everybody without the secret of the cluster. */
+export function instanceRoutes({ member, version, paths, queries, usedKey }: InstanceRoutesOptions): Routes {
+  const forInstances =
+    (answer: (body: { readonly [name: string]: unknown }, exchange: Exchange) => Promise<object>) =>
+    async (exchange: Exchange): Promise<Response> => {
+      const { request } = exchange;
+      if (!isOfInstance(member, request)) throw new AppError("not_found", "There is nothing here.");
+      const body: unknown = await request.json();
+      return exchange.json(200, await answer(isObject(body) ? body : {}, exchange));
+    };
+  return {
+    [questionPath]: {
+      POST: forInstances(async (body, { request }) => {
+        const { replicas } = member;
+        if (replicas === null) throw new AppError("unavailable", "This instance does not lead.");
+        // An instance of the cluster is the same program.
+        return replicas.answer(body as object as ReplicaQuestion, request.signal);
+      }),
+    },
+    [introductionPath]: {
+      POST: forInstances(async (): Promise<Introduction> => ({ version, paths: paths(), queries: namesOf(queries) })),
+    },
+    [queryPath]: {
+      POST: forInstances(async (body, { request }) =>
+        runFor(queries, body as object as { name: string; args: Record<string, unknown>; caller: Bearer | null }, request.signal),
+      ),
+    },
+    [keyPath]: {
+      POST: forInstances(async ({ id }) => {
+        usedKey(String(id));
+        return {};
+      }),
+    },
+  };
+}

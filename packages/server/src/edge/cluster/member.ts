@@ -1,0 +1,234 @@
+/**
+ * Member: this process as an instance of a cluster, from the start to the stop, as a leader or as a replica. A member beats every second:
+ * the row of the instance, and the lease of the leader. A member finds out which role the process has.
+ */
+import { isSameSecret, messageOf, SetupError } from "../../base/kernel/index.ts";
+import { type Logger, Repeats } from "../../base/logging/index.ts";
+import { type Journal, JournalAway, type Leader } from "../../store/journal/index.ts";
+import { JournalCommits } from "./commit-point.ts";
+import { Replicas } from "./replicas.ts";
+import { ServingRight } from "./serving-right.ts";
+import { beatMs, leaseMs } from "./timing.ts";
+
+/** Between two looks for a leader. */
+const lookMs = 250;
+
+export interface MemberOptions {
+  readonly journal: Journal;
+  /** The URL by which the other instances reach this instance; names the instance. */
+  readonly address: string;
+  readonly secret: string;
+  readonly version: string;
+  readonly logger: Logger;
+}
+
+/** The role of a leader: from a won lease until the lease is lost. */
+export interface Leading {
+  readonly commits: JournalCommits;
+  /** Resolves when another instance leads. */
+  readonly lost: Promise<void>;
+}
+
+export class Member {
+  readonly journal: Journal;
+  readonly address: string;
+  readonly version: string;
+  readonly right = new ServingRight();
+  readonly #secret: string;
+  readonly #logger: Logger;
+  readonly #run = crypto.randomUUID();
+  readonly #repeats = new Repeats();
+  readonly #stopping = new AbortController();
+  #beating: Promise<void> | null = null;
+  #timer: Timer | null = null;
+  #leading: Leading | null = null;
+  #replicas: Replicas | null = null;
+  #isAway = false;
+  /** When this instance last could not reach the engine, by `performance.now()`. */
+  #wasAwayAt = Number.NEGATIVE_INFINITY;
+  /** The leader at the last look. */
+  leader: Leader | null = null;
+  /** The last commit of this instance. */
+  position: () => number = () => 0;
+
+  private constructor({ journal, address, secret, version, logger }: MemberOptions) {
+    this.journal = journal;
+    this.address = address;
+    this.version = version;
+    this.#secret = secret;
+    this.#logger = logger;
+  }
+
+  /** Becomes an instance of the cluster. @throws SetupError when a living instance has the address. */
+  static async join(options: MemberOptions): Promise<Member> {
+    const member = new Member(options);
+    if (!(await member.#register()))
+      throw new SetupError(
+        `cluster.address ${options.address}: another instance has this address; give each instance a separate address, or wait ${leaseMs / 1_000} s after an instance was killed`,
+      );
+    member.#timer = setInterval(() => {
+      member.#beating ??= member.#beat().finally(() => {
+        member.#beating = null;
+      });
+    }, beatMs);
+    return member;
+  }
+
+  /** Whether the engine of the journal cannot be reached. */
+  get isAway(): boolean {
+    return this.#isAway;
+  }
+
+  /** The role of a leader; null for a replica. */
+  get leading(): Leading | null {
+    return this.#leading;
+  }
+
+  /** The replicas of a leader; null in a replica. */
+  get replicas(): Replicas | null {
+    return this.#replicas;
+  }
+
+  isSecret(given: string): boolean {
+    return isSameSecret(given, this.#secret);
+  }
+
+  /** The headers by which another instance knows this instance. */
+  get credentials(): Record<string, string> {
+    return { "Socle-Instance": this.address, "Socle-Instance-Secret": this.#secret };
+  }
+
+  /** Waits until this instance leads, or until another instance does. Null after the stop. */
+  async findRole(): Promise<Leading | Leader | null> {
+    while (!this.#stopping.signal.aborted) {
+      const role = await this.#look().catch((thrown: unknown) => this.#failed(thrown));
+      if (role !== null) return role;
+      await Bun.sleep(lookMs);
+    }
+    return null;
+  }
+
+  /** Takes the lease if no instance has the lease; otherwise answers the leader. */
+  async #look(): Promise<Leading | Leader | null> {
+    const { journal, address } = this;
+    const leader = await journal.leader();
+    this.#reached(true);
+    this.leader = leader;
+    if (leader?.isLive === true && leader.instance !== address) return leader;
+    const sentAt = performance.now();
+    const term = await journal.takeLease({ instance: address, address, ms: leaseMs });
+    if (term === null) return null;
+    return this.#lead(term, sentAt);
+  }
+
+  #lead(term: number, sentAt: number): Leading {
+    const { promise: lost, resolve } = Promise.withResolvers<void>();
+    const commits = new JournalCommits({
+      journal: this.journal,
+      term,
+      onLost: () => {
+        this.right.end();
+        this.#leading = null;
+        this.#replicas = null;
+        this.#logger.warn(`Another instance leads; this instance has led in term ${term}`);
+        resolve();
+      },
+      onContact: (isThere) => this.#reached(isThere),
+    });
+    this.#leading = { commits, lost };
+    this.right.prolong(sentAt + leaseMs);
+    this.#logger.info(`This instance leads, in term ${term}`);
+    return this.#leading;
+  }
+
+  /** Knows the replicas of a leader from now on. @param position the last commit. */
+  async openReplicas({ commits }: Leading, position: number): Promise<Replicas> {
+    const before = this.leader?.instance;
+    const wasAway = performance.now() - this.#wasAwayAt < leaseMs;
+    const living = (await this.journal.instances()).filter(({ isLive }) => isLive).map(({ address }) => address);
+    // The lease of the leader before has run out, unless the leader went on without the engine.
+    const earlier = living.filter((address) => address !== this.address && (wasAway || address !== before));
+    const { right } = this;
+    this.#replicas = new Replicas({ term: () => commits.term, mayServe: () => right.isValid, position, earlier });
+    return this.#replicas;
+  }
+
+  async #register(): Promise<boolean> {
+    const { address, version } = this;
+    return this.journal.register({
+      name: address,
+      address,
+      version,
+      position: this.position(),
+      run: this.#run,
+      ms: leaseMs,
+    });
+  }
+
+  async #beat(): Promise<void> {
+    try {
+      const leading = this.#leading;
+      const sentAt = performance.now();
+      if (leading !== null) {
+        const { commits } = leading;
+        const { term } = commits;
+        const isTerm = await this.journal.renewLease(term, leaseMs);
+        // A new term of this leader may have begun meanwhile.
+        if (isTerm) this.right.prolong(sentAt + leaseMs);
+        else if (commits.term === term) commits.lose();
+        commits.reached(true);
+        const living = (await this.journal.instances()).filter(({ isLive }) => isLive);
+        this.#replicas?.keep(living.map(({ address }) => address));
+      } else this.leader = await this.journal.leader();
+      await this.#register();
+      this.#reached(true);
+    } catch (thrown) {
+      this.#failed(thrown);
+      this.#leading?.commits.reached(false);
+    }
+    this.#goOnWithoutEngine();
+  }
+
+  /** Without the engine nobody commits: a leader may serve on if each replica says that the engine is away for the replica, too. */
+  #goOnWithoutEngine(): void {
+    if (this.#leading === null || this.#replicas === null || !this.#isAway) return;
+    if (this.#replicas.areAllAway) this.right.prolong(performance.now() + leaseMs);
+  }
+
+  #failed(thrown: unknown): null {
+    if (!(thrown instanceof JournalAway)) {
+      this.#logger.error("The journal of the cluster cannot be used", { error: thrown });
+      return null;
+    }
+    this.#reached(false);
+    const leftOut = this.#repeats.admit("away");
+    if (leftOut !== null)
+      this.#logger.error(`The journal of the cluster cannot be reached; reads go on, writes wait: ${messageOf(thrown)}`);
+    return null;
+  }
+
+  #reached(isThere: boolean): void {
+    if (isThere && this.#isAway) this.#logger.info("The journal of the cluster is reached again");
+    this.#isAway = !isThere;
+    if (!isThere) this.#wasAwayAt = performance.now();
+  }
+
+  /** Gives up the lease at once, so that another instance can lead. The instance commits nothing afterwards. */
+  async resign(): Promise<void> {
+    const leading = this.#leading;
+    this.#leading = null;
+    this.#replicas = null;
+    this.right.end();
+    if (leading !== null) await this.journal.releaseLease(leading.commits.term).catch((thrown) => this.#failed(thrown));
+  }
+
+  /** Leaves the cluster. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    clearInterval(this.#timer ?? undefined);
+    await this.#beating;
+    await this.resign();
+    await this.journal.unregister(this.address, this.#run).catch((thrown) => this.#failed(thrown));
+    await this.journal.close();
+  }
+}

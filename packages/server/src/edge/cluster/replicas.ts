@@ -1,0 +1,138 @@
+/**
+ * Replicas, as the leader knows them: each asks again and again for the newest position, and says which position it has. The
+ * leader answers when there is a newer commit, and gives the replica the right to serve for a time. A commit that ends or narrows a
+ * right is answered when each replica with the right to serve has the commit.
+ */
+import type { Followers, ToldCommit } from "../../store/database/index.ts";
+import { beatMs, leaseMs, pollMs } from "./timing.ts";
+
+/** Notes that end or narrow the rights of callers. */
+const narrowing: readonly string[] = ["sessions.changed", "definitions.changed"];
+
+export interface ReplicaQuestion {
+  readonly address: string;
+  readonly version: string;
+  /** The last commit that the replica has. */
+  readonly position: number;
+  /** Whether the replica cannot reach the engine of the journal. */
+  readonly isAway: boolean;
+  /** Whether the replica stops, and serves no more. */
+  readonly isLeaving: boolean;
+}
+
+export interface LeaderAnswer {
+  readonly term: number;
+  /** The last commit. */
+  readonly position: number;
+  /** How long the replica may serve from the moment of its question on, once it has the position; 0 for not at all. */
+  readonly ms: number;
+  /** Grows with each load of the server queries. */
+  readonly queries: number;
+}
+
+interface Replica {
+  readonly address: string;
+  version: string;
+  position: number;
+  isAway: boolean;
+  /** Times by `performance.now()`. */
+  askedAt: number;
+  serves: number;
+}
+
+export class Replicas implements Followers {
+  readonly #replicas = new Map<string, Replica>();
+  readonly #term: () => number;
+  readonly #mayServe: () => boolean;
+  #position: number;
+  /** See `LeaderAnswer`. */
+  queries = 0;
+  #waiting = new Set<() => void>();
+
+  /**
+   * @param options `mayServe`: whether this leader has the right to serve; `position`: the last commit; `earlier`: the addresses of the
+   * instances that may serve by a right that an earlier leader gave.
+   */
+  constructor(options: { term: () => number; mayServe: () => boolean; position: number; earlier: readonly string[] }) {
+    const serves = performance.now() + leaseMs;
+    for (const address of options.earlier)
+      this.#replicas.set(address, { address, version: "", position: 0, isAway: false, askedAt: 0, serves });
+    this.#term = options.term;
+    this.#mayServe = options.mayServe;
+    this.#position = options.position;
+  }
+
+  /** The replicas that have asked lately. */
+  get living(): readonly Readonly<Replica>[] {
+    const now = performance.now();
+    return [...this.#replicas.values()].filter(({ askedAt }) => now - askedAt < leaseMs);
+  }
+
+  /** Whether each replica said lately that the replica cannot reach the engine of the journal. */
+  get areAllAway(): boolean {
+    const now = performance.now();
+    return [...this.#replicas.values()].every(({ isAway, askedAt }) => isAway && now - askedAt < 2 * beatMs);
+  }
+
+  /** Forgets the replicas that do not live any more. @param living the addresses of the living instances. */
+  keep(living: readonly string[]): void {
+    const now = performance.now();
+    for (const { address, serves, askedAt } of this.#replicas.values())
+      if (!living.includes(address) && serves < now && now - askedAt > leaseMs) this.#replicas.delete(address);
+  }
+
+  /** Answers a question when there is a newer commit, or after a second. */
+  async answer({ address, isLeaving, ...asked }: ReplicaQuestion, signal: AbortSignal): Promise<LeaderAnswer> {
+    if (isLeaving) {
+      this.#replicas.delete(address);
+      this.#progressed();
+      return this.#answer(0);
+    }
+    const replica = this.#replicas.getOrInsertComputed(address, () => ({ address, serves: 0, ...asked, askedAt: 0 }));
+    Object.assign(replica, asked, { askedAt: performance.now() });
+    this.#progressed();
+    if (asked.position >= this.#position) await this.#next(pollMs, signal);
+    if (this.#mayServe() && !signal.aborted) replica.serves = performance.now() + leaseMs;
+    return this.#answer(this.#mayServe() ? leaseMs : 0);
+  }
+
+  #answer(ms: number): LeaderAnswer {
+    return { term: this.#term(), position: this.#position, ms, queries: this.queries };
+  }
+
+  tell({ position, notes }: ToldCommit): Promise<void> | null {
+    this.#position = position;
+    this.#progressed();
+    return notes.some(({ kind }) => narrowing.includes(kind)) ? this.#reached(position) : null;
+  }
+
+  async renew(): Promise<void> {
+    // Replicas have files of their own, so no replica holds the write-ahead log of this instance.
+  }
+
+  /** Resolves when each instance has a commit, or may serve no more. */
+  async #reached(position: number): Promise<void> {
+    for (;;) {
+      const now = performance.now();
+      const behind = [...this.#replicas.values()].filter((each) => each.position < position && each.serves > now);
+      if (behind.length === 0) return;
+      await this.#next(Math.max(...behind.map(({ serves }) => serves)) - now);
+    }
+  }
+
+  /** Resolves at the next commit or the next question of a replica, or after a time. */
+  async #next(ms: number, signal?: AbortSignal): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, ms);
+    signal?.addEventListener("abort", () => resolve(), { once: true });
+    this.#waiting.add(resolve);
+    await promise;
+    clearTimeout(timer);
+    this.#waiting.delete(resolve);
+  }
+
+  #progressed(): void {
+    for (const resolve of this.#waiting) resolve();
+    this.#waiting.clear();
+  }
+}

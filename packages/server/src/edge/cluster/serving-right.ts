@@ -1,0 +1,51 @@
+/**
+ * Serving right: an instance may answer from its own state only for a time, which it prolongs again and again. An instance that was paused or cut
+ * off has no right when it goes on, so that nobody reads a state in which a session that has ended still counts. The right runs
+ * by the monotonic clock of this process: wrong clocks of machines do not matter.
+ */
+import { AppError } from "../../base/kernel/index.ts";
+
+/** The longest that a request waits for the right, or for a position. */
+const patienceMs = 5_000;
+
+export class ServingRight {
+  #until = Number.NEGATIVE_INFINITY;
+  readonly #waiting = new Set<() => void>();
+
+  get isValid(): boolean {
+    return performance.now() < this.#until;
+  }
+
+  /** The right lasts until a time by `performance.now()`, or longer if it does already. */
+  prolong(until: number): void {
+    this.#until = Math.max(this.#until, until);
+    for (const resolve of this.#waiting) resolve();
+    this.#waiting.clear();
+  }
+
+  /** Ends the right at once. */
+  end(): void {
+    this.#until = Number.NEGATIVE_INFINITY;
+  }
+
+  /** Resolves when the right is valid. @throws AppError `unavailable` after some seconds. */
+  async wait(): Promise<void> {
+    const end = performance.now() + patienceMs;
+    while (!this.isValid) {
+      const left = end - performance.now();
+      if (left <= 0) throw noRight();
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#waiting.add(resolve);
+      const timer = setTimeout(resolve, left);
+      await promise;
+      clearTimeout(timer);
+      this.#waiting.delete(resolve);
+    }
+  }
+}
+
+function noRight(): AppError {
+  return new AppError("unavailable", "This instance has no contact with the others; try again in a moment.", {
+    retryAfter: 1,
+  });
+}

@@ -1,0 +1,10 @@
+/** Times of a cluster, in milliseconds. */
+
+/** How long a lease lasts: of the leader, and of the right of an instance to serve. */
+export const leaseMs = 5_000;
+/** The time between two beats of an instance: the row of the instance, and the lease of the leader. */
+export const beatMs = 1_000;
+/** How long the leader keeps a question of a replica that has every commit. */
+export const pollMs = 1_000;
+/** The time after which a question to another instance fails. */
+export const questionMs = 3_000;
