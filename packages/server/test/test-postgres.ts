@@ -79,6 +79,7 @@ export class TestPostgres {
   readonly #folder: string;
   readonly #identity: Identity;
   #process: Bun.Subprocess | null = null;
+  #isPaused = false;
 
   constructor(options: { folder: string; port: number; identity: Identity; certificate: string }) {
     this.#folder = options.folder;
@@ -130,9 +131,10 @@ export class TestPostgres {
     }
   }
 
-  /** A fast shutdown: the engine ends every connection, and writes a checkpoint. */
-  async stop(): Promise<void> {
-    await this.#end("SIGINT");
+  /** Ends the engine: fast ends every connection and writes a checkpoint, immediate does neither. */
+  async stop(mode: "fast" | "immediate" = "fast"): Promise<void> {
+    if (this.#isPaused) this.resume();
+    await this.#end(mode === "fast" ? "SIGINT" : "SIGQUIT");
   }
 
   async restart(): Promise<void> {
@@ -148,17 +150,19 @@ export class TestPostgres {
 
   /** Stops all processes of the engine in place. Connections stay open, and nothing answers. */
   pause(): void {
+    this.#isPaused = true;
     for (const pid of this.#all()) signal(pid, "SIGSTOP");
   }
 
   resume(): void {
+    this.#isPaused = false;
     for (const pid of this.#all()) signal(pid, "SIGCONT");
   }
 
-  /** Ends the engine without a wait; for the end of the test process. */
+  /** Tells the engine to end at once, without a wait: for the end of the test process. */
   abandon(): void {
-    for (const pid of this.#all()) signal(pid, "SIGKILL");
-    this.#process = null;
+    if (this.#isPaused) this.resume();
+    this.#process?.kill("SIGQUIT");
   }
 
   async #end(name: NodeJS.Signals): Promise<void> {
@@ -249,9 +253,10 @@ async function begin(folder: string): Promise<TestPostgres> {
   const engine = await prepare(folder);
   const abandon = (): void => engine.abandon();
   process.once("exit", abandon);
-  afterAll(() => {
+  afterAll(async () => {
     process.off("exit", abandon);
-    abandon();
+    await engine.stop("immediate");
+    rmSync(folder, { recursive: true, force: true });
   });
   await engine.start();
   return engine;
@@ -266,7 +271,6 @@ export function startPostgres(): Promise<TestPostgres> {
     const folder = mkdtempSync(join(tmpdir(), "socle-postgres-"));
     afterAll(() => {
       running = null;
-      rmSync(folder, { recursive: true, force: true });
     });
     running = begin(folder);
   }

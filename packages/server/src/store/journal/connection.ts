@@ -87,8 +87,10 @@ export class Connection {
       max: 1,
       connectionTimeout: Math.ceil(this.#timeoutMs / 1_000),
       ...(database !== null && { database }),
-      // A pooler in transaction mode refuses parameters of a session.
-      ...(!isPooled && { connection: { application_name: "socle", statement_timeout: this.#timeoutMs } }),
+      // The engine gives up before this process does, so that the outcome is known. A pooler refuses parameters of a session.
+      ...(!isPooled && {
+        connection: { application_name: "socle", statement_timeout: Math.ceil(this.#timeoutMs * 0.8) },
+      }),
       onclose: (error) => this.#end(life, error ?? new Error("the connection was closed")),
     });
     const life: Life = { client, ready: Promise.resolve(), end: null };
@@ -157,5 +159,6 @@ function reasonOf(error: unknown): string {
   const code = "code" in error && typeof error.code === "string" ? error.code : null;
   if (code === null) return error.message;
   if (code.startsWith("ERR_INVALID_ARG")) return `the parameters of the address are wrong: ${error.message}`;
-  return `the engine's certificate is not accepted: ${error.message} (${code})`;
+  const isCertificate = /CERT|ISSUER|SIGNATURE|HOSTNAME|CHAIN|CRL/.test(code);
+  return `${isCertificate ? "the engine's certificate is not accepted: " : ""}${error.message} (${code})`;
 }
