@@ -2,7 +2,15 @@
 import type { EffectiveConfig } from "@socle/protocol";
 import type { Config } from "../base/config/index.ts";
 import { type EventLoopLag, type Logger, type LogRing, RequestMeter } from "../base/logging/index.ts";
-import { type ApiParts, type AuthPages, type Dashboard, KeptAnswers, type StaticFiles } from "../edge/http/index.ts";
+import {
+  type ApiParts,
+  type AuthPages,
+  type Dashboard,
+  type InstancePart,
+  KeptAnswers,
+  type StaticFiles,
+  type WritePositions,
+} from "../edge/http/index.ts";
 import type { ReaderProcesses } from "../edge/processes/index.ts";
 import { isBucket } from "../files/storage/index.ts";
 import { Realtime, type RealtimeOptions } from "../live/realtime/index.ts";
@@ -30,6 +38,8 @@ export interface ApiOptions {
   dashboard: Dashboard | null;
   /** Served under `/_/auth/`; null for nothing. */
   pages: AuthPages | null;
+  /** The part of the leader of a cluster. */
+  instance?: InstancePart | undefined;
   /** The reader processes of the service; null for a single process. */
   readers?: ReaderProcesses | null;
 }
@@ -57,6 +67,20 @@ export function realtimeOptions(parts: {
   };
 }
 
+/** The positions of an instance of a cluster, which answers to reads tell, too. */
+export function positionsOf(realtime: Realtime): WritePositions {
+  return {
+    get seq() {
+      return realtime.seq;
+    },
+    get hasViewers() {
+      return realtime.hasViewers;
+    },
+    isForReads: true,
+    wrote: (caller) => realtime.wrote(caller),
+  };
+}
+
 /** The parts are built and not started. */
 export function buildApi(options: ApiOptions): { parts: ApiParts; backups: Backups } {
   const { service, scripts, config, logger } = options;
@@ -77,7 +101,8 @@ export function buildApi(options: ApiOptions): { parts: ApiParts; backups: Backu
       },
     },
   };
-  const core = { ...options, ...service, ...ofAll, realtime, meter: new RequestMeter() };
+  const ofInstance = options.instance && { instance: options.instance, positions: positionsOf(realtime) };
+  const core = { ...options, ...service, ...ofAll, ...ofInstance, realtime, meter: new RequestMeter() };
   const backups = new Backups({
     ...core,
     logger: logger.for("backup"),

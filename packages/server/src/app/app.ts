@@ -5,6 +5,7 @@ import { type Config, plainConfig } from "../base/config/index.ts";
 import { AppError, count, messageOf, quote, SetupError } from "../base/kernel/index.ts";
 import { EventLoopLag, type Logger } from "../base/logging/index.ts";
 import { applyDefinitionFiles } from "../data/collections/index.ts";
+import type { Member } from "../edge/cluster/index.ts";
 import {
   type ApiParts,
   dashboardPath,
@@ -16,13 +17,15 @@ import {
 } from "../edge/http/index.ts";
 import { ReaderProcesses, type ReaderStart } from "../edge/processes/index.ts";
 import { type Backups, checkBackups } from "../operate/backup/index.ts";
-import { asSetupError, hasMetDamage } from "../store/database/index.ts";
+import { asSetupError, type Database, hasMetDamage } from "../store/database/index.ts";
 import { EventRetention } from "../store/events/index.ts";
 import { type ApiOptions, buildApi, disksOf } from "./api.ts";
 import { type ControlAnswer, ControlServer } from "./control.ts";
 import { definitionsOf } from "./definitions.ts";
 import { firstSteps } from "./first-steps.ts";
 import { openAuthPages, openDashboard, openHttps, openStaticFiles } from "./http-parts.ts";
+import { leadDatabase } from "./instance-database.ts";
+import { clientOf, leaderPart as leaderPartOf } from "./instance-part.ts";
 import { leaderPart, processesOf, readerPart } from "./processes.ts";
 import { Readiness } from "./readiness.ts";
 import { Scripts } from "./scripts.ts";
@@ -61,6 +64,8 @@ export interface AppOptions extends ServiceOptions, Pick<ApiOptions, "effective"
   isDevelopment?: boolean;
   /** The first port for a debugger of the user's code; without a port, no debugger attaches. */
   inspectPort?: number;
+  /** This process as the leader of a cluster, and the id of the journal. */
+  instance?: { readonly member: Member; readonly journalId: string };
 }
 
 /** The running service: everything built, wired and started, until `stop`. */
@@ -90,7 +95,10 @@ async function start(options: AppOptions) {
   await checkBackups(config, dataPathsOf(config));
   const https = await openHttps(config, logger.for("tls"));
   const applied = folderState(join(config.folder, "collections"), definitionFile);
-  const service = starting.adopt(await openService(options), (opened) => opened.close(Math.max(closeMs, leftMs())));
+  const { instance } = options;
+  const joinCluster = instance && ((database: Database) => leadDatabase(database, instance.member, instance.journalId));
+  const opening = openService({ ...options, ...(joinCluster && { joinCluster }) });
+  const service = starting.adopt(await opening, (opened) => opened.close(Math.max(closeMs, leftMs())));
   starting.defer(() => service.mails.stop(Math.min(leftMs(), mailsMs)));
   const stopping = starting.adopt(new AbortController(), (controller) => controller.abort());
   const { signal } = stopping;
@@ -111,9 +119,12 @@ async function start(options: AppOptions) {
     );
   const missing = (): readonly number[] => readers?.missing ?? [];
   const readiness = new Readiness({ database: service.database, ...disks, lag, stopping: signal, missing });
-  const part = leaderPart(config, processes);
-  const given = { ...options, config: part, service, scripts, version, lag, files, dashboard, pages };
-  const { parts, backups } = buildApi({ ...given, readers, readiness: () => readiness.reasons() });
+  const ownConfig = leaderPart(config, processes);
+  const given = { ...options, config: ownConfig, service, scripts, version, lag, files, dashboard, pages };
+  const paths = (): readonly string[] => http.paths;
+  const part = instance && leaderPartOf(instance.member, { service, scripts, version, paths });
+  const { parts, backups } = buildApi({ ...given, readers, instance: part, readiness: () => readiness.reasons() });
+  if (instance !== undefined) service.events.noteLiveParts();
   starting.adopt(backups, () => backups.stop()).start();
   await scripts.start({ signal: AbortSignal.any([signal, options.interrupted ?? signal]) });
   const retention = openRetention(service, config, logger);
@@ -124,7 +135,8 @@ async function start(options: AppOptions) {
     ...parts,
     ...https,
     ...patience,
-    ...(readers !== null && { isShared: true, config: { ...part, port: await freePort(config) } }),
+    ...(readers !== null && { isShared: true, config: { ...ownConfig, port: await freePort(config) } }),
+    ...(instance && { isShared: true, clientOf: (request: Request) => clientOf(instance.member, request) }),
     stopping: signal,
     onCertificate: async () => readers?.reload(),
     openRouter: (connections) => openRouter(parts, connections),
@@ -160,9 +172,9 @@ async function start(options: AppOptions) {
       reloadTexts(service, logger);
       await Promise.all([scripts.reload(), https.certificate?.look(true), readers?.reload()]);
     },
-    /** Stops accepting, finishes running requests, flushes and closes the database. */
-    async stop(): Promise<void> {
-      end = performance.now() + graceMs;
+    /** Stops accepting, finishes running requests within `ms`, flushes and closes the database. */
+    async stop(ms = graceMs): Promise<void> {
+      end = performance.now() + ms;
       stopping.abort();
       await started.disposeAsync();
     },

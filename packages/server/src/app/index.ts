@@ -7,6 +7,7 @@ export { MigrationStopped } from "../code/migrations/index.ts";
 export { buildApi } from "./api.ts";
 export { type App, startApp, version } from "./app.ts";
 export { clientFolder, writeClient, writeTypesModule } from "./client-module.ts";
+export { type Running, startService } from "./cluster.ts";
 export { askService, doServiceWork, type LogLine, type RunRequest, type TransferRequest } from "./control.ts";
 export { readDefinitions } from "./definitions.ts";
 export { keepFilesPrivate, shellCommand } from "./file-modes.ts";

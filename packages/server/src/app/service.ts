@@ -27,6 +27,8 @@ export interface ServiceOptions {
   onFatal: (error: unknown) => void;
   /** The machine's clock, except in tests. */
   clock?: Clock;
+  /** For the leader of a cluster: brings the database to the end of the journal, before any module reads. */
+  joinCluster?: (database: Database) => Promise<void>;
 }
 
 /** Everything except the network: `socle serve` adds HTTP, other commands use the service directly. */
@@ -100,9 +102,10 @@ export async function openService(options: ServiceOptions): Promise<Service> {
  * table to this version. No part is started.
  * @throws SetupError with a readable line; the database is closed then.
  */
-export async function buildService({ config, logger, onFatal, clock: given }: ServiceOptions) {
+export async function buildService({ config, logger, onFatal, clock: given, joinCluster }: ServiceOptions) {
   const paths = dataPathsOf(config);
-  if (!hasMoves(paths)) refuseMissingDatabase(config);
+  // In a cluster, the journal has the data.
+  if (!hasMoves(paths) && joinCluster === undefined) refuseMissingDatabase(config);
   keepFilesPrivate();
   const databaseLogger = logger.for("database");
   const database = new Database({
@@ -112,10 +115,13 @@ export async function buildService({ config, logger, onFatal, clock: given }: Se
       if (putRight(paths)) databaseLogger.info("A restore that was interrupted has been brought to its end");
     },
     hasReserve: true,
+    // The journal keeps the commits of a cluster.
+    ...(joinCluster && { sync: async () => undefined }),
   });
   const folder = isBucket(config.storage) ? `${config.database}-files` : config.storage;
   warnOfOpenFiles([database.path, `${database.path}-wal`, folder], databaseLogger);
   try {
+    await joinCluster?.(database);
     const service = assemble(database, { config, logger, ...(given && { clock: given }) });
     await database.prepare(schemas);
     return service;

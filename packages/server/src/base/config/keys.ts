@@ -1,6 +1,8 @@
 /** Configuration keys: the name, type, default and meaning of each key. */
 import { LOG_LEVELS, type LogFormat, type LogLevel } from "../logging/index.ts";
 import { appAddresses, authProviders } from "./auth-providers.ts";
+import { clusterKeys } from "./cluster-keys.ts";
+import { type Key, key, optional } from "./key.ts";
 import { requestLimits } from "./request-limits.ts";
 import {
   boolean,
@@ -19,25 +21,9 @@ import {
   text,
   textList,
   textOf,
-  type ValueKind,
   variableNames,
   wholeNumber,
 } from "./values.ts";
-
-interface Key<T> {
-  readonly kind: ValueKind<T>;
-  /** As the file would have the default; undefined for a key without a default. */
-  readonly default: unknown;
-  readonly meaning: string;
-}
-
-function key<T>(kind: ValueKind<T>, fallback: unknown, meaning: string): Key<T> {
-  return { kind, default: fallback, meaning };
-}
-
-function optional<T>(kind: ValueKind<T>, meaning: string): Key<T | undefined> {
-  return { kind, default: undefined, meaning };
-}
 
 /**
  * Every configuration key, its default and its meaning; the user documentation prints this table. The path in the file
@@ -55,6 +41,7 @@ export const keys = {
     1,
     "number of processes that answer requests, on Linux; one process writes, the others answer reads and have sockets (docs/deploying.md)",
   ),
+  ...clusterKeys,
   "tls.cert": optional(
     text,
     "path of the certificate with its issuers' certificates, in PEM: HTTPS without a proxy; needs tls.key",

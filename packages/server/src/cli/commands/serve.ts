@@ -1,7 +1,7 @@
 /** `socle serve` and `socle dev`: run the service until a signal, a failed disk or a defect ends the service. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { type App, MigrationStopped, ServiceManager, shellCommand, startApp } from "../../app/index.ts";
+import { MigrationStopped, type Running, ServiceManager, shellCommand, startService } from "../../app/index.ts";
 import { supervisionOf, supervisionVariables } from "../../base/config/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import { inspectAddresses, maxInspectPort, refuseTakenPorts, usualInspectPort } from "../../code/script-host/index.ts";
@@ -68,7 +68,7 @@ async function runWith(
   // Heard from here on: whoever has read `Listening` may stop the service at once.
   const stopped = terminal.untilSignal();
   const manager = await ServiceManager.open(supervision, logger);
-  let app: App | null = null;
+  let app: Running | null = null;
   // Before the start is complete, the signal is heard and ignored: the signal must not end the process.
   terminal.onHangup(() => {
     const loading = app;
@@ -80,7 +80,15 @@ async function runWith(
   const interruption = new AbortController();
   void stopped.then(() => interruption.abort());
   const { signal: interrupted } = interruption;
-  const start = startApp({ ...settings, ...debugging, onFatal, environment, isDevelopment, adminCommand, interrupted });
+  const start = startService({
+    ...settings,
+    ...debugging,
+    onFatal,
+    environment,
+    isDevelopment,
+    adminCommand,
+    interrupted,
+  });
   const running = await start.catch((thrown: unknown) => {
     if (thrown instanceof MigrationStopped) return null;
     throw thrown;
@@ -113,7 +121,7 @@ function debuggingBy(options: OptionValues, logger: Logger): { inspectPort?: num
 }
 
 /** Answers whether everything ended in order. A disk that fails at the end is an entry of the log like any other failure. */
-export async function stop(app: Pick<App, "stop">, logger: Logger): Promise<boolean> {
+export async function stop(app: Pick<Running, "stop">, logger: Logger): Promise<boolean> {
   try {
     await app.stop();
   } catch (error) {

@@ -119,7 +119,11 @@ function deposed(): AppError {
 
 /** The error for a change whose outcome this instance cannot learn. */
 export function unknown(): AppError {
-  return new AppError("unavailable", "The outcome is not known: the change may have happened. Look before you repeat it.", {
-    retryAfter: 1,
-  });
+  return new AppError(
+    "unavailable",
+    "The outcome is not known: the change may have happened. Look before you repeat it.",
+    {
+      retryAfter: 1,
+    },
+  );
 }

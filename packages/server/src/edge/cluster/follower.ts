@@ -6,9 +6,9 @@ import { isObject, messageOf } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { CommitEntry, Database } from "../../store/database/index.ts";
 import { JournalAway } from "../../store/journal/index.ts";
+import { questionPath } from "./instance-routes.ts";
 import type { Member } from "./member.ts";
 import type { LeaderAnswer, ReplicaQuestion } from "./replicas.ts";
-import { questionPath } from "./instance-routes.ts";
 import { pollMs, questionMs } from "./timing.ts";
 
 /** About how many bytes of entries are read at a time. */
@@ -184,7 +184,10 @@ export class Follower {
     const { member } = this.#options;
     const { version, isAway } = member;
     const question: ReplicaQuestion = { address: member.address, version, position: this.position, isAway, isLeaving };
-    const signals = [AbortSignal.timeout(isLeaving ? pauseMs : questionMs), ...(isLeaving ? [] : [this.#stopping.signal])];
+    const signals = [
+      AbortSignal.timeout(isLeaving ? pauseMs : questionMs),
+      ...(isLeaving ? [] : [this.#stopping.signal]),
+    ];
     const response = await fetch(`${address}${questionPath}`, {
       method: "POST",
       headers: { ...member.credentials, "Content-Type": "application/json" },

@@ -62,7 +62,11 @@ export function instanceRoutes({ member, version, paths, queries, usedKey }: Ins
     },
     [queryPath]: {
       POST: forInstances(async (body, { request }) =>
-        runFor(queries, body as object as { name: string; args: Record<string, unknown>; caller: Bearer | null }, request.signal),
+        runFor(
+          queries,
+          body as object as { name: string; args: Record<string, unknown>; caller: Bearer | null },
+          request.signal,
+        ),
       ),
     },
     [keyPath]: {

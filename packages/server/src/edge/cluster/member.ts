@@ -203,7 +203,9 @@ export class Member {
     this.#reached(false);
     const leftOut = this.#repeats.admit("away");
     if (leftOut !== null)
-      this.#logger.error(`The journal of the cluster cannot be reached; reads go on, writes wait: ${messageOf(thrown)}`);
+      this.#logger.error(
+        `The journal of the cluster cannot be reached; reads go on, writes wait: ${messageOf(thrown)}`,
+      );
     return null;
   }
 

@@ -76,7 +76,7 @@ export interface ApiParts {
   /** The positions of writes, for the sockets of all processes; by default, of this process. */
   positions?: WritePositions;
   /** The part of an instance of a cluster; absent outside of a cluster. */
-  instance?: InstancePart;
+  instance?: InstancePart | undefined;
   /** Why the service is not ready; empty for a ready service. */
   readiness: () => Promise<readonly string[]>;
   logger: Logger;

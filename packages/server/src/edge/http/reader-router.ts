@@ -12,6 +12,7 @@ import type { Auth } from "../../people/auth/index.ts";
 import { type Connections, inFlightOf } from "./api-router.ts";
 import { Bodies } from "./bodies.ts";
 import type { Dashboard } from "./dashboard.ts";
+import type { WritePositions } from "./exchange.ts";
 import { Cors } from "./headers.ts";
 import { NeedsLeader, type PassOn } from "./pass-on.ts";
 import { RateLimiter, RequestLimiter } from "./rate-limiter.ts";
@@ -42,6 +43,8 @@ export interface ReaderParts {
   readonly passOn: PassOn;
   /** Why this instance of a cluster is not ready; absent in a reader process. */
   readonly readiness?: () => Promise<readonly string[]>;
+  /** See `ApiParts`. */
+  readonly positions?: WritePositions;
   /** See `InstancePart`. */
   readonly admit?: (request: Request) => Promise<void> | null;
 }
@@ -93,7 +96,7 @@ export function openReaderRouter(parts: ReaderParts, connections: Pick<Connectio
       inFlight: inFlightOf(config, limits),
       bodies: new Bodies(config["limits.bodies"]),
       bodyLimit: config["limits.body"],
-      positions: realtime,
+      positions: parts.positions ?? realtime,
     },
   });
 }

@@ -1,6 +1,6 @@
 /** Callers: who holds an access token or an API key, looked up in memory after the first use, and looked at again in transactions. */
 import type { Role, User } from "@socle/protocol";
-import { type Bearer, BoundedMap, type SignedIn } from "../../base/kernel/index.ts";
+import { AppError, type Bearer, BoundedMap, type SignedIn } from "../../base/kernel/index.ts";
 import type { Database, Reader } from "../../store/database/index.ts";
 import { Keys } from "./keys/keys.ts";
 import { type AccessClaims, type AccessTokens, invalidToken, type Session, type Sessions } from "./sessions.ts";
@@ -24,6 +24,7 @@ export class Callers {
   readonly #users: Users;
   readonly #tokens: () => AccessTokens;
   readonly #claims = new BoundedMap<string, AccessClaims>(maxClaims);
+  #catchUp: (() => Promise<void>) | null = null;
 
   constructor(options: CallersOptions) {
     this.#sessions = options.sessions;
@@ -38,11 +39,18 @@ export class Callers {
    * at once if token and session were seen before.
    * @throws AppError `unauthorized`.
    */
-  authenticate(token: string): Bearer | Promise<SignedIn> {
+  authenticate(token: string): Bearer | Promise<Bearer> {
     const claims = this.#claims.get(token);
     const session = claims && this.#sessions.known(claims.sid);
     if (claims !== undefined && session !== undefined) return signedIn(claims, session);
-    return Keys.isKey(token) ? this.#keys.authenticate(token) : this.#authenticateNew(token);
+    const authenticate = (): Promise<SignedIn> | Bearer =>
+      Keys.isKey(token) ? this.#keys.authenticate(token) : this.#authenticateNew(token);
+    return this.#catchUp === null ? authenticate() : this.#patiently(authenticate, this.#catchUp);
+  }
+
+  /** In a replica of a cluster: the session or key of a caller may be newer than this instance; `catchUp` takes all present commits. */
+  catchUpWith(catchUp: () => Promise<void>): void {
+    this.#catchUp = catchUp;
   }
 
   /**
@@ -99,6 +107,16 @@ export class Callers {
     const claims = await this.#tokens().verify(token);
     this.#claims.set(token, claims);
     return claims;
+  }
+
+  async #patiently(authenticate: () => Bearer | Promise<SignedIn>, catchUp: () => Promise<void>): Promise<Bearer> {
+    try {
+      return await authenticate();
+    } catch (thrown) {
+      if (!(thrown instanceof AppError)) throw thrown;
+      await catchUp();
+      return authenticate();
+    }
   }
 
   async #authenticateNew(token: string): Promise<SignedIn> {

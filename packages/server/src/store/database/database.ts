@@ -8,7 +8,8 @@ import { Following } from "./sqlite/following.ts";
 import { addFunctions } from "./sqlite/functions.ts";
 import { type HeldState, holdState } from "./sqlite/held-state.ts";
 import { SqliteMeter } from "./sqlite/jobs.ts";
-import { asSetupError, resolvePath, upgradeTables } from "./sqlite/open-file.ts";
+import { asSetupError, resolvePath, upgradeModule, upgradeTables } from "./sqlite/open-file.ts";
+import { placeOf } from "./sqlite/position-table.ts";
 import { ReaderThreads, type ThreadWork } from "./sqlite/reader-threads.ts";
 import { statementThread } from "./sqlite/thread-connection.ts";
 import { schemaVersionOf } from "./sqlite/thread-server.ts";
@@ -24,6 +25,7 @@ import {
   type MigrationSite,
   type ModuleSchema,
   Projection,
+  positionSchema,
   type TransactOptions,
   type Transactor,
 } from "./transaction.ts";
@@ -132,7 +134,21 @@ export class Database {
     await this.transact(() => this.#writer.lead({ followers, commitPoint: null }));
   }
 
-  /** From now on, a journal decides the commits. To be called before the first transaction. */
+  /**
+   * In a cluster: the number of the last commit and the id of the journal, null for a database of no journal. Makes the table; the table
+   * belongs to the file, and no journal has its changes.
+   */
+  async placeInJournal(): Promise<{ position: number; journal: string | null }> {
+    await this.transact((tx) => upgradeModule(tx, this.path, positionSchema));
+    return placeOf(this.reader);
+  }
+
+  /** In a cluster: the database belongs to a journal from now on. */
+  async joinJournal(id: string): Promise<void> {
+    await this.transact((tx) => tx.run("UPDATE _position SET journal = ?", id));
+  }
+
+  /** From now on, a journal decides the commits. To be called when no transaction runs or waits. */
   journalBy(lead: Lead): void {
     this.#writer.lead(lead);
   }

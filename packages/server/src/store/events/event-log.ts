@@ -200,7 +200,7 @@ export class EventLog {
       if (rows.length === 0) this.isFlushed(this.#end.seq);
       for (const row of rows) {
         const { previous = null, payload = null } = this.#parts?.get(row.seq) ?? {};
-        const whole = payload === null ? row : { ...row, payload, partial: 0 };
+        const whole = payload === null ? row : { ...row, payload, partial: 0 as const };
         await this.follow(new LoggedEvent(whole, previous));
       }
     }

@@ -132,7 +132,7 @@ export function openWriter(path: string): Connection {
   }
 }
 
-/** Upgrades the tables of the modules to this version. @throws SetupError when a newer version has made the tables. */
+/** Upgrades all tables to this version. @throws SetupError when a newer version has made the tables. */
 export function upgradeTables(tx: Transactor, path: string, schemas: readonly ModuleSchema[]): void {
   const known = new Set(schemas.map(({ module }) => module));
   for (const { module } of tx.all<{ module: string }>("SELECT module FROM _schema"))
@@ -140,17 +140,20 @@ export function upgradeTables(tx: Transactor, path: string, schemas: readonly Mo
       throw new SetupError(
         `database ${path}: has tables of "${module}", which this socle does not know: it is too old for it`,
       );
-  for (const { module, steps } of schemas) {
-    const row = tx.get<{ version: number }>("SELECT version FROM _schema WHERE module = ?", module);
-    const version = row?.version ?? 0;
-    if (version > steps.length)
-      throw new SetupError(
-        `database ${path}: its ${module} tables have version ${version}; this socle knows ${steps.length}: it is too old for it`,
-      );
-    for (const step of steps.slice(version)) tx.run(step);
-    if (version < steps.length)
-      tx.run("INSERT OR REPLACE INTO _schema (module, version) VALUES (?, ?)", module, steps.length);
-  }
+  for (const schema of schemas) upgradeModule(tx, path, schema);
+}
+
+/** Upgrades the tables of a module. @throws SetupError when a newer version has made the tables. */
+export function upgradeModule(tx: Transactor, path: string, { module, steps }: ModuleSchema): void {
+  const row = tx.get<{ version: number }>("SELECT version FROM _schema WHERE module = ?", module);
+  const version = row?.version ?? 0;
+  if (version > steps.length)
+    throw new SetupError(
+      `database ${path}: its ${module} tables have version ${version}; this socle knows ${steps.length}: it is too old for it`,
+    );
+  for (const step of steps.slice(version)) tx.run(step);
+  if (version < steps.length)
+    tx.run("INSERT OR REPLACE INTO _schema (module, version) VALUES (?, ?)", module, steps.length);
 }
 
 /**

@@ -10,3 +10,8 @@ export function positionOf(reader: Reader): number {
 export function writePosition(connection: TransactionConnection, position: number): void {
   connection.run("UPDATE _position SET position = ?", position);
 }
+
+export function placeOf(reader: Reader): { position: number; journal: string | null } {
+  const row = reader.get<{ position: number; journal: string | null }>("SELECT position, journal FROM _position");
+  return row ?? { position: 0, journal: null };
+}

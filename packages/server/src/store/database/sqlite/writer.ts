@@ -218,7 +218,9 @@ export class Writer {
         if (next === "commit" || performance.now() > until) break;
       }
       this.#short.unshift(...batch.splice(done));
-      const giveUp = (reason: AppError): void => batch.forEach(({ reject }) => reject(reason));
+      const giveUp = (reason: AppError): void => {
+        for (const { reject } of batch) reject(reason);
+      };
       const deciding = numbered.decide(this.#parts.connection, notes, { site: null, giveUp });
       if (deciding !== null) await deciding;
       this.#parts.connection.run("COMMIT");

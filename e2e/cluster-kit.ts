@@ -1,0 +1,85 @@
+/** Cluster of the tests: instances of the built executable, a PostgreSQL engine for the journal, and a bucket for the files. */
+import { afterAll } from "bun:test";
+import { bucket, s3Key, startS3 } from "../packages/server/test/s3-server.ts";
+import { startPostgres, type TestPostgres } from "../packages/server/test/test-postgres.ts";
+import { type Running, serve, temporaryFolder } from "./kit.ts";
+
+export interface TestInstance {
+  readonly folder: string;
+  readonly url: string;
+  running: Running;
+  /** Starts the instance again, on the same port. */
+  start(): Promise<void>;
+}
+
+export interface TestCluster {
+  readonly engine: TestPostgres;
+  readonly instances: readonly TestInstance[];
+  /** Waits until an instance leads that runs, and answers the instance. */
+  leader(): Promise<TestInstance>;
+  replicas(): Promise<readonly TestInstance[]>;
+}
+
+let clusters = 0;
+const engine = await startPostgres();
+
+function freePort(): number {
+  const probe = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
+  const port = Number(probe.port);
+  void probe.stop(true);
+  return port;
+}
+
+/** Starts a cluster. @param files of the project, by path; `settings` of each instance, as variables of the environment. */
+export async function startCluster(
+  size: number,
+  { files = {}, settings = {} }: { files?: Record<string, string>; settings?: Record<string, string> } = {},
+): Promise<TestCluster> {
+  const s3 = await startS3();
+  afterAll(() => s3.stop());
+  const name = `test-${clusters++}`;
+  const instances: TestInstance[] = [];
+  for (let i = 0; i < size; i++) {
+    const folder = temporaryFolder();
+    for (const [path, text] of Object.entries(files)) await Bun.write(`${folder}/${path}`, text);
+    const port = freePort();
+    const env = {
+      SERVICE_PORT: String(port),
+      SERVICE_HOST: "127.0.0.1",
+      SERVICE_STORAGE: `s3://${bucket}/files-${name}`,
+      SERVICE_S3_ENDPOINT: s3.endpoint,
+      SERVICE_S3_ACCESS_KEY_ID: s3Key,
+      SERVICE_S3_SECRET_ACCESS_KEY: s3Key,
+      SERVICE_CLUSTER_JOURNAL: engine.url(),
+      SERVICE_CLUSTER_NAME: name,
+      SERVICE_CLUSTER_SECRET: "a secret between instances",
+      SERVICE_PROCESSES: "1",
+      ...settings,
+    };
+    const running = await serve(folder, { env });
+    const instance: TestInstance = {
+      folder,
+      url: `http://127.0.0.1:${port}`,
+      running,
+      start: async () => {
+        instance.running = await serve(folder, { env });
+      },
+    };
+    instances.push(instance);
+  }
+  if (process.env["SHOW"]) afterAll(() => instances.forEach(({ url, running }) => console.log(url, running.output())));
+  const client = engine.client();
+  const leader = async (): Promise<TestInstance> => {
+    for (;;) {
+      const rows = await client`SELECT address FROM socle_leader WHERE cluster = ${name} AND expires > now()`.catch(() => []);
+      const found = instances.find(({ url }) => url === rows[0]?.address);
+      if (found !== undefined) return found;
+      await Bun.sleep(50);
+    }
+  };
+  const replicas = async (): Promise<TestInstance[]> => {
+    const leading = await leader();
+    return instances.filter((instance) => instance !== leading);
+  };
+  return { engine, instances, leader, replicas };
+}

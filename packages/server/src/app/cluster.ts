@@ -1,0 +1,226 @@
+/**
+ * Cluster: runs this process as an instance of a cluster. The instance is the leader or a replica; when the role changes, the service of one role
+ * stops and the service of the other role starts, over the same database and the same port.
+ */
+import { rmSync } from "node:fs";
+import { networkInterfaces } from "node:os";
+import type { Config } from "../base/config/index.ts";
+import { messageOf, SetupError } from "../base/kernel/index.ts";
+import type { Logger } from "../base/logging/index.ts";
+import { type Leading, Member } from "../edge/cluster/index.ts";
+import { freePort } from "../edge/http/index.ts";
+import { isBucket } from "../files/storage/index.ts";
+import { EntryMismatch } from "../store/database/index.ts";
+import { type Journal, JournalAway, JournalGap, openJournal } from "../store/journal/index.ts";
+import { type App, type AppOptions, startApp, version } from "./app.ts";
+import { processesOf } from "./processes.ts";
+import { type ReplicaService, startReplica } from "./replica.ts";
+import { dataPathsOf } from "./service.ts";
+
+/** The pause before a role is tried again that could not begin. */
+const pauseMs = 500;
+/** The longest that a leader that has lost the lease takes to stop. */
+const lostMs = 1_500;
+
+/** A process that serves: an app, or an instance of a cluster. */
+export type Running = Pick<App, "url" | "reload" | "works" | "firstSteps" | "stop">;
+
+/** Starts the service: an instance of a cluster if a journal is configured. @throws SetupError with a readable line. */
+export function startService(options: AppOptions): Promise<Running> {
+  return options.config["cluster.journal"] === undefined || options.isDevelopment === true
+    ? startApp(options)
+    : Instance.start(options);
+}
+
+/** @throws SetupError for a configuration that no cluster can have. */
+function checkConfig(config: Config): { journal: string; secret: string } {
+  const journal = config["cluster.journal"];
+  const secret = config["cluster.secret"];
+  if (journal === undefined || secret === undefined)
+    throw new SetupError(
+      "cluster.secret: is missing; the instances of a cluster share a secret of 16 characters or more",
+    );
+  if (!isBucket(config.storage))
+    throw new SetupError(
+      `storage ${config.storage}: in a cluster, all instances share the files: set s3://BUCKET/PREFIX`,
+    );
+  if (processesOf(config) > 1)
+    throw new SetupError(`processes: ${config.processes} is not possible in a cluster; allowed here: 1`);
+  return { journal: journal.reveal(), secret: secret.reveal() };
+}
+
+/** The address of this instance for the others: as configured, or by the host and the port that the instance listens on. */
+function addressOf(config: Config): string {
+  const address = config["cluster.address"];
+  if (address !== "auto") return address;
+  const isEverywhere = ["0.0.0.0", "::", "[::]"].includes(config.host);
+  const own = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
+  const outer = own.find(({ internal, family }) => !internal && family === "IPv4")?.address ?? "127.0.0.1";
+  const host = isEverywhere ? outer : config.host;
+  const isSecure = config["tls.cert"] !== undefined || config["tls.acme.domains"] !== undefined;
+  return `${isSecure ? "https" : "http"}://${host.includes(":") && !host.startsWith("[") ? `[${host}]` : host}:${config.port}`;
+}
+
+type Role =
+  | { readonly kind: "leader"; readonly app: App }
+  | { readonly kind: "replica"; readonly service: ReplicaService };
+
+class Instance implements Running {
+  readonly #options: AppOptions;
+  readonly #member: Member;
+  readonly #journalId: string;
+  readonly #logger: Logger;
+  readonly #stopping = new AbortController();
+  #role: Role | null = null;
+  #running: Promise<void> = Promise.resolve();
+  readonly #first = Promise.withResolvers<void>();
+
+  static async start(given: AppOptions): Promise<Running> {
+    const { journal: url, secret } = checkConfig(given.config);
+    // Each role listens on the same port.
+    const port = await freePort(given.config);
+    const options: AppOptions = { ...given, config: Object.freeze({ ...given.config, port }) };
+    const { config } = options;
+    const logger = options.logger.for("cluster");
+    const journal = openJournal({ url, cluster: config["cluster.name"], logger });
+    const { id } = await journal.open();
+    const member = await Member.join({ journal, address: addressOf(config), secret, version, logger }).catch(
+      async (thrown: unknown) => {
+        await journal.close();
+        throw thrown instanceof JournalAway ? new SetupError(`cluster.journal: ${messageOf(thrown)}`) : thrown;
+      },
+    );
+    const instance = new Instance(options, { member, journalId: id, logger });
+    instance.#running = instance.#run();
+    await instance.#first.promise.catch(async (thrown: unknown) => {
+      await instance.stop();
+      throw thrown;
+    });
+    return instance;
+  }
+
+  private constructor(options: AppOptions, parts: { member: Member; journalId: string; logger: Logger }) {
+    this.#options = options;
+    this.#member = parts.member;
+    this.#journalId = parts.journalId;
+    this.#logger = parts.logger;
+  }
+
+  get url(): string {
+    if (this.#role === null) return this.#member.address;
+    return this.#role.kind === "leader" ? this.#role.app.url : this.#role.service.url;
+  }
+
+  firstSteps(): string[] {
+    return [];
+  }
+
+  async works(): Promise<boolean> {
+    // A replica, and an instance between two roles, write nothing.
+    return this.#role?.kind === "leader" && !this.#member.isAway ? this.#role.app.works() : true;
+  }
+
+  async reload(): Promise<void> {
+    await (this.#role?.kind === "leader" ? this.#role.app.reload() : this.#role?.service.reload());
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+    await this.#member.stop();
+  }
+
+  /** Takes a role after another until the stop. An error of the first start ends the process; a later error that cannot be mended, too. */
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      const role = await this.#member.findRole();
+      if (role === null || signal.aborted) return;
+      try {
+        await ("commits" in role ? this.#lead(role) : this.#follow());
+      } catch (thrown) {
+        if (!(await this.#mend(thrown))) return;
+        await Bun.sleep(pauseMs);
+      }
+    }
+  }
+
+  async #lead(leading: Leading): Promise<void> {
+    const stopped = aborted(this.#stopping.signal);
+    const app = await startApp({ ...this.#options, instance: { member: this.#member, journalId: this.#journalId } });
+    this.#role = { kind: "leader", app };
+    this.#first.resolve();
+    const isLost = await Promise.race([leading.lost.then(() => true), stopped.then(() => false)]);
+    this.#role = null;
+    await app.stop(isLost ? lostMs : undefined);
+    await this.#member.resign();
+  }
+
+  async #follow(): Promise<void> {
+    const over = new AbortController();
+    const { signal } = over;
+    const { config, logger, onFatal } = this.#options;
+    const member = this.#member;
+    const leads = this.#watch(signal).then(() => over.abort());
+    const stopped = aborted(this.#stopping.signal).then(() => over.abort());
+    try {
+      const options = { config, logger, onFatal, member, journal: this.#journalId, version, stopping: signal };
+      const service = await startReplica(options);
+      if (service === null) return;
+      this.#role = { kind: "replica", service };
+      this.#logger.info(`This instance follows ${member.leader?.address ?? "the journal"}`);
+      logger.notice(`Listening on ${service.url}`);
+      this.#first.resolve();
+      try {
+        await Promise.race([leads, stopped, service.ended]);
+      } finally {
+        this.#role = null;
+        over.abort();
+        await service.stop();
+      }
+    } finally {
+      over.abort();
+    }
+  }
+
+  /** Resolves when this instance has become the leader, or the signal comes. */
+  async #watch(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const role = await this.#member.findRole();
+      if (role === null || "commits" in role) return;
+      await Bun.sleep(pauseMs);
+    }
+  }
+
+  /** Whether the instance can go on after an error of a role: with a new copy of the database, or when the journal is reached again. */
+  async #mend(thrown: unknown): Promise<boolean> {
+    const { journal } = this.#member;
+    if (thrown instanceof JournalAway) return true;
+    if (thrown instanceof EntryMismatch || thrown instanceof JournalGap) {
+      this.#logger.error(
+        `The database of this instance does not follow the journal; it begins anew: ${messageOf(thrown)}`,
+      );
+      await beginAnew(this.#options.config, journal);
+      return true;
+    }
+    this.#first.reject(thrown);
+    if (this.#member.leading !== null) await this.#member.resign();
+    if (!this.#stopping.signal.aborted) this.#options.onFatal(thrown);
+    return false;
+  }
+}
+
+/** Removes the database of this instance: the journal has everything. @throws SetupError when nothing could be read again. */
+async function beginAnew(config: Config, journal: Journal): Promise<void> {
+  const { first } = await journal.extent();
+  const { database } = dataPathsOf(config);
+  if (first > 1) throw new SetupError("the journal has no beginning any more, and the cluster has no snapshot");
+  for (const ending of ["", "-wal", "-shm"]) rmSync(`${database}${ending}`, { force: true });
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}

@@ -1,0 +1,62 @@
+/** The database of an instance of a cluster: whether the file belongs to the journal, and the way to the end of the journal. */
+import { AppError, SetupError } from "../base/kernel/index.ts";
+import type { Member } from "../edge/cluster/index.ts";
+import type { CommitEntry, CommitPoint, Database } from "../store/database/index.ts";
+import type { Journal } from "../store/journal/index.ts";
+
+/** About how many bytes of entries are read at a time. */
+const readBytes = 4 * 1024 ** 2;
+
+/** The commit point of a replica: only the leader commits. */
+const closed: CommitPoint = {
+  refusal: new AppError("unavailable", "This instance does not lead.", { retryAfter: 1 }),
+  append: () => Promise.reject(new Error("A replica appends nothing to the journal")),
+};
+
+/**
+ * Joins a database to the journal: an empty database begins at the start of the journal. From then on the database runs entries alone.
+ * @param id the id of the journal.
+ * @throws SetupError for a database that does not belong to the journal.
+ */
+export async function joinJournal(database: Database, journal: Journal, id: string): Promise<void> {
+  const place = await database.placeInJournal();
+  const { last } = await journal.extent();
+  const { path } = database;
+  if (place.journal === null && isEmpty(database)) await database.joinJournal(id);
+  else if (place.journal !== id) {
+    const isNew = last === 0 && (await journal.snapshots()).length === 0;
+    const advice = isNew
+      ? "the journal is new: put the database into the journal with `socle cluster init`, or move the database away"
+      : "move the database away; the instance then begins with a snapshot of the cluster";
+    throw new SetupError(`database ${path}: does not belong to the journal of cluster.name; ${advice}`);
+  } else if (place.position > last)
+    throw new SetupError(
+      `database ${path}: has ${place.position} commits, and the journal has ${last}: PostgreSQL has lost commits, or holds another journal. Restore PostgreSQL; or, to go on with the state of the journal, move the database away`,
+    );
+  database.journalBy({ followers: null, commitPoint: closed });
+}
+
+function isEmpty({ reader }: Database): boolean {
+  return reader.get("SELECT 1 FROM _schema WHERE module <> 'position'") === null;
+}
+
+/** Runs the entries that the journal has now. @throws JournalAway, JournalGap, EntryMismatch. */
+export async function runToEnd(database: Database, journal: Journal): Promise<void> {
+  for (;;) {
+    const entries = await journal.read(database.position, readBytes);
+    if (entries.length === 0) return;
+    for (const { body } of entries) await database.replay(JSON.parse(Buffer.from(body).toString()) as CommitEntry);
+  }
+}
+
+/** Makes the database the database of the leader: at the end of the journal, with the first commit of the term. */
+export async function leadDatabase(database: Database, member: Member, id: string): Promise<void> {
+  const { journal, leading } = member;
+  if (leading === null) throw new AppError("unavailable", "Another instance leads now.");
+  await joinJournal(database, journal, id);
+  await runToEnd(database, journal);
+  const followers = await member.openReplicas(leading, database.position);
+  database.journalBy({ followers, commitPoint: leading.commits });
+  member.position = () => database.position;
+  await database.transact(() => undefined);
+}

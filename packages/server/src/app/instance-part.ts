@@ -1,0 +1,71 @@
+/** The part of the API of an instance of a cluster: the routes for the other instances, and the wait of a request until this instance may answer. */
+import { AppError } from "../base/kernel/index.ts";
+import { instanceRoutes, isOfInstance, type Member } from "../edge/cluster/index.ts";
+import type { InstancePart } from "../edge/http/index.ts";
+import type { Scripts } from "./scripts.ts";
+import type { Service } from "./service.ts";
+
+/** The longest that a request waits for a position. */
+const positionMs = 2_000;
+/** The paths that an instance answers in any state. */
+const always = /^\/(?:health(?:\/ready)?|_\/cluster\/[a-z]+)$/;
+
+export interface AdmitOptions {
+  readonly member: Member;
+  /** The newest event that this instance has. */
+  readonly seq: () => number;
+  /** Resolves when this instance has an event. */
+  readonly reached: (seq: number) => Promise<void>;
+}
+
+/** A request waits until this instance may answer from its own state, and until the instance has the position that the request names. */
+export function admitBy({ member, seq, reached }: AdmitOptions): InstancePart["admit"] {
+  const wait = async (request: Request, wanted: number): Promise<void> => {
+    if (always.test(new URL(request.url, "http://localhost").pathname)) return;
+    await member.right.wait();
+    if (seq() >= wanted) return;
+    const { promise: late, reject } = Promise.withResolvers<never>();
+    const timer = setTimeout(
+      () => reject(new AppError("unavailable", `This instance has no event ${wanted} yet.`, { retryAfter: 1 })),
+      positionMs,
+    );
+    await Promise.race([reached(wanted), late]).finally(() => clearTimeout(timer));
+  };
+  return (request) => {
+    const wanted = Number(request.headers.get("socle-position") ?? 0);
+    // A header that is no number asks for nothing.
+    return member.right.isValid && !(wanted > seq()) ? null : wait(request, wanted > 0 ? wanted : 0);
+  };
+}
+
+/** The part of the leader. */
+export function leaderPart(
+  member: Member,
+  {
+    service,
+    scripts,
+    version,
+    paths,
+  }: { service: Service; scripts: Scripts; version: string; paths: () => readonly string[] },
+): InstancePart {
+  const { events, auth } = service;
+  scripts.queries.onLoad(() => {
+    if (member.replicas !== null) member.replicas.queries += 1;
+  });
+  return {
+    routes: instanceRoutes({
+      member,
+      version,
+      paths,
+      queries: scripts.queries,
+      usedKey: (id) => auth.keys.used(id),
+    }),
+    admit: admitBy({ member, seq: () => events.flushedSeq, reached: () => Promise.resolve() }),
+  };
+}
+
+/** The address of the client of a request that another instance has forwarded; null for any other request. */
+export function clientOf(member: Member, request: Request): string | null {
+  const client = request.headers.get("socle-client");
+  return client !== null && isOfInstance(member, request) ? client : null;
+}

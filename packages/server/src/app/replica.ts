@@ -1,0 +1,232 @@
+/**
+ * Replica: the service of an instance of a cluster that does not lead. The database follows the journal; reads and sockets are served here, and
+ * everything else goes to the leader. No user code runs here, no mail is sent, nothing is written but the entries of the journal.
+ */
+import type { Config } from "../base/config/index.ts";
+import { freeBytes, messageOf, Secret } from "../base/kernel/index.ts";
+import { type Logger, RequestMeter } from "../base/logging/index.ts";
+import { Follower, forwardBy, type Introduction, LeaderQuestions, type Member } from "../edge/cluster/index.ts";
+import { HttpServer, openReaderRouter } from "../edge/http/index.ts";
+import { RemoteQueries } from "../edge/processes/index.ts";
+import { Realtime } from "../live/realtime/index.ts";
+import { putRight } from "../operate/backup/index.ts";
+import { asSetupError, Database } from "../store/database/index.ts";
+import { positionsOf, realtimeOptions } from "./api.ts";
+import { keepFilesPrivate } from "./file-modes.ts";
+import { openDashboard, openHttps, openStaticFiles } from "./http-parts.ts";
+import { joinJournal, runToEnd } from "./instance-database.ts";
+import { admitBy } from "./instance-part.ts";
+import { assemble, databaseOptions, dataPathsOf, knownSchemas, type Service } from "./service.ts";
+
+/** The pause between two looks for the leader, and for the tables of this version. */
+const lookMs = 250;
+/** The longest time for the last requests of a replica that becomes the leader, or stops. */
+const graceMs = 1_000;
+
+export interface ReplicaOptions {
+  readonly config: Config;
+  readonly logger: Logger;
+  readonly onFatal: (error: unknown) => void;
+  readonly member: Member;
+  /** The id of the journal. */
+  readonly journal: string;
+  readonly version: string;
+  /** Aborted when the role ends, or the process stops. */
+  readonly stopping: AbortSignal;
+}
+
+/** A replica that serves. */
+export interface ReplicaService {
+  readonly url: string;
+  /** Rejects when the replica cannot go on: with JournalGap, EntryMismatch or another error. */
+  readonly ended: Promise<never>;
+  reload(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts a replica. Resolves when the replica serves; null when `stopping` comes before.
+ * @throws SetupError, JournalGap, EntryMismatch; all parts are closed then.
+ */
+export async function startReplica(options: ReplicaOptions): Promise<ReplicaService | null> {
+  const { config, logger, member, stopping } = options;
+  await using starting = new AsyncDisposableStack();
+  keepFilesPrivate();
+  const database = openDatabase(options);
+  const service = assemble(database, { config, logger });
+  starting.use(service);
+  await joinJournal(database, member.journal, options.journal);
+  if (!(await followUntilReady(database, options))) return null;
+  const questions = new LeaderQuestions(member);
+  const introduction = await introduced(questions, stopping);
+  if (introduction === null) return null;
+  const queries = new RemoteQueries(introduction.queries, (asked, signal) => questions.run(asked, signal));
+  let loads = 0;
+  const follower = await startModules(service, options, (number) => {
+    if (number === loads) return;
+    loads = number;
+    void questions.introduction(stopping).then(
+      (told) => queries.load(told.queries),
+      () => {
+        loads = 0;
+      },
+    );
+  });
+  starting.defer(() => follower.stop());
+  const http = await serve(service, { ...options, follower, questions, queries, paths: introduction.paths });
+  const started = starting.move();
+  return {
+    url: http.url,
+    ended: follower.ended,
+    reload: http.reload,
+    async stop() {
+      await http.server.refuse(graceMs);
+      http.server.giveUp();
+      await http.server.end();
+      await started.disposeAsync();
+    },
+  };
+}
+
+function openDatabase({ config, logger, onFatal }: ReplicaOptions): Database {
+  const paths = dataPathsOf(config);
+  try {
+    return new Database({
+      ...databaseOptions(config, logger.for("database")),
+      onFatal,
+      onLocked: () => void putRight(paths),
+      sync: async () => undefined,
+    });
+  } catch (thrown) {
+    throw asSetupError(config.database, thrown);
+  }
+}
+
+/** Runs entries until the database has the tables of this version. False when the role ends before. */
+async function followUntilReady(database: Database, { member, logger, stopping }: ReplicaOptions): Promise<boolean> {
+  let hasTold = false;
+  member.position = () => database.position;
+  for (;;) {
+    if (stopping.aborted) return false;
+    await runToEnd(database, member.journal);
+    const other = otherTables(database);
+    if (other === null) return true;
+    if (!hasTold) logger.notice(`This instance waits for the leader: ${other}`);
+    hasTold = true;
+    await Bun.sleep(lookMs);
+  }
+}
+
+/** How the tables differ from the tables of this version; null for no difference. */
+function otherTables({ reader }: Database): string | null {
+  const rows = reader.all<{ module: string; version: number }>("SELECT module, version FROM _schema");
+  const versions = new Map(rows.map(({ module, version }) => [module, version]));
+  for (const [module, version] of Object.entries(knownSchemas)) {
+    const present = versions.get(module) ?? 0;
+    if (present !== version) return `the tables of "${module}" have version ${present}, and this socle has ${version}`;
+  }
+  return null;
+}
+
+/** Starts the modules that a replica has, and follows the journal from then on. */
+async function startModules(
+  service: Service,
+  options: ReplicaOptions,
+  onQueries: (number: number) => void,
+): Promise<Follower> {
+  const { database, events, collections, auth } = service;
+  const { config, logger, member } = options;
+  events.startReplica();
+  await collections.start();
+  const stored = database.reader.get<{ value: string }>("SELECT value FROM _secrets WHERE name = 'jwt'");
+  auth.startWith(config["auth.jwtSecret"] ?? new Secret(stored?.value ?? ""));
+  const follower = new Follower({
+    member,
+    database,
+    onCommit: () => events.followTable(),
+    onQueries,
+    logger: logger.for("cluster"),
+  });
+  auth.callers.catchUpWith(() => follower.catchUp());
+  follower.start();
+  return follower;
+}
+
+/** Asks the leader until the leader answers; null when the role ends before. */
+async function introduced(questions: LeaderQuestions, stopping: AbortSignal): Promise<Introduction | null> {
+  while (!stopping.aborted) {
+    const introduction = await questions.introduction(stopping).catch(() => null);
+    if (introduction !== null) return introduction;
+    await Bun.sleep(lookMs);
+  }
+  return null;
+}
+
+interface Serving extends ReplicaOptions {
+  readonly follower: Follower;
+  readonly questions: LeaderQuestions;
+  readonly queries: RemoteQueries;
+  /** The paths of the leader's routes. */
+  readonly paths: readonly string[];
+}
+
+async function serve(
+  service: Service,
+  serving: Serving,
+): Promise<{ url: string; server: HttpServer; reload: () => Promise<void> }> {
+  const { config, logger, member, follower, questions, queries, paths, version, stopping } = serving;
+  const { events, auth } = service;
+  const realtime = new Realtime(realtimeOptions({ service, config, logger, named: queries }));
+  auth.keys.onUse((id) => void questions.usedKey(id).catch(() => undefined));
+  const files = openStaticFiles(config);
+  const dashboard = await openDashboard(config, logger);
+  const https = await openHttps(config, logger.for("tls"));
+  const reached = (seq: number): Promise<void> => follower.reached(() => events.flushedSeq >= seq);
+  const passOn = forwardBy({
+    member,
+    addressOf: (request) => server.addressOf(request),
+    keepOpen: (request, over) => server.keepOpen(request, over),
+    reached,
+  });
+  const parts = {
+    ...service,
+    config,
+    realtime,
+    meter: new RequestMeter(),
+    files,
+    dashboard,
+    logger: logger.for("http"),
+  };
+  const router = {
+    ...parts,
+    version,
+    paths,
+    positions: positionsOf(realtime),
+    passOn,
+    readiness: () => readinessOf(serving),
+    admit: admitBy({ member, seq: () => events.flushedSeq, reached }),
+  };
+  const server: HttpServer = new HttpServer({
+    ...parts,
+    ...https,
+    acme: null,
+    stopping,
+    isShared: true,
+    openRouter: (connections) => openReaderRouter(router, connections),
+  });
+  return { url: server.url, server, reload: async () => void (await https.certificate?.look(true)) };
+}
+
+/** Why a replica is not ready. */
+async function readinessOf({ config, member, follower, stopping }: Serving): Promise<string[]> {
+  if (stopping.aborted) return ["the service is stopping"];
+  const lag = follower.lagMs;
+  const free = await freeBytes(config.database).catch((error: unknown) => messageOf(error));
+  const reasons = [
+    lag > config["cluster.maxLag"] ? `the state is ${Math.round(lag)} ms old` : null,
+    member.right.isValid ? null : "this instance has no contact with the leader",
+    typeof free === "string" ? `the disk cannot be looked at: ${free}` : null,
+    typeof free === "number" && free < config["limits.diskFree"] ? "the disk is almost full" : null,
+  ];
+  return reasons.filter((reason) => reason !== null);
+}
