@@ -1,7 +1,7 @@
 /** The part of the API of an instance of a cluster: the routes for the other instances, and the wait of a request until this instance may answer. */
 import { AppError } from "../base/kernel/index.ts";
 import { instanceRoutes, isOfInstance, type Member } from "../edge/cluster/index.ts";
-import type { InstancePart } from "../edge/http/index.ts";
+import type { HttpRequest, InstancePart } from "../edge/http/index.ts";
 import type { Scripts } from "./scripts.ts";
 import type { Service } from "./service.ts";
 
@@ -20,7 +20,7 @@ export interface AdmitOptions {
 
 /** A request waits until this instance may answer from its own state, and until the instance has the position that the request names. */
 export function admitBy({ member, seq, reached }: AdmitOptions): InstancePart["admit"] {
-  const wait = async (request: Request, wanted: number): Promise<void> => {
+  const wait = async (request: HttpRequest, wanted: number): Promise<void> => {
     if (always.test(new URL(request.url, "http://localhost").pathname)) return;
     await member.right.wait();
     if (seq() >= wanted) return;

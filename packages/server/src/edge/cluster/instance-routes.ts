@@ -1,7 +1,7 @@
 /** Routes of the leader for the replicas of the cluster. */
 import { AppError, type Bearer, isObject } from "../../base/kernel/index.ts";
 import type { ServerQueries } from "../../code/server-queries/index.ts";
-import type { Exchange, Routes } from "../http/index.ts";
+import type { Exchange, HttpRequest, Routes } from "../http/index.ts";
 import { namesOf, type QueryNames, runFor } from "../processes/index.ts";
 import type { Member } from "./member.ts";
 import type { ReplicaQuestion } from "./replicas.ts";
@@ -33,7 +33,7 @@ export interface InstanceRoutesOptions {
 }
 
 /** Whether a request comes from an instance of the cluster. */
-export function isOfInstance(member: Member, { headers }: Request): boolean {
+export function isOfInstance(member: Member, { headers }: Pick<HttpRequest, "headers">): boolean {
   const secret = headers.get("socle-instance-secret");
   return secret !== null && member.isSecret(secret);
 }
@@ -44,7 +44,8 @@ export function instanceRoutes({ member, version, paths, queries, usedKey }: Ins
     (answer: (body: { readonly [name: string]: unknown }, exchange: Exchange) => Promise<object>) =>
     async (exchange: Exchange): Promise<Response> => {
       const { request } = exchange;
-      if (!isOfInstance(member, request)) throw new AppError("not_found", "There is nothing here.");
+      if (!(request instanceof Request) || !isOfInstance(member, request))
+        throw new AppError("not_found", "There is nothing here.");
       const body: unknown = await request.json();
       return exchange.json(200, await answer(isObject(body) ? body : {}, exchange));
     };

@@ -86,7 +86,7 @@ export interface ApiParts {
 /** The routes for the other instances of a cluster, and the wait of a request until this instance may answer. */
 export interface InstancePart {
   readonly routes: Routes;
-  readonly admit: (request: Request) => Promise<void> | null;
+  readonly admit: (request: HttpRequest) => Promise<void> | null;
 }
 
 /** The side of the router on which connections are. */

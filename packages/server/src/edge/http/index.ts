@@ -13,7 +13,7 @@ export { type Exchange, isWhole, type WritePositions } from "./exchange.ts";
 export { KeptAnswers, keptAnswerSchema } from "./kept-answer-table.ts";
 export { LiveStreams } from "./live-streams.ts";
 export type { PassOn, RoutePlace } from "./pass-on.ts";
-export { PassedRequest } from "./passed-request.ts";
+export { type HttpRequest, PassedRequest } from "./passed-request.ts";
 export { openReaderRouter } from "./reader-router.ts";
 export type { Routes } from "./router.ts";
 export { firstAdminPath } from "./routes/auth.ts";

@@ -15,6 +15,7 @@ import type { Dashboard } from "./dashboard.ts";
 import type { WritePositions } from "./exchange.ts";
 import { Cors } from "./headers.ts";
 import { NeedsLeader, type PassOn } from "./pass-on.ts";
+import type { HttpRequest } from "./passed-request.ts";
 import { RateLimiter, RequestLimiter } from "./rate-limiter.ts";
 import { Router, type Routes } from "./router.ts";
 import { meReads } from "./routes/auth-account.ts";
@@ -46,7 +47,7 @@ export interface ReaderParts {
   /** See `ApiParts`. */
   readonly positions?: WritePositions;
   /** See `InstancePart`. */
-  readonly admit?: (request: Request) => Promise<void> | null;
+  readonly admit?: (request: HttpRequest) => Promise<void> | null;
 }
 
 /** The routes that a reader process answers. Rates count in the leader, so the leader answers reads with a rate. */

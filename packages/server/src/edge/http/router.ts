@@ -112,7 +112,7 @@ interface RouterOptions {
   /** The handlers of the endpoint at a path without a route; null for no endpoint, and without such endpoints. */
   readonly endpoints: ((exchange: Exchange) => Methods | null) | null;
   /** Lets a request wait until this instance of a cluster may answer; null if the instance may. */
-  readonly admit?: ((request: Request) => Promise<void> | null) | undefined;
+  readonly admit?: ((request: HttpRequest) => Promise<void> | null) | undefined;
   /** Counts a request against `limits.requests`; null without limits. */
   readonly limit: ((exchange: Exchange) => Promise<void>) | null;
   readonly meter: RequestMeter;

@@ -197,6 +197,7 @@ export class Writer {
     const until = performance.now() + sharedMs;
     let done = 0;
     const notes: Note[] = [];
+    let joined: readonly Note[];
     const numbered = this.numbering.begin();
     try {
       this.#parts.connection.run("BEGIN IMMEDIATE");
@@ -221,7 +222,8 @@ export class Writer {
       const giveUp = (reason: AppError): void => {
         for (const { reject } of batch) reject(reason);
       };
-      const deciding = numbered.decide(this.#parts.connection, notes, { site: null, giveUp });
+      joined = this.#parts.projection.joined(notes);
+      const deciding = numbered.decide(this.#parts.connection, joined, { site: null, giveUp });
       if (deciding !== null) await deciding;
       this.#parts.connection.run("COMMIT");
     } catch (thrown) {
@@ -234,7 +236,7 @@ export class Writer {
       return;
     }
     this.#parts.reader.end();
-    this.#committed(batch, notes);
+    this.#committed(batch, joined);
   }
 
   /** The transactions that may run: after the reserve is released, only the ones that make room. */
@@ -309,9 +311,10 @@ export class Writer {
     const tx = Object.assign(new JobTransactor(now, [], log), { slow: log === null ? slow : loggedSlow(slow, log) });
     try {
       job.outcome = { value: await job.work(tx), tx };
-      await numbered.decide(now, tx.notes, { site: job.site, giveUp: job.reject });
+      const notes = this.#parts.projection.joined(tx.notes);
+      await numbered.decide(now, notes, { site: job.site, giveUp: job.reject });
       await slow.run("COMMIT");
-      return tx.notes;
+      return notes;
     } catch (thrown) {
       if (numbered.isDecided) this.#fail([], thrown);
       // The error, or the end of the thread, may have rolled the transaction back already.
