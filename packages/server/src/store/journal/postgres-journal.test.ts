@@ -36,11 +36,16 @@ function entry(position: number, term = 1): Entry {
   return { position, term, body: bodyOf(`e${position}`) };
 }
 
-/** Resolves when `count` statements of the engine wait for a lock. */
-async function waitForLocks(count: number): Promise<void> {
+/** Resolves to true when a statement of the engine waits for a lock, and to false when `work` is over before. */
+async function waitsForLock(work: Promise<unknown>): Promise<boolean> {
+  let isOver = false;
+  const end = (): void => {
+    isOver = true;
+  };
+  work.then(end, end);
   for (;;) {
-    const [row] = await raw`SELECT count(*)::int AS waiting FROM pg_stat_activity WHERE wait_event_type = 'Lock'`;
-    if (row.waiting === count) return;
+    const rows = await raw`SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'`;
+    if (rows.length > 0 || isOver) return rows.length > 0;
     await Bun.sleep(2);
   }
 }
@@ -71,12 +76,8 @@ for (const [name, call] of [
     test(`${name} waits for an append that runs in the engine: ${end}`, async () => {
       const { cluster, journal } = await led();
       const endAppend = await openTransaction(statements.append, [cluster, 2, 1, bodyOf("e2")]);
-      let isOver = false;
-      const term = call(journal).finally(() => {
-        isOver = true;
-      });
-      await waitForLocks(1);
-      expect(isOver).toBe(false);
+      const term = call(journal);
+      expect(await waitsForLock(term)).toBe(true);
       await endAppend(end);
       expect(await term).toBe(2);
       expect(shown(await readAll(journal))).toEqual(end === "COMMIT" ? ["1:1:e1", "2:1:e2"] : ["1:1:e1"]);
@@ -87,7 +88,7 @@ for (const end of ["COMMIT", "ROLLBACK"] as const)
     const { cluster, journal } = await led();
     const endTerm = await openTransaction(statements.nextTerm, [cluster, 1, longMs]);
     const append = journal.append(entry(2));
-    await waitForLocks(1);
+    expect(await waitsForLock(append)).toBe(true);
     await endTerm(end);
     expect(await append).toBe(end === "COMMIT" ? "fenced" : "appended");
     expect(shown(await readAll(journal))).toEqual(end === "COMMIT" ? ["1:1:e1"] : ["1:1:e1", "2:1:e2"]);
@@ -97,7 +98,7 @@ test("an append that waits for the renewal of the lease is appended", async () =
   const { cluster, journal } = await led();
   const endRenewal = await openTransaction(statements.renewLease, [cluster, 1, longMs]);
   const append = journal.append(entry(2));
-  await waitForLocks(1);
+  expect(await waitsForLock(append)).toBe(true);
   await endRenewal("COMMIT");
   expect(await append).toBe("appended");
 });
@@ -182,7 +183,7 @@ test("a connection that the engine ends in the middle of an append leaves the ou
   const { cluster, journal } = await led();
   const release = await openTransaction("SELECT 1 FROM socle_leader WHERE cluster = $1 FOR UPDATE", [cluster]);
   const append = outcome(journal.append(entry(2)));
-  await waitForLocks(1);
+  expect(await waitsForLock(append)).toBe(true);
   await raw`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock'`;
   expect(await append).toBe("OutcomeUnknown");
   await release("ROLLBACK");
@@ -194,7 +195,7 @@ test("a statement that the engine cancels has certainly appended nothing", async
   const { cluster, journal } = await led();
   const release = await openTransaction("SELECT 1 FROM socle_leader WHERE cluster = $1 FOR UPDATE", [cluster]);
   const append = outcome(journal.append(entry(2)));
-  await waitForLocks(1);
+  expect(await waitsForLock(append)).toBe(true);
   await raw`SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock'`;
   expect(await append).toBe("JournalAway");
   await release("ROLLBACK");
