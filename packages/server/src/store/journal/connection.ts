@@ -1,5 +1,5 @@
 /**
- * Connection: one connection to PostgreSQL. The first statement connects, and so does the first statement after a loss. Each
+ * EngineConnection: one connection to PostgreSQL. The first statement connects, and so does the first statement after a loss. Each
  * connection shows first that the engine keeps what the engine confirms. Each statement has a bound of time.
  *
  * A client of Bun lives for one connection here: a lost connection closes the client, so that a statement that was
@@ -28,7 +28,7 @@ interface EngineState {
 /** SQLSTATE of errors after which a statement may have been committed: a connection that breaks, a server that stops, and `40003`. */
 const uncertain = /^(?:08|57P|40003)/;
 
-export class Connection {
+export class EngineConnection {
   readonly #address: Address;
   readonly #logger: Logger;
   readonly #timeoutMs: number;

@@ -6,7 +6,6 @@ export {
   JournalAway,
   type JournalExtent,
   JournalGap,
-  type JournalOptions,
   type Leader,
   OutcomeUnknown,
   type SnapshotRow,

@@ -2,7 +2,7 @@
 import { SetupError } from "../../../base/kernel/index.ts";
 import type { Logger } from "../../../base/logging/index.ts";
 import type { Address } from "../address.ts";
-import { Connection } from "../connection.ts";
+import { EngineConnection } from "../connection.ts";
 import {
   type Entry,
   type InstanceRow,
@@ -28,17 +28,17 @@ type Long = string;
 export class PostgresJournal implements Journal {
   readonly #cluster: string;
   /** For appends alone, so that appends run in the order of the calls. */
-  readonly #appends: Connection;
+  readonly #appends: EngineConnection;
   /** For the short statements of leases and instances. */
-  readonly #leases: Connection;
+  readonly #leases: EngineConnection;
   /** For reads, snapshots and trims. */
-  readonly #pages: Connection;
+  readonly #pages: EngineConnection;
 
   constructor(options: { address: Address; cluster: string; logger: Logger; timeoutMs: number }) {
     this.#cluster = options.cluster;
-    this.#appends = new Connection(options);
-    this.#leases = new Connection(options);
-    this.#pages = new Connection(options);
+    this.#appends = new EngineConnection(options);
+    this.#leases = new EngineConnection(options);
+    this.#pages = new EngineConnection(options);
   }
 
   async open(): Promise<{ id: string; isNew: boolean }> {
@@ -200,7 +200,7 @@ export class PostgresJournal implements Journal {
   }
 
   /** Runs a statement that is no append: a lost answer is `JournalAway`. */
-  async #ask<Row>(connection: Connection, statement: string, values: readonly unknown[] = []): Promise<Row[]> {
+  async #ask<Row>(connection: EngineConnection, statement: string, values: readonly unknown[] = []): Promise<Row[]> {
     try {
       return await connection.run<Row>(statement, [this.#cluster, ...values]);
     } catch (error) {
