@@ -67,11 +67,16 @@ export async function startCluster(
     };
     instances.push(instance);
   }
-  if (process.env["SHOW"]) afterAll(() => instances.forEach(({ url, running }) => console.log(url, running.output())));
+  if (process.env["SHOW"] !== undefined)
+    afterAll(() => {
+      for (const { url, running } of instances) console.log(url, running.output());
+    });
   const client = engine.client();
   const leader = async (): Promise<TestInstance> => {
     for (;;) {
-      const rows = await client`SELECT address FROM socle_leader WHERE cluster = ${name} AND expires > now()`.catch(() => []);
+      const rows = await client`SELECT address FROM socle_leader WHERE cluster = ${name} AND expires > now()`.catch(
+        () => [],
+      );
       const found = instances.find(({ url }) => url === rows[0]?.address);
       if (found !== undefined) return found;
       await Bun.sleep(50);

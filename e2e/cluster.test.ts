@@ -14,7 +14,6 @@ const posts = JSON.stringify({
 const settings = { SERVICE_ADMIN_EMAIL: "admin@example.com", SERVICE_ADMIN_PASSWORD: "a long password" };
 
 const cluster = await startCluster(3, { files: { "collections/posts.json": posts }, settings });
-const leader = await cluster.leader();
 const replicas = await cluster.replicas();
 const login = await post(`${replicas[0]?.url}/api/auth/login`, {
   email: "admin@example.com",

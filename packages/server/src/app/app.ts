@@ -5,7 +5,7 @@ import { type Config, plainConfig } from "../base/config/index.ts";
 import { AppError, count, messageOf, quote, SetupError } from "../base/kernel/index.ts";
 import { EventLoopLag, type Logger } from "../base/logging/index.ts";
 import { applyDefinitionFiles } from "../data/collections/index.ts";
-import type { Member } from "../edge/cluster/index.ts";
+import type { ClusterMember } from "../edge/cluster/index.ts";
 import {
   type ApiParts,
   dashboardPath,
@@ -65,7 +65,7 @@ export interface AppOptions extends ServiceOptions, Pick<ApiOptions, "effective"
   /** The first port for a debugger of the user's code; without a port, no debugger attaches. */
   inspectPort?: number;
   /** This process as the leader of a cluster, and the id of the journal. */
-  instance?: { readonly member: Member; readonly journalId: string };
+  instance?: { readonly member: ClusterMember; readonly journalId: string };
 }
 
 /** The running service: everything built, wired and started, until `stop`. */

@@ -7,7 +7,7 @@ import { networkInterfaces } from "node:os";
 import type { Config } from "../base/config/index.ts";
 import { messageOf, SetupError } from "../base/kernel/index.ts";
 import type { Logger } from "../base/logging/index.ts";
-import { type Leading, Member } from "../edge/cluster/index.ts";
+import { ClusterMember, type Leading } from "../edge/cluster/index.ts";
 import { freePort } from "../edge/http/index.ts";
 import { isBucket } from "../files/storage/index.ts";
 import { EntryMismatch } from "../store/database/index.ts";
@@ -67,7 +67,7 @@ type Role =
 
 class Instance implements Running {
   readonly #options: AppOptions;
-  readonly #member: Member;
+  readonly #member: ClusterMember;
   readonly #journalId: string;
   readonly #logger: Logger;
   readonly #stopping = new AbortController();
@@ -84,7 +84,7 @@ class Instance implements Running {
     const logger = options.logger.for("cluster");
     const journal = openJournal({ url, cluster: config["cluster.name"], logger });
     const { id } = await journal.open();
-    const member = await Member.join({ journal, address: addressOf(config), secret, version, logger }).catch(
+    const member = await ClusterMember.join({ journal, address: addressOf(config), secret, version, logger }).catch(
       async (thrown: unknown) => {
         await journal.close();
         throw thrown instanceof JournalAway ? new SetupError(`cluster.journal: ${messageOf(thrown)}`) : thrown;
@@ -99,7 +99,7 @@ class Instance implements Running {
     return instance;
   }
 
-  private constructor(options: AppOptions, parts: { member: Member; journalId: string; logger: Logger }) {
+  private constructor(options: AppOptions, parts: { member: ClusterMember; journalId: string; logger: Logger }) {
     this.#options = options;
     this.#member = parts.member;
     this.#journalId = parts.journalId;

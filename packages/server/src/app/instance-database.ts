@@ -1,6 +1,6 @@
 /** The database of an instance of a cluster: whether the file belongs to the journal, and the way to the end of the journal. */
 import { AppError, SetupError } from "../base/kernel/index.ts";
-import type { Member } from "../edge/cluster/index.ts";
+import type { ClusterMember } from "../edge/cluster/index.ts";
 import type { CommitEntry, CommitPoint, Database } from "../store/database/index.ts";
 import type { Journal } from "../store/journal/index.ts";
 
@@ -36,8 +36,9 @@ export async function joinJournal(database: Database, journal: Journal, id: stri
   database.journalBy({ followers: null, commitPoint: closed });
 }
 
-function isEmpty({ reader }: Database): boolean {
-  return reader.get("SELECT 1 FROM _schema WHERE module <> 'position'") === null;
+/** Whether a database has nothing but the place in a journal. */
+function isEmpty(database: Database): boolean {
+  return database.tableVersions().size <= 1;
 }
 
 /** Runs the entries that the journal has now. @throws JournalAway, JournalGap, EntryMismatch. */
@@ -50,7 +51,7 @@ export async function runToEnd(database: Database, journal: Journal): Promise<vo
 }
 
 /** Makes the database the database of the leader: at the end of the journal, with the first commit of the term. */
-export async function leadDatabase(database: Database, member: Member, id: string): Promise<void> {
+export async function leadDatabase(database: Database, member: ClusterMember, id: string): Promise<void> {
   const { journal, leading } = member;
   if (leading === null) throw new AppError("unavailable", "Another instance leads now.");
   await joinJournal(database, journal, id);

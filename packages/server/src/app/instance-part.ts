@@ -1,6 +1,6 @@
 /** The part of the API of an instance of a cluster: the routes for the other instances, and the wait of a request until this instance may answer. */
 import { AppError } from "../base/kernel/index.ts";
-import { instanceRoutes, isOfInstance, type Member } from "../edge/cluster/index.ts";
+import { type ClusterMember, instanceRoutes, isOfInstance } from "../edge/cluster/index.ts";
 import type { HttpRequest, InstancePart } from "../edge/http/index.ts";
 import type { Scripts } from "./scripts.ts";
 import type { Service } from "./service.ts";
@@ -11,7 +11,7 @@ const positionMs = 2_000;
 const always = /^\/(?:health(?:\/ready)?|_\/cluster\/[a-z]+)$/;
 
 export interface AdmitOptions {
-  readonly member: Member;
+  readonly member: ClusterMember;
   /** The newest event that this instance has. */
   readonly seq: () => number;
   /** Resolves when this instance has an event. */
@@ -40,7 +40,7 @@ export function admitBy({ member, seq, reached }: AdmitOptions): InstancePart["a
 
 /** The part of the leader. */
 export function leaderPart(
-  member: Member,
+  member: ClusterMember,
   {
     service,
     scripts,
@@ -65,7 +65,7 @@ export function leaderPart(
 }
 
 /** The address of the client of a request that another instance has forwarded; null for any other request. */
-export function clientOf(member: Member, request: Request): string | null {
+export function clientOf(member: ClusterMember, request: Request): string | null {
   const client = request.headers.get("socle-client");
   return client !== null && isOfInstance(member, request) ? client : null;
 }

@@ -3,9 +3,9 @@
  * everything else goes to the leader. No user code runs here, no mail is sent, nothing is written but the entries of the journal.
  */
 import type { Config } from "../base/config/index.ts";
-import { freeBytes, messageOf, Secret } from "../base/kernel/index.ts";
+import { freeBytes, messageOf } from "../base/kernel/index.ts";
 import { type Logger, RequestMeter } from "../base/logging/index.ts";
-import { Follower, forwardBy, type Introduction, LeaderQuestions, type Member } from "../edge/cluster/index.ts";
+import { type ClusterMember, Follower, forwardBy, type Introduction, LeaderQuestions } from "../edge/cluster/index.ts";
 import { HttpServer, openReaderRouter } from "../edge/http/index.ts";
 import { RemoteQueries } from "../edge/processes/index.ts";
 import { Realtime } from "../live/realtime/index.ts";
@@ -27,7 +27,7 @@ export interface ReplicaOptions {
   readonly config: Config;
   readonly logger: Logger;
   readonly onFatal: (error: unknown) => void;
-  readonly member: Member;
+  readonly member: ClusterMember;
   /** The id of the journal. */
   readonly journal: string;
   readonly version: string;
@@ -118,9 +118,8 @@ async function followUntilReady(database: Database, { member, logger, stopping }
 }
 
 /** How the tables differ from the tables of this version; null for no difference. */
-function otherTables({ reader }: Database): string | null {
-  const rows = reader.all<{ module: string; version: number }>("SELECT module, version FROM _schema");
-  const versions = new Map(rows.map(({ module, version }) => [module, version]));
+function otherTables(database: Database): string | null {
+  const versions = database.tableVersions();
   for (const [module, version] of Object.entries(knownSchemas)) {
     const present = versions.get(module) ?? 0;
     if (present !== version) return `the tables of "${module}" have version ${present}, and this socle has ${version}`;
@@ -135,11 +134,10 @@ async function startModules(
   onQueries: (number: number) => void,
 ): Promise<Follower> {
   const { database, events, collections, auth } = service;
-  const { config, logger, member } = options;
+  const { logger, member } = options;
   events.startReplica();
   await collections.start();
-  const stored = database.reader.get<{ value: string }>("SELECT value FROM _secrets WHERE name = 'jwt'");
-  auth.startWith(config["auth.jwtSecret"] ?? new Secret(stored?.value ?? ""));
+  auth.startReplica();
   const follower = new Follower({
     member,
     database,

@@ -7,7 +7,7 @@ import type { Logger } from "../../base/logging/index.ts";
 import type { CommitEntry, Database } from "../../store/database/index.ts";
 import { JournalAway } from "../../store/journal/index.ts";
 import { questionPath } from "./instance-routes.ts";
-import type { Member } from "./member.ts";
+import type { ClusterMember } from "./member.ts";
 import type { LeaderAnswer, ReplicaQuestion } from "./replicas.ts";
 import { pollMs, questionMs } from "./timing.ts";
 
@@ -17,7 +17,7 @@ const readBytes = 4 * 1024 ** 2;
 const pauseMs = 200;
 
 export interface FollowerOptions {
-  readonly member: Member;
+  readonly member: ClusterMember;
   readonly database: Pick<Database, "position" | "replay">;
   /** An entry was run: the events of the entry are told. */
   readonly onCommit: () => Promise<void>;

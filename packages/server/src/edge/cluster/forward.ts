@@ -5,7 +5,7 @@
 import { AppError, isObject } from "../../base/kernel/index.ts";
 import type { PassOn } from "../http/index.ts";
 import { unknown } from "./commit-point.ts";
-import type { Member } from "./member.ts";
+import type { ClusterMember } from "./member.ts";
 
 /** How long a request waits for a leader. */
 const patienceMs = 10_000;
@@ -15,7 +15,7 @@ const ownHeaders = ["connection", "keep-alive", "transfer-encoding", "upgrade", 
 const instanceHeaders = ["socle-instance", "socle-instance-secret", "socle-client"];
 
 export interface ForwardOptions {
-  readonly member: Member;
+  readonly member: ClusterMember;
   /** The address that a request comes from, as a key. */
   readonly addressOf: (request: Request) => string;
   /** Keeps the connection of a request open until `over` resolves. */
@@ -36,7 +36,7 @@ export function forwardBy({ member, addressOf, keepOpen, reached }: ForwardOptio
   };
 }
 
-async function forward(request: Request, member: Member, client: string): Promise<Response> {
+async function forward(request: Request, member: ClusterMember, client: string): Promise<Response> {
   const end = performance.now() + patienceMs;
   const url = new URL(request.url);
   const isRead = request.method === "GET" || request.method === "HEAD";

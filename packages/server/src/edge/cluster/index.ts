@@ -3,4 +3,4 @@ export { Follower } from "./follower.ts";
 export { forwardBy } from "./forward.ts";
 export { type Introduction, instanceRoutes, isOfInstance } from "./instance-routes.ts";
 export { LeaderQuestions } from "./leader-questions.ts";
-export { type Leading, Member } from "./member.ts";
+export { ClusterMember, type Leading } from "./member.ts";

@@ -3,7 +3,7 @@ import { AppError, type Bearer, isObject } from "../../base/kernel/index.ts";
 import type { ServerQueries } from "../../code/server-queries/index.ts";
 import type { Exchange, HttpRequest, Routes } from "../http/index.ts";
 import { namesOf, type QueryNames, runFor } from "../processes/index.ts";
-import type { Member } from "./member.ts";
+import type { ClusterMember } from "./member.ts";
 import type { ReplicaQuestion } from "./replicas.ts";
 
 const prefix = "/_/cluster";
@@ -25,7 +25,7 @@ export interface Introduction {
 }
 
 export interface InstanceRoutesOptions {
-  readonly member: Member;
+  readonly member: ClusterMember;
   readonly version: string;
   readonly paths: () => readonly string[];
   readonly queries: ServerQueries;
@@ -33,7 +33,7 @@ export interface InstanceRoutesOptions {
 }
 
 /** Whether a request comes from an instance of the cluster. */
-export function isOfInstance(member: Member, { headers }: Pick<HttpRequest, "headers">): boolean {
+export function isOfInstance(member: ClusterMember, { headers }: Pick<HttpRequest, "headers">): boolean {
   const secret = headers.get("socle-instance-secret");
   return secret !== null && member.isSecret(secret);
 }

@@ -2,12 +2,12 @@
 import { AppError, isObject, messageOf } from "../../base/kernel/index.ts";
 import type { QueryRun } from "../processes/index.ts";
 import { type Introduction, introductionPath, keyPath, queryPath } from "./instance-routes.ts";
-import type { Member } from "./member.ts";
+import type { ClusterMember } from "./member.ts";
 
 export class LeaderQuestions {
-  readonly #member: Member;
+  readonly #member: ClusterMember;
 
-  constructor(member: Member) {
+  constructor(member: ClusterMember) {
     this.#member = member;
   }
 

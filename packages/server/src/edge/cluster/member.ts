@@ -1,5 +1,5 @@
 /**
- * Member: this process as an instance of a cluster, from the start to the stop, as a leader or as a replica. A member beats every second:
+ * ClusterMember: this process as an instance of a cluster, from the start to the stop, as a leader or as a replica. A member beats every second:
  * the row of the instance, and the lease of the leader. A member finds out which role the process has.
  */
 import { isSameSecret, messageOf, SetupError } from "../../base/kernel/index.ts";
@@ -29,7 +29,7 @@ export interface Leading {
   readonly lost: Promise<void>;
 }
 
-export class Member {
+export class ClusterMember {
   readonly journal: Journal;
   readonly address: string;
   readonly version: string;
@@ -60,8 +60,8 @@ export class Member {
   }
 
   /** Becomes an instance of the cluster. @throws SetupError when a living instance has the address. */
-  static async join(options: MemberOptions): Promise<Member> {
-    const member = new Member(options);
+  static async join(options: MemberOptions): Promise<ClusterMember> {
+    const member = new ClusterMember(options);
     if (!(await member.#register()))
       throw new SetupError(
         `cluster.address ${options.address}: another instance has this address; give each instance a separate address, or wait ${leaseMs / 1_000} s after an instance was killed`,

@@ -3,7 +3,7 @@ import type { Credentials, LoginResponse, Role, TokenResponse, User } from "@soc
 import { AppError, type Clock, type Rate, randomToken, Secret, type SignedIn } from "../../base/kernel/index.ts";
 import type { LimitMeter, Logger } from "../../base/logging/index.ts";
 import type { UserRecords } from "../../data/records/index.ts";
-import type { Database, Transactor } from "../../store/database/index.ts";
+import type { Database, Reader, Transactor } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
 import { type Mails, normaliseEmail } from "../mail/index.ts";
 import { Callers } from "./callers.ts";
@@ -157,6 +157,13 @@ export class Auth {
   startWith(secret: Secret): void {
     this.#jwtSecret = secret;
     this.#tokens = new AccessTokens(secret);
+  }
+
+  /** In a replica of a cluster: takes the key that the leader has stored. */
+  startReplica(): void {
+    const stored = this.#options.jwtSecret ?? storedSecret(this.#database.reader);
+    if (stored === null) throw new Error("The database has no key that signs tokens");
+    this.startWith(stored);
   }
 
   /** The key that signs tokens, for another process of the service. */
@@ -319,13 +326,18 @@ export class Auth {
   /** Two services never share a database, so a missing secret is made at once. */
   async #storedSecret(): Promise<Secret> {
     return this.#database.transact((tx) => {
-      const stored = tx.get<{ value: string }>("SELECT value FROM _secrets WHERE name = 'jwt'");
-      if (stored !== null) return new Secret(stored.value);
+      const stored = storedSecret(tx);
+      if (stored !== null) return stored;
       const value = randomToken(32);
       tx.run("INSERT INTO _secrets (name, value) VALUES ('jwt', ?)", value);
       return new Secret(value);
     });
   }
+}
+
+function storedSecret(reader: Reader): Secret | null {
+  const row = reader.get<{ value: string }>("SELECT value FROM _secrets WHERE name = 'jwt'");
+  return row === null ? null : new Secret(row.value);
 }
 
 function wrongCredentials(): AppError {

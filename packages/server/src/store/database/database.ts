@@ -2,13 +2,13 @@
 import { statSync } from "node:fs";
 import { AppError, type Bearer, isAdmin, type Principal, shareOf } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
-import type { CommitEntry } from "./entry.ts";
+import type { CommitEntry, MigrationSite } from "./entry.ts";
 import { Connection, SnapshotReader } from "./sqlite/connection.ts";
 import { Following } from "./sqlite/following.ts";
 import { addFunctions } from "./sqlite/functions.ts";
 import { type HeldState, holdState } from "./sqlite/held-state.ts";
 import { SqliteMeter } from "./sqlite/jobs.ts";
-import { asSetupError, resolvePath, upgradeModule, upgradeTables } from "./sqlite/open-file.ts";
+import { asSetupError, resolvePath, upgradeModule, upgradeTables, versionsOf } from "./sqlite/open-file.ts";
 import { placeOf } from "./sqlite/position-table.ts";
 import { ReaderThreads, type ThreadWork } from "./sqlite/reader-threads.ts";
 import { statementThread } from "./sqlite/thread-connection.ts";
@@ -22,7 +22,6 @@ import {
   type Followers,
   type Lead,
   type Migration,
-  type MigrationSite,
   type ModuleSchema,
   Projection,
   positionSchema,
@@ -141,6 +140,11 @@ export class Database {
   async placeInJournal(): Promise<{ position: number; journal: string | null }> {
     await this.transact((tx) => upgradeModule(tx, this.path, positionSchema));
     return placeOf(this.reader);
+  }
+
+  /** The versions of the tables, by module. */
+  tableVersions(): ReadonlyMap<string, number> {
+    return versionsOf(this.reader);
   }
 
   /** In a cluster: the database belongs to a journal from now on. */

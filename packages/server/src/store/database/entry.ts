@@ -3,7 +3,15 @@
  * that runs the entry has the same state as the database that made the commit.
  */
 import type { Value } from "./store.ts";
-import type { MigrationSite, Note } from "./transaction.ts";
+
+/** A note: the meaning of a commit for one part of the state. `data` is plain data. */
+export interface Note {
+  readonly kind: string;
+  readonly data: unknown;
+}
+
+/** The site of a migration: the event loop, or a separate thread, so that requests go on. */
+export type MigrationSite = "event-loop" | "thread";
 
 /** A statement: the place of the text in the texts of the entry, the rows that changed (null if unknown), and the values. */
 type EntryRun = readonly [text: number, changes: number | null, ...values: Value[]];

@@ -3,7 +3,7 @@
  * the parts (`sqlite/`), the only code that knows the driver.
  */
 export { Database, type DatabaseOptions } from "./database.ts";
-export { type CommitEntry, EntryMismatch } from "./entry.ts";
+export { type CommitEntry, EntryMismatch, type MigrationSite, type Note } from "./entry.ts";
 export { DatabaseFile, mergeLog, vacuumDatabase, vacuumPath } from "./sqlite/database-file.ts";
 export { hasMetDamage, isOutOfRoom, isUniqueViolation } from "./sqlite/errors.ts";
 export { stopProbe } from "./sqlite/functions.ts";
@@ -30,11 +30,8 @@ export {
   type CallersWork,
   type CommitPoint,
   type Followers,
-  type Lead,
   type Migration,
-  type MigrationSite,
   type ModuleSchema,
-  type Note,
   noteKind,
   Projection,
   positionSchema,

@@ -6,14 +6,8 @@
  * commit order. Notes are plain data that JSON carries, so a second projection with the same notes has the same state.
  */
 import type { AppError, Principal } from "../../base/kernel/index.ts";
-import { countsChanges, returnsChanges, type StatementLog } from "./entry.ts";
+import { countsChanges, type Note, returnsChanges, type StatementLog } from "./entry.ts";
 import { asSlowReader, type Reader, type SlowReader, type Value } from "./store.ts";
-
-/** A note: the meaning of a commit for one part of the state. `data` is plain data. */
-export interface Note {
-  readonly kind: string;
-  readonly data: unknown;
-}
 
 /** A kind of note, with the type of the data. */
 export interface NoteKind<T> {
@@ -161,9 +155,6 @@ export const positionSchema: ModuleSchema = {
     "ALTER TABLE _position ADD COLUMN journal TEXT",
   ],
 };
-
-/** The site of a migration: the event loop, or a separate thread, so that requests go on. */
-export type MigrationSite = "event-loop" | "thread";
 
 /** Work in a transaction on behalf of a caller, with the role of the moment when the transaction begins. */
 export type CallersWork<T> = (tx: Transactor, caller: Principal) => T;

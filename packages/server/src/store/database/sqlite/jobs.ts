@@ -2,7 +2,8 @@
 import { fdatasync, fstatSync, readlinkSync } from "node:fs";
 import { nextTurn } from "../../../base/kernel/index.ts";
 import { Histogram, type Logger } from "../../../base/logging/index.ts";
-import type { JobTransactor, Migration, MigrationSite, Transactor } from "../transaction.ts";
+import type { MigrationSite } from "../entry.ts";
+import type { JobTransactor, Migration, Transactor } from "../transaction.ts";
 import type { Connection } from "./connection.ts";
 import { asUnavailable, refusalCause, refusalCauses } from "./errors.ts";
 import { lostFile } from "./open-file.ts";
@@ -40,6 +41,10 @@ export interface LongOptions {
 
 export interface LongJob extends Asked, LongOptions {
   readonly work: (tx: Migration) => unknown;
+}
+
+export function rejectAll(jobs: readonly Asked[], reason: unknown): void {
+  for (const { reject } of jobs) reject(reason);
 }
 
 /** Rolls an open transaction back. @throws an error if the transaction stays open. */
@@ -84,47 +89,6 @@ function runEffect(effect: () => unknown, logger: Logger): Promise<void> | undef
   } catch (error) {
     failed(error);
     return undefined;
-  }
-}
-
-export class TurnQueue<T> {
-  /** The items by caller, in the order of turns. */
-  readonly #waiting = new Map<string, T[]>();
-
-  get isEmpty(): boolean {
-    return this.#waiting.size === 0;
-  }
-
-  /** The item that `next` takes. */
-  get first(): T | undefined {
-    const [own] = this.#waiting.values();
-    return own?.[0];
-  }
-
-  add(caller: string, item: T): void {
-    this.#waiting.getOrInsertComputed(caller, () => []).push(item);
-  }
-
-  /** Puts back `item`, which was taken: the item becomes the first of its caller. */
-  putBack(caller: string, item: T): void {
-    this.#waiting.set(caller, [item, ...(this.#waiting.get(caller) ?? [])]);
-  }
-
-  /** Takes the first item of the caller whose turn has come, and puts the caller last; null if no item waits. */
-  next(): T | null {
-    const [entry] = this.#waiting;
-    if (entry === undefined) return null;
-    const [caller, [item, ...rest]] = entry;
-    this.#waiting.delete(caller);
-    if (rest.length > 0) this.#waiting.set(caller, rest);
-    return item ?? null;
-  }
-
-  /** Takes all items. */
-  clear(): T[] {
-    const all = [...this.#waiting.values()].flat();
-    this.#waiting.clear();
-    return all;
   }
 }
 

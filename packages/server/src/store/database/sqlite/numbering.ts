@@ -3,8 +3,8 @@
  * and the processes that hear of each commit. In a service of a single process, commits have no numbers.
  */
 import type { AppError } from "../../../base/kernel/index.ts";
-import { StatementLog } from "../entry.ts";
-import type { Lead, MigrationSite, Note, TransactionConnection } from "../transaction.ts";
+import { type MigrationSite, type Note, StatementLog } from "../entry.ts";
+import type { Lead, TransactionConnection } from "../transaction.ts";
 import { writePosition } from "./position-table.ts";
 
 /** A commit before the end: the statements for the journal, if a journal decides. */

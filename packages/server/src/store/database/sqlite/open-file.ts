@@ -18,6 +18,7 @@ import {
 import { dirname } from "node:path";
 import { AppError, messageOf, SetupError } from "../../../base/kernel/index.ts";
 import type { Logger } from "../../../base/logging/index.ts";
+import type { Reader } from "../store.ts";
 import type { ModuleSchema, Transactor } from "../transaction.ts";
 import { Connection } from "./connection.ts";
 import { damageAdvice, hasMetDamage, sqliteCode } from "./errors.ts";
@@ -132,10 +133,16 @@ export function openWriter(path: string): Connection {
   }
 }
 
+/** The versions of the tables, by module. */
+export function versionsOf(reader: Reader): Map<string, number> {
+  const rows = reader.all<{ module: string; version: number }>("SELECT module, version FROM _schema");
+  return new Map(rows.map(({ module, version }) => [module, version]));
+}
+
 /** Upgrades all tables to this version. @throws SetupError when a newer version has made the tables. */
 export function upgradeTables(tx: Transactor, path: string, schemas: readonly ModuleSchema[]): void {
   const known = new Set(schemas.map(({ module }) => module));
-  for (const { module } of tx.all<{ module: string }>("SELECT module FROM _schema"))
+  for (const module of versionsOf(tx).keys())
     if (!known.has(module))
       throw new SetupError(
         `database ${path}: has tables of "${module}", which this socle does not know: it is too old for it`,

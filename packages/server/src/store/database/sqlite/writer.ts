@@ -1,18 +1,18 @@
 /** Writer: runs all transactions and migrations, one after another, with group commit. */
 import { AppError } from "../../../base/kernel/index.ts";
-import type { CommitEntry } from "../entry.ts";
+import type { CommitEntry, Note } from "../entry.ts";
 import {
   asSlowTransactor,
   JobTransactor,
   type Lead,
   loggedSlow,
   type Migration,
-  type Note,
   type TransactOptions,
   type Transactor,
 } from "../transaction.ts";
 import { hasMetDamage, refusalCause, stopping } from "./errors.ts";
-import { type Asked, type LongJob, type LongOptions, rollBack, type ShortJob, settle, TurnQueue } from "./jobs.ts";
+import { JobQueues } from "./job-queues.ts";
+import { type Asked, type LongJob, type LongOptions, rejectAll, rollBack, type ShortJob, settle } from "./jobs.ts";
 import { type Numbered, Numbering } from "./numbering.ts";
 import { positionOf } from "./position-table.ts";
 import { replayIn } from "./replay.ts";
@@ -46,9 +46,7 @@ type Next = "go on" | "commit" | "begin anew";
  */
 export class Writer {
   readonly #parts: WriterParts;
-  #short: ShortJob[] = [];
-  readonly #long = new TurnQueue<LongJob>();
-  readonly #migrations: LongJob[] = [];
+  readonly #jobs = new JobQueues();
   /** The number of transactions requested so far. */
   #asked = 0;
   /** The thread of the running migration. */
@@ -71,15 +69,14 @@ export class Writer {
 
   /** Queues a short transaction: its changes are complete when `work` returns. */
   transact<T>(work: (tx: Transactor) => T, { makesRoom = false, isRepeatable = false }: TransactOptions): Promise<T> {
-    return this.#ask((asked) => this.#short.push({ ...asked, work, makesRoom, isRepeatable }));
+    return this.#ask((asked) => this.#jobs.short.push({ ...asked, work, makesRoom, isRepeatable }));
   }
 
   /** Queues a long transaction. @param caller takes turns with the other callers of long transactions. */
   transactLong<T>(work: (tx: Migration) => T | Promise<T>, options: LongOptions): Promise<T> {
     return this.#ask((asked) => {
       const job: LongJob = { ...asked, ...options, work };
-      if (job.site === null) this.#long.add(job.caller, job);
-      else this.#migrations.push(job);
+      this.#jobs.addLong(job);
     });
   }
 
@@ -92,7 +89,7 @@ export class Writer {
   replay(entry: CommitEntry): Promise<void> {
     const work = (tx: Migration): Promise<void> => replayIn(tx, entry);
     const options = { site: entry.site, caller: "", makesRoom: true, isReplay: true };
-    return this.#queue((asked) => this.#long.add("", { ...asked, ...options, work }));
+    return this.#queue((asked) => this.#jobs.long.add("", { ...asked, ...options, work }));
   }
 
   #ask<T>(put: (asked: Omit<Asked, "makesRoom">) => void): Promise<T> {
@@ -140,7 +137,7 @@ export class Writer {
           // The state in memory and the database may differ now.
           .catch((error: unknown) => this.#fail([], error))
           .then(() => {
-            const isDone = this.#short.length + this.#migrations.length === 0 && this.#long.isEmpty;
+            const isDone = this.#jobs.isEmpty;
             this.#turning = isDone ? null : this.#nextTurn();
             resolve();
           });
@@ -152,42 +149,22 @@ export class Writer {
   async #turn(): Promise<void> {
     if (this.#isOutOfTime) {
       // An abandoned thread may hold the lock until its statement has ended, so no transaction begins.
-      for (const job of this.#taken()) job.reject(this.#refusal);
+      rejectAll(this.#jobs.clear(), this.#refusal);
       return;
     }
-    const due = this.#due();
+    const due = this.#jobs.due(maxShared);
     if (due > 0) {
       await this.#catchUp();
-      await this.#commit(this.#admitted(this.#short.splice(0, due)));
+      await this.#commit(this.#admitted(this.#jobs.short.splice(0, due)));
     }
     // Quick long transactions share a turn; after a slower one, newly arrived short transactions go first.
     const until = performance.now() + sharedMs;
     do {
-      const long = this.#nextLong();
+      const long = this.#jobs.nextLong();
       if (long === null) return;
       await this.#catchUp();
       for (const job of this.#admitted([long])) await this.#runAlone(job);
-    } while (this.#short.length === 0 && performance.now() < until);
-  }
-
-  /** How many short transactions may run now: the ones requested before the next migration. */
-  #due(): number {
-    const end = this.#migrations[0]?.number ?? Number.POSITIVE_INFINITY;
-    const behind = this.#short.findIndex(({ number }) => number > end);
-    return Math.min(maxShared, behind < 0 ? this.#short.length : behind);
-  }
-
-  /** The next migration, if all transactions requested before have run; otherwise the next long transaction. */
-  #nextLong(): LongJob | null {
-    const [migration] = this.#migrations;
-    const isNext =
-      migration !== undefined && this.#due() === 0 && !(Number(this.#long.first?.number) < migration.number);
-    return (isNext ? this.#migrations.shift() : undefined) ?? this.#long.next();
-  }
-
-  /** Empties the queues. */
-  #taken(): Asked[] {
-    return [...this.#short.splice(0), ...this.#migrations.splice(0), ...this.#long.clear()];
+    } while (this.#jobs.short.length === 0 && performance.now() < until);
   }
 
   /** Runs short transactions in one commit. Transactions that exceed the time go back to the queue. */
@@ -218,10 +195,8 @@ export class Writer {
         // State that changes with the commit (definitions, sessions) must be in force for the next transaction.
         if (next === "commit" || performance.now() > until) break;
       }
-      this.#short.unshift(...batch.splice(done));
-      const giveUp = (reason: AppError): void => {
-        for (const { reject } of batch) reject(reason);
-      };
+      this.#jobs.short.unshift(...batch.splice(done));
+      const giveUp = (reason: AppError): void => rejectAll(batch, reason);
       joined = this.#parts.projection.joined(notes);
       const deciding = numbered.decide(this.#parts.connection, joined, { site: null, giveUp });
       if (deciding !== null) await deciding;
@@ -257,7 +232,7 @@ export class Writer {
   #runAgain(jobs: readonly ShortJob[]): void {
     rollBack(this.#parts.connection);
     for (const job of jobs) job.outcome = null;
-    this.#short.unshift(...jobs);
+    this.#jobs.short.unshift(...jobs);
   }
 
   /** Waits for as long as the checkpointer asks. */
@@ -291,7 +266,7 @@ export class Writer {
       this.#thread = thread;
       notes = await this.#runIn(thread, job);
     } catch (thrown) {
-      if (this.#makesRoomFor([job], thrown)) this.#long.putBack(job.caller, job);
+      if (this.#makesRoomFor([job], thrown)) this.#jobs.long.putBack(job.caller, job);
       else job.reject(this.#parts.meter.asRefusal(thrown));
     }
     clearInterval(flushing);
@@ -397,7 +372,7 @@ export class Writer {
     this.#hasFailed = true;
     const message = "The database could not be written to disk; the service is stopping.";
     this.#refusal = new AppError("unavailable", message, { cause: error });
-    for (const job of [...batch, ...this.#taken()]) job.reject(this.#refusal);
+    rejectAll([...batch, ...this.#jobs.clear()], this.#refusal);
     this.#unsettled -= batch.length;
     if (isFirst) this.#parts.onFatal(error);
   }
