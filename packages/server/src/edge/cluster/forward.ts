@@ -10,6 +10,8 @@ import type { ClusterMember } from "./member.ts";
 /** How long a request waits for a leader. */
 const patienceMs = 10_000;
 const pauseMs = 100;
+/** A body of at most this size is read before the request leaves, so that the leader knows the size. */
+const smallBody = 64 * 1024;
 /** Headers that belong to a connection (RFC 9110, 7.6.1), and the headers that only instances send. */
 const ownHeaders = ["connection", "keep-alive", "transfer-encoding", "upgrade", "te", "trailer", "content-length"];
 const instanceHeaders = ["socle-instance", "socle-instance-secret", "socle-client"];
@@ -44,6 +46,8 @@ async function forward(request: Request, member: ClusterMember, client: string):
   for (const name of [...ownHeaders, ...instanceHeaders]) headers.delete(name);
   for (const [name, value] of Object.entries(member.credentials)) headers.set(name, value);
   headers.set("Socle-Client", client);
+  const isSmall = Number(request.headers.get("content-length") ?? smallBody + 1) <= smallBody;
+  const body = isRead ? null : isSmall ? await request.bytes() : request.body;
   for (;;) {
     const { leader } = member;
     if (leader !== null && leader.instance !== member.address) {
@@ -51,7 +55,7 @@ async function forward(request: Request, member: ClusterMember, client: string):
         const answer = await fetch(`${leader.address}${url.pathname}${url.search}`, {
           method: request.method,
           headers,
-          body: isRead ? null : request.body,
+          body,
           redirect: "manual",
           decompress: false,
           signal: request.signal,
