@@ -44,6 +44,21 @@ test.each([
   expect(await problemsOf(file, 'tx.get("SELECT id FROM posts");\n')).toEqual([]);
 });
 
+test.each([
+  ["a random value", "tx.run(`UPDATE posts SET n = random()`)"],
+  ["the time of the machine", "tx.run(`UPDATE posts SET at = unixepoch('subsec')`)"],
+  ["the time by name", 'tx.run("UPDATE posts SET at = CURRENT_TIMESTAMP")'],
+  ["some rows in any order", 'tx.run("DELETE FROM posts WHERE id IN (SELECT id FROM posts LIMIT 5)")'],
+])("%s is found: another instance would have another value", async (_name, source) => {
+  const [problem] = await problemsOf("data/records/record-table.ts", `${source};\n`);
+  expect(problem).toContain("instances of a cluster would differ");
+});
+
+test("rows in an order are fine", async () => {
+  const source = 'tx.run("DELETE FROM posts WHERE id IN (SELECT id FROM posts ORDER BY id LIMIT 5)");\n';
+  expect(await problemsOf("data/records/record-table.ts", source)).toEqual([]);
+});
+
 test("a comment about SQL is none", async () => {
   expect(await problemsOf("data/records/records.ts", "// Like SELECT id FROM posts.\nexport {};\n")).toEqual([]);
 });

@@ -4,6 +4,9 @@
  * the module whose schema creates the table. The exceptions are listed below: `people/auth` has statements in `auth.ts`,
  * `sessions.ts` and `users.ts`, and commands and backups read the tables of other modules.
  *
+ * A statement must do the same on each instance of a cluster (docs/cluster.md): the check finds functions of SQL whose value differs, and deletions
+ * and updates of some rows without an order.
+ *
  * The check reads texts, so the check cannot see a statement or a name that is put together at run time.
  */
 import { join, sep } from "node:path";
@@ -15,6 +18,14 @@ const forSql = /(^|\/)((.*-)?table|schema|sql)\.ts$|\/sql\/|^store\/database\//;
 const statement =
   /\b(SELECT\s[\s\S]*?\bFROM\b|INSERT\s+(OR\s+[A-Z]+\s+)?INTO\b|UPDATE\s+\S+\s+SET\b|DELETE\s+FROM\b|(CREATE|ALTER|DROP)\s+(TABLE|UNIQUE\s+INDEX|INDEX|TRIGGER)\b|PRAGMA\s+\w)/;
 const creation = /\bCREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?(_\w+)/g;
+
+/** Functions of SQL whose value another instance cannot repeat. */
+const unrepeatable =
+  /(?<![.\w])(?:(?:random|randomblob|last_insert_rowid|total_changes|unixepoch)\(|CURRENT_(?:TIME|DATE|TIMESTAMP)\b)|'now'/;
+/** A change of the rows that a bounded query finds in any order. */
+const unordered = /\b(?:UPDATE|DELETE)\b(?:(?!["`;]|\bORDER BY\b)[\s\S])*\bLIMIT\b/;
+/** Statements of PostgreSQL. */
+const ofEngine = /^store\/journal\//;
 
 /** Files of the server that may break a rule, and the reason. */
 export interface Exceptions {
@@ -97,14 +108,18 @@ export async function findSqlProblems(root: string, allowed: Exceptions = except
   const owners = ownersOf(sources);
   const statements = new Map<string, string>();
   const tables = new Map<string, string>();
+  const changes: string[] = [];
   for (const { file, module, code } of sources) {
     const [text] = statement.exec(code) ?? [];
     if (text !== undefined && !forSql.test(file)) statements.set(file, `holds SQL: ${text.slice(0, 40).trim()} …`);
+    const [differs] = unrepeatable.exec(code) ?? unordered.exec(code) ?? [];
+    if (differs !== undefined && !ofEngine.test(file))
+      changes.push(`${base}/${file}: instances of a cluster would differ: ${differs.slice(0, 60)} …`);
     const foreign = [...owners].filter(([table, owner]) => owner !== module && new RegExp(`\\b${table}\\b`).test(code));
     if (foreign.length > 0)
       tables.set(file, foreign.map(([table, owner]) => `names ${table}, a table of ${owner}`).join("; "));
   }
-  return [...compare(statements, allowed.statements), ...compare(tables, allowed.tables)];
+  return [...compare(statements, allowed.statements), ...compare(tables, allowed.tables), ...changes];
 }
 
 if (import.meta.main) {
