@@ -2,7 +2,7 @@
 import { afterAll } from "bun:test";
 import { bucket, s3Key, startS3 } from "../packages/server/test/s3-server.ts";
 import { startPostgres, type TestPostgres } from "../packages/server/test/test-postgres.ts";
-import { type Running, serve, temporaryFolder } from "./kit.ts";
+import { launch, type Running, temporaryFolder } from "./kit.ts";
 
 export interface TestInstance {
   readonly folder: string;
@@ -39,6 +39,11 @@ export async function startCluster(
   afterAll(() => s3.stop());
   const name = `test-${clusters++}`;
   const instances: TestInstance[] = [];
+  // An `afterAll` of a test would run at the end of the test.
+  const kills: (() => void)[] = [];
+  afterAll(() => {
+    for (const kill of kills) kill();
+  });
   for (let i = 0; i < size; i++) {
     const folder = temporaryFolder();
     for (const [path, text] of Object.entries(files)) await Bun.write(`${folder}/${path}`, text);
@@ -56,13 +61,14 @@ export async function startCluster(
       SERVICE_PROCESSES: "1",
       ...settings,
     };
-    const running = await serve(folder, { env });
+    const start = (): Promise<Running> => launch(folder, { env, onStart: (kill) => kills.push(kill) });
+    const running = await start();
     const instance: TestInstance = {
       folder,
       url: `http://127.0.0.1:${port}`,
       running,
       start: async () => {
-        instance.running = await serve(folder, { env });
+        instance.running = await start();
       },
     };
     instances.push(instance);

@@ -111,10 +111,21 @@ export interface Running {
   stop(): Promise<number | null>;
 }
 
+interface ServeOptions {
+  args?: readonly string[];
+  env?: Record<string, string>;
+  executable?: string;
+}
+
 /** Starts the service in a folder and waits until the service listens. The service is stopped after the file's tests. */
-export async function serve(
+export function serve(cwd: string, options: ServeOptions = {}): Promise<Running> {
+  return launch(cwd, { ...options, onStart: (kill) => afterAll(kill) });
+}
+
+/** Like `serve`, for a service that the caller kills. @param options `onStart` gets the function that kills the service. */
+export async function launch(
   cwd: string,
-  options: { args?: readonly string[]; env?: Record<string, string>; executable?: string } = {},
+  options: ServeOptions & { onStart: (kill: () => void) => void },
 ): Promise<Running> {
   const log = join(temporaryFolder(), "output");
   // Both streams append: with separate positions, each stream would overwrite the other's bytes.
@@ -129,9 +140,7 @@ export async function serve(
   closeSync(sink);
   const output = (): string => (existsSync(log) ? readFileSync(log, "utf8") : "");
   const exited = child.exited.then(() => child.exitCode);
-  afterAll(() => {
-    child.kill("SIGKILL");
-  });
+  options.onStart(() => child.kill("SIGKILL"));
   let url: string | undefined;
   while (url === undefined) {
     if (child.exitCode !== null || child.signalCode !== null)

@@ -5,6 +5,7 @@
 import { AppError, isObject } from "../../base/kernel/index.ts";
 import type { PassOn } from "../http/index.ts";
 import { unknown } from "./commit-point.ts";
+import { instancePrefix } from "./instance-routes.ts";
 import type { ClusterMember } from "./member.ts";
 
 /** How long a request waits for a leader. */
@@ -28,6 +29,7 @@ export interface ForwardOptions {
 
 export function forwardBy({ member, addressOf, keepOpen, reached }: ForwardOptions): PassOn {
   return async (request) => {
+    if (new URL(request.url).pathname.startsWith(`${instancePrefix}/`)) return nothing();
     const answering = forward(request, member, addressOf(request));
     keepOpen(request, answering);
     const answer = await answering.catch((thrown: unknown) => failed(thrown));
@@ -80,6 +82,11 @@ async function forward(request: Request, member: ClusterMember, client: string):
 /** Whether a request certainly did not reach the other instance. */
 function wasNotSent(thrown: unknown): boolean {
   return isObject(thrown) && (thrown["code"] === "ConnectionRefused" || thrown["code"] === "FailedToOpenSocket");
+}
+
+/** The routes between instances are not for clients. */
+function nothing(): Response {
+  return Response.json({ error: { code: "not_found", message: "There is nothing here." } }, { status: 404 });
 }
 
 function failed(thrown: unknown): Response {

@@ -6,15 +6,16 @@ import { namesOf, type QueryNames, runFor } from "../processes/index.ts";
 import type { ClusterMember } from "./member.ts";
 import type { ReplicaQuestion } from "./replicas.ts";
 
-const prefix = "/_/cluster";
+/** The beginning of the paths between instances. */
+export const instancePrefix = "/_/cluster";
 /** A replica's question for the newest position. */
-export const questionPath = `${prefix}/question`;
+export const questionPath = `${instancePrefix}/question`;
 /** The leader's routes and server queries, for a replica that starts. */
-export const introductionPath = `${prefix}/introduction`;
+export const introductionPath = `${instancePrefix}/introduction`;
 /** A run of a server query for a live query of a replica. */
-export const queryPath = `${prefix}/query`;
+export const queryPath = `${instancePrefix}/query`;
 /** The use of an API key at a replica. */
-export const keyPath = `${prefix}/key`;
+export const keyPath = `${instancePrefix}/key`;
 
 /** All that a replica must know of the leader. */
 export interface Introduction {
@@ -44,7 +45,9 @@ export function instanceRoutes({ member, version, paths, queries, usedKey }: Ins
     (answer: (body: { readonly [name: string]: unknown }, exchange: Exchange) => Promise<object>) =>
     async (exchange: Exchange): Promise<Response> => {
       const { request } = exchange;
-      if (!(request instanceof Request) || !isOfInstance(member, request))
+      // A replica sends requests of clients on with the secret, and names the client.
+      const isOfClient = request.headers.has("socle-client");
+      if (isOfClient || !(request instanceof Request) || !isOfInstance(member, request))
         throw new AppError("not_found", "There is nothing here.");
       const body: unknown = await request.json();
       return exchange.json(200, await answer(isObject(body) ? body : {}, exchange));
