@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { dataPathsOf, knownSchemas } from "../src/app/index.ts";
-import { type DataPaths, makeBackup, restoreBackup } from "../src/operate/backup/index.ts";
+import { backupFolder, type DataPaths, makeBackup, restoreBackup } from "../src/operate/backup/index.ts";
 import { DatabaseFile } from "../src/store/database/index.ts";
 import type { openFiles } from "./files.ts";
 import { temporaryFolder } from "./kit.ts";
@@ -19,6 +19,8 @@ export async function backUp(
   await makeBackup({
     database: service.database,
     paths: dataPathsOf(config),
+    folder: backupFolder(service.database.path),
+    filesPlace: "in the archive",
     holdRemovals: () => service.storage.holdRemovals(),
     filesSize: 0,
     output,

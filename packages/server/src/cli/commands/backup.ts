@@ -6,6 +6,7 @@ import { askService, dataPathsOf, keepFilesPrivate, knownSchemas, version } from
 import { count, printable, refuseIrreplaceable, SetupError } from "../../base/kernel/index.ts";
 import {
   type ArchiveSource,
+  backupFolder,
   backupIdentity,
   type DataPaths,
   encryptionFor,
@@ -115,6 +116,8 @@ async function withoutService(
     return await makeBackup({
       database,
       paths,
+      folder: backupFolder(config.database),
+      filesPlace: "in the archive",
       holdRemovals: () => async () => undefined,
       filesSize: files?.size ?? 0,
       maxLog: config["backup.log"],
@@ -141,13 +144,14 @@ export const restore: Command = {
     keepFilesPrivate();
     const paths = dataPathsOf((await invocation.load()).config);
     const force = options["force"] === true;
-    const { head, aside } = await reading({ file, label: "Restore", paths }, invocation, (archive) =>
+    const { head, aside, filesLine } = await reading({ file, label: "Restore", paths }, invocation, (archive) =>
       restoreBackup(archive, { paths, force }),
     );
     const { counts, createdAt, missing } = head;
     for (const folder of aside) terminal.out(`What was there is in ${folder}\n`);
     if (missing.length > 0)
       terminal.out(`${count(missing.length, "file")} had no bytes when the backup was made: ${missing.join(", ")}\n`);
+    if (filesLine !== null) terminal.out(`${printable(filesLine)}\n`);
     terminal.out(
       `Restored the state of ${createdAt}: ${count(counts.records, "record")}, ${count(counts.users, "user")}, ${count(counts.files, "file")}\n`,
     );
@@ -171,12 +175,16 @@ async function verifyBackup(file: string, paths: DataPaths, invocation: CommandI
     }
   });
   const { counts, missing } = head;
-  const whole = counts.files - missing.length;
+  const hasFiles = head.files === "in the archive";
+  const whole = hasFiles ? counts.files - missing.length : 0;
+  const files: Finding = hasFiles
+    ? { state: "ok", subject: "files", text: `${count(whole, "file")} whole` }
+    : { state: "info", subject: "files", text: `${count(counts.files, "file")} in the storage, not in the backup` };
   return [
     { state: "info", subject: "backup", text: `made by ${head.socle} at ${head.createdAt}` },
     { state: "ok", subject: "checksums", text: `${count(whole + 1, "checksum")} as the manifest says` },
     { state: "ok", subject: "database", text: `${count(counts.records, "record")}, ${count(counts.users, "user")}` },
-    { state: "ok", subject: "files", text: `${count(whole, "file")} whole` },
+    files,
     ...missing.map(
       (id): Finding => ({ state: "error", subject: "files", text: `${id} had no bytes when the backup was made` }),
     ),

@@ -67,16 +67,25 @@ export function backupIdentity(text: string, file: string): string {
   return line.trim();
 }
 
-/** The layout that this build writes, and the newest layout that this build reads. */
-export const formatVersion = 1;
+/** The place of the bytes of the files: entries of the archive, or the storage alone, beside an archive of the database alone. */
+export type FilesPlace = "in the archive" | "in the storage";
+
+/** The layout of an archive. Versions that know layout 1 alone refuse an archive without files, which has layout 2. */
+export function formatOf(files: FilesPlace): number {
+  return files === "in the archive" ? 1 : 2;
+}
+
+/** The newest layout that this build reads. */
+const newestFormat = 2;
 
 export const databaseEntry = "socle.db";
 export const manifestEntry = "manifest.json";
 const filePattern = /^files\/(fil_[A-Za-z0-9_-]{1,100})$/;
 
 export interface ManifestHead {
-  /** The version of the layout: `formatVersion`. */
+  /** The version of the layout: `formatOf(files)`. */
   readonly format: number;
+  readonly files: FilesPlace;
   /** The version of the program. */
   readonly socle: string;
   /** The moment of the state. ISO 8601, UTC. */
@@ -86,7 +95,7 @@ export interface ManifestHead {
   /** The last event in the log: a client may resume from this event. */
   readonly event: string | null;
   readonly counts: { readonly records: number; readonly users: number; readonly files: number };
-  /** Ids of files with bytes that were missing or incomplete when the backup was made. */
+  /** Ids of files with bytes that were missing or incomplete when the backup was made. Empty if the files are in the storage. */
   readonly missing: readonly string[];
 }
 
@@ -264,13 +273,14 @@ async function* linesOf(body: ReadableStream<Uint8Array>): AsyncIterable<string>
 function parseHead(line: string, known: ManifestHead["schema"]): ManifestHead {
   const value: unknown = JSON.parse(line + end);
   if (!isObject(value) || typeof value["format"] !== "number") throw new Error("it has no format");
-  const { format, socle, createdAt, schema, event, counts, missing } = value;
+  const { format, files: place = "in the archive", socle, createdAt, schema, event, counts, missing } = value;
   // A newer layout may have other members; the number is enough to refuse the backup.
   const isNewer =
-    format > formatVersion ||
+    format > newestFormat ||
     (isNumbers(schema) && Object.entries(schema).some(([name, version]) => version > (known[name] ?? 0)));
   if (isNewer) throw new Refusal(`was made by a newer version (${socle}); restore it with that one, or a later one`);
   const isGood =
+    isFilesPlace(place) &&
     typeof socle === "string" &&
     typeof createdAt === "string" &&
     isNumbers(schema) &&
@@ -280,7 +290,11 @@ function parseHead(line: string, known: ManifestHead["schema"]): ManifestHead {
     missing.every((id) => typeof id === "string");
   if (!isGood) throw new Error("its first line is not complete");
   const { records = 0, users = 0, files = 0 } = counts;
-  return { format, socle, createdAt, schema, event, counts: { records, users, files }, missing };
+  return { format, files: place, socle, createdAt, schema, event, counts: { records, users, files }, missing };
+}
+
+function isFilesPlace(value: unknown): value is FilesPlace {
+  return value === "in the archive" || value === "in the storage";
 }
 
 function isNumbers(value: unknown): value is { [name: string]: number } {

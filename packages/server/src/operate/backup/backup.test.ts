@@ -240,6 +240,7 @@ describe("what is refused, with one line and without a trace", () => {
 
   const head = {
     format: 1,
+    files: "in the archive" as const,
     socle: "9.9.9",
     createdAt: "2026-01-01T00:00:00.000Z",
     schema: {},
@@ -315,17 +316,52 @@ describe("what is refused, with one line and without a trace", () => {
     const paths = emptyPaths(files);
     await restoreTo(paths, await backUp(files));
     const database = new Driver(paths.database);
-    database.run("UPDATE _files SET size = ?", [2 ** 50]);
+    database.run("UPDATE _files SET size = ? WHERE id <> ?", [2 ** 50, kept]);
     database.close();
-    const archive = await archiveOf([["socle.db", await Bun.file(paths.database).bytes()]]);
+    const archive = await archiveOf([
+      ["socle.db", await Bun.file(paths.database).bytes()],
+      [`files/${kept}`, content],
+    ]);
     expect(await refusal(archive)).toMatch(/^Error: the backup: needs \d{16} bytes, and the disk of [^\n]+ free$/);
+  });
+
+  test("files that the manifest does not tell of; a manifest of an earlier version tells of no place", async () => {
+    const paths = emptyPaths(files);
+    await restoreTo(paths, await backUp(files));
+    const database = new Driver(paths.database);
+    database.run("DELETE FROM _files WHERE id NOT IN (?, ?)", [kept, emptyFile]);
+    database.close();
+    const bytes = await Bun.file(paths.database).bytes();
+    const stored = [
+      ["socle.db", bytes],
+      [`files/${kept}`, content],
+      [`files/${emptyFile}`, ""],
+    ] as const;
+    const archive = (first: string, entries: readonly (readonly [string, string | Uint8Array])[]) => {
+      const lines = entries.map(([name, content]) =>
+        JSON.stringify({ name, size: Buffer.from(content).length, sha256: Bun.SHA256.hash(content, "hex") }),
+      );
+      return archiveOf([...entries, ["manifest.json", `${first}${lines.join(",\n")}\n${lastLine}`]]);
+    };
+    const [{ files: _, ...early }, beside] = [head, { ...head, format: 2, files: "in the storage" as const }];
+    const whole = firstLine(head);
+    expect(await refusal(await archive(firstLine(beside), stored))).toContain("it has 2 files, and 0 belong");
+    expect(await refusal(await archive(whole, stored.slice(0, 1)))).toContain("it has 0 files, and 2 belong");
+    const unknown = whole.replace("in the archive", "somewhere");
+    expect(await refusal(await archive(unknown, stored))).toContain("its first line is not complete");
+    const old = emptyPaths(files);
+    const first = whole.replace(JSON.stringify(head).slice(1, -1), JSON.stringify(early).slice(1, -1));
+    expect(first).not.toContain("in the archive");
+    const restored = await restoreTo(old, new Blob([new Uint8Array(await archive(first, stored))]));
+    expect(restored).toMatchObject({ filesLine: null, head: { files: "in the archive" } });
+    expect(await bytesIn(old, kept)).toEqual(content);
   });
 
   test("of a newer version", async () => {
     expect(await refusal(whole, { ...knownSchemas, events: 1 })).toMatch(
       /^Error: the backup: was made by a newer version \(test\)[^\n]*$/,
     );
-    const manifest = `${firstLine({ ...head, format: 2 })}${lastLine}`;
+    const manifest = `${firstLine({ ...head, format: 3 })}${lastLine}`;
     const paths = emptyPaths(files);
     await restoreTo(paths, await backUp(files));
     const database = await Bun.file(paths.database).bytes();
@@ -342,7 +378,7 @@ test("what interrupted commands have left is removed at the next start", async (
   const partial = join(temporaryFolder(), "backup.tar.zst.partial");
   const other = join(temporaryFolder(), "backup.tar.zst");
   for (const path of [partial, other]) writeFileSync(path, "half");
-  for (const folder of ["-backup", "-restore"]) mkdirSync(paths.database + folder);
+  for (const folder of ["-backup", "-snapshot", "-restore"]) mkdirSync(paths.database + folder);
   mkdirSync(join(paths.files.address, ".work/restore"), { recursive: true });
   writeFileSync(join(`${paths.database}-backup`, "partial"), partial);
   expect(putRight(paths)).toBe(false);

@@ -16,7 +16,7 @@ import type { BucketObject, ByteRange, FileBody, Storage } from "../../files/sto
 import type { Database } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
 import { type Encryption, encryptionFor, isRecipient } from "./archive.ts";
-import type { DataPaths } from "./data-paths.ts";
+import { backupFolder, type DataPaths } from "./data-paths.ts";
 import { makeBackup } from "./make-backup.ts";
 import { BackupTarget, backupName, timeOfName } from "./target.ts";
 
@@ -256,7 +256,9 @@ export class Backups {
       const holdRemovals = (): (() => Promise<void>) => storage.holdRemovals();
       const filesSize = storage.totals().size;
       const maxLog = settings["backup.log"];
-      const options = { ...this.#options, maxLog, holdRemovals, filesSize, output, encryption, signal, onProgress };
+      const folder = backupFolder(this.#options.database.path);
+      const place = { folder, output, filesPlace: "in the archive" } as const;
+      const options = { ...this.#options, ...place, maxLog, holdRemovals, filesSize, encryption, signal, onProgress };
       const warning = await makeBackup(options);
       if (warning !== null) {
         logger.warn(`Backup ${name}: ${warning}`);

@@ -37,6 +37,11 @@ export function backupFolder(database: string): string {
   return `${database}-backup`;
 }
 
+/** The folder of a snapshot that is being made or restored, beside the database. The next start removes the folder. */
+export function snapshotFolder(database: string): string {
+  return `${database}-snapshot`;
+}
+
 /** In the folder of a backup: the path of the unfinished file. */
 export const noteName = "partial";
 export const partialEnding = ".partial";
@@ -124,7 +129,7 @@ export function finishMoves(paths: DataPaths): boolean {
 
 /**
  * Puts right what interrupted commands have left: a restore that had begun to move things is finished; preparations of a
- * restore, a backup or a vacuum are removed. To be called with the lock of the database held, before the database is
+ * restore, a backup, a snapshot or a vacuum are removed. To be called with the lock of the database held, before the database is
  * opened.
  * @returns whether a restore was finished.
  * @throws Error when something cannot be moved or removed.
@@ -137,7 +142,8 @@ export function putRight(paths: DataPaths): boolean {
   const partial = existsSync(note) ? resolve(dirname(database), readFileSync(note, "utf8")) : "";
   if (partial.endsWith(partialEnding)) rmSync(partial, { force: true });
   // A path below a file does not exist, and cannot be removed; the start of the storage tells of this path.
-  for (const path of [backupFolder(database), restoreFolder(database), fileWorkFolder(paths), vacuumPath(database)])
+  const folders = [backupFolder(database), snapshotFolder(database), restoreFolder(database), fileWorkFolder(paths)];
+  for (const path of [...folders, vacuumPath(database)])
     if (existsSync(path)) rmSync(path, { recursive: true, force: true });
   return isFinished;
 }

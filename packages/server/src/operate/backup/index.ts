@@ -1,9 +1,10 @@
-/** Backups: a backup holds database and files of the same moment, and is made while the service runs. This module also restores and verifies backups. */
+/** Backups: a backup holds database and files of the same moment, and is made while the service runs. This module also restores and verifies backups, and makes the snapshots of a cluster. */
 
 export { type ArchiveSource, backupIdentity, encryptionFor, type Identity } from "./archive.ts";
 export { Backups, checkBackups } from "./backups.ts";
-export { type DataPaths, hasMoves, putRight } from "./data-paths.ts";
+export { backupFolder, type DataPaths, hasMoves, putRight } from "./data-paths.ts";
 export { makeBackup } from "./make-backup.ts";
-export { restoreBackup, unpack } from "./restore.ts";
+export { type Restored, restoreBackup, unpack } from "./restore.ts";
+export { type Snapshot, Snapshots, type SnapshotsOptions } from "./snapshots.ts";
 export { sourceOf } from "./target.ts";
 export { type Finding, verifyData } from "./verify.ts";

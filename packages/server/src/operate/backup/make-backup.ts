@@ -1,7 +1,8 @@
 /**
  * Making a backup, in this order: (1) removals of deleted files wait; (2) the database file is held in the state of the
  * last commit, and copied; (3) the database file is released, while the copy is checked and packed with the files of
- * the list; (4) the archive is flushed and gets the name; (5) removals go on.
+ * the list; (4) the archive is flushed and gets the name; (5) removals go on. An archive of the database alone leaves
+ * the files out.
  */
 import { writeFileSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
@@ -15,8 +16,8 @@ import {
   threadEntry,
 } from "../../base/kernel/index.ts";
 import { type Database, type HeldState, makeFolder, syncFolder } from "../../store/database/index.ts";
-import type { Encryption } from "./archive.ts";
-import { backupFolder, type DataPaths, noteName, partialEnding } from "./data-paths.ts";
+import type { Encryption, FilesPlace } from "./archive.ts";
+import { type DataPaths, noteName, partialEnding } from "./data-paths.ts";
 import type { PackReply, PackRequest } from "./pack-worker.ts";
 
 /** How often the size of the log is looked at while the database file is held. */
@@ -28,6 +29,9 @@ const endMs = 2_000;
 export interface BackupOptions {
   database: Pick<Database, "path" | "holdState" | "sizes">;
   paths: DataPaths;
+  /** The folder of the work under way, for this backup alone: `backupFolder`, or `snapshotFolder`. */
+  folder: string;
+  filesPlace: FilesPlace;
   /** Lets the removals of deleted files wait. Answers a function that ends the wait. */
   holdRemovals: () => () => Promise<void>;
   /** Bytes of all files, about. */
@@ -47,8 +51,7 @@ export interface BackupOptions {
  * @throws Error with one line. Nothing of the backup is left then, and an existing file of the name is unchanged.
  */
 export async function makeBackup(options: BackupOptions): Promise<string | null> {
-  const { database, output } = options;
-  const folder = backupFolder(database.path);
+  const { database, folder, output } = options;
   const partial = `${output}${partialEnding}`;
   const isOfDatabase = output === database.path || output.startsWith(`${database.path}-`);
   if (isOfDatabase && dirname(output) !== folder)
@@ -62,7 +65,7 @@ export async function makeBackup(options: BackupOptions): Promise<string | null>
     const path = relative(dirname(database.path), partial);
     writeFileSync(join(folder, noteName), path.startsWith("..") ? partial : path, { flush: true });
     syncFolder(folder);
-    const missing = await pack(options, { folder, output: partial });
+    const missing = await pack(options, partial);
     // Not on the event loop: the room of a large file that is replaced is given back meanwhile.
     await rename(partial, output);
     syncFolder(dirname(output));
@@ -81,7 +84,7 @@ export async function makeBackup(options: BackupOptions): Promise<string | null>
 /** The database file is held until the copy is made, or until the log has reached the bound. Answers the missing files. */
 async function pack(
   { database, paths, maxLog, signal, ...options }: BackupOptions,
-  { folder, output }: { folder: string; output: string },
+  output: string,
 ): Promise<readonly string[]> {
   const giveUp = new AbortController();
   const stop = AbortSignal.any([signal, giveUp.signal]);
@@ -102,7 +105,8 @@ async function pack(
       filesSize: options.filesSize,
       files: { ...files, s3: { ...files.s3, secretAccessKey: undefined } },
       secretKey: files.s3.secretAccessKey?.reveal(),
-      folder,
+      filesPlace: options.filesPlace,
+      folder: options.folder,
       output,
       encryption: options.encryption,
       version: options.version,

@@ -1,6 +1,6 @@
 /**
  * The thread that packs a backup: copies the held database file with the log, checks the copy, and writes the copy and
- * the files into an archive. The thread has a separate event loop, so that hashing, compressing and encrypting hold
+ * the files, or the copy alone, into an archive. The thread has a separate event loop, so that hashing, compressing and encrypting hold
  * up no request.
  */
 import { appendFileSync, closeSync, openSync, readSync, statSync, truncateSync, writeFileSync } from "node:fs";
@@ -14,9 +14,10 @@ import {
   type AddEntry,
   databaseEntry,
   type Encryption,
+  type FilesPlace,
   fileEntry,
   firstLine,
-  formatVersion,
+  formatOf,
   lastLine,
   type ManifestHead,
   manifestEntry,
@@ -35,6 +36,7 @@ export interface PackRequest {
   /** Without the secret key of the store, which stands beside `files` as text: a `Secret` cannot be sent to a thread. */
   readonly files: DataPaths["files"];
   readonly secretKey: string | undefined;
+  readonly filesPlace: FilesPlace;
   /** The folder of the backup, for the copy. */
   readonly folder: string;
   /** The file that is written. */
@@ -116,14 +118,13 @@ class Packing {
   }
 
   async #pack(copy: DatabaseFile): Promise<void> {
-    const { output, encryption, version, files, secretKey } = this.#request;
+    const { output, encryption, version } = this.#request;
     const createdAt = new Date(this.#request.createdAt);
-    const secretAccessKey = secretKey === undefined ? undefined : new Secret(secretKey);
-    const driver = driverOf({ files: { ...files, s3: { ...files.s3, secretAccessKey } } });
     await writeArchive(output, { encryption, createdAt }, async (add) => {
       writeFileSync(this.#lines, await this.#addFile(add, { name: databaseEntry, path: this.#copy }));
-      for (const file of eachFile(copy)) await this.#packFile(add, driver, file);
-      const head = { format: formatVersion, socle: version, createdAt: createdAt.toISOString() };
+      const { filesPlace: place } = this.#request;
+      if (place === "in the archive") await this.#packFiles(add, copy);
+      const head = { format: formatOf(place), files: place, socle: version, createdAt: createdAt.toISOString() };
       const state = {
         schema: schemaOf(copy),
         event: lastEventOf(copy),
@@ -133,6 +134,13 @@ class Packing {
       const [first, last] = [firstLine({ ...head, ...state }), `\n${lastLine}`];
       await this.#addFile(add, { name: manifestEntry, path: this.#lines, head: first, tail: last });
     });
+  }
+
+  async #packFiles(add: AddEntry, copy: DatabaseFile): Promise<void> {
+    const { files, secretKey } = this.#request;
+    const secretAccessKey = secretKey === undefined ? undefined : new Secret(secretKey);
+    const driver = driverOf({ files: { ...files, s3: { ...files.s3, secretAccessKey } } });
+    for (const file of eachFile(copy)) await this.#packFile(add, driver, file);
   }
 
   async #packFile(add: AddEntry, driver: StorageDriver, { id, size }: { id: string; size: number }): Promise<void> {

@@ -6,7 +6,7 @@ import { existsSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } 
 import { dirname, join } from "node:path";
 import { AppError, freeBytes, isObject, messageOf, SetupError } from "../../base/kernel/index.ts";
 import { eachFile, isBucket, type StorageDriver } from "../../files/storage/index.ts";
-import { DatabaseFile, DatabaseLock, makeFolder } from "../../store/database/index.ts";
+import { DatabaseFile, DatabaseLock, leaveJournal, makeFolder } from "../../store/database/index.ts";
 import { type ArchiveSource, type ManifestHead, PacedFile, Refusal, readArchive } from "./archive.ts";
 import {
   type DataPaths,
@@ -17,50 +17,120 @@ import {
   putRight,
   recordMoves,
   restoreFolder,
+  snapshotFolder,
 } from "./data-paths.ts";
 
+/** The first files of a database that are looked for in the storage, when the archive has no files. */
+const filesToLookFor = 5;
+
+export interface Restored {
+  readonly head: ManifestHead;
+  /** The places of the old data; empty without old data. */
+  readonly aside: readonly string[];
+  /** A line on the files that the archive does not have; null for an archive with the files. */
+  readonly filesLine: string | null;
+}
+
 /**
- * @param options.force also replaces existing data: the old data are moved aside.
- * @returns `aside`: the places of the old data; empty without old data.
+ * Restores a backup, or a snapshot of a cluster: the database then belongs to a single service.
+ * @param options.force also replaces existing data: the old data are moved aside. Files that the archive does not have
+ * stay in the storage.
  * @throws SetupError while a service runs on the data, or for existing data; Error with one line for a backup that is
  * not whole, and for too little room. The target is unchanged then.
  */
 export async function restoreBackup(
   source: ArchiveSource,
   { paths, force }: { paths: DataPaths; force: boolean },
-): Promise<{ head: ManifestHead; aside: string[] }> {
+): Promise<Restored> {
   const { database, files } = paths;
-  const lock = new DatabaseLock(database);
-  try {
-    putRight(paths);
-    const taken = takenBy(paths);
-    if (taken.length > 0 && !force)
-      throw new SetupError(
-        `${taken.join(" and ")}: ${taken.length > 1 ? "hold" : "holds"} data already; with --force they are moved aside, and kept`,
-      );
+  return await alone(paths, async () => {
+    const taken = force ? [] : takenBy(paths);
+    if (taken.includes(database)) refuseTaken(taken);
     const folder = restoreFolder(database);
     const work = fileWorkFolder(paths);
     makeFolder(work, 0o700);
     const unpacked = driverOf({ files: { ...files, address: work, workFolder: work } });
     await unpacked.open();
     const head = await unpack(source, { folder, files: unpacked, depth: "quick" });
+    const hasFiles = head.files === "in the archive";
+    // The end of the archive says whether the archive has files. Without files, the files of the storage stay.
+    if (hasFiles && taken.length > 0) refuseTaken(taken);
     const path = join(folder, "socle.db");
-    if (isBucket(files.address)) {
+    leaveJournal(path);
+    if (hasFiles && isBucket(files.address)) {
       const target = driverOf(paths);
       await target.open();
       await putAll(path, unpacked, target);
     }
-    const moves = movesOf(paths, work);
-    recordMoves(paths, moves.all);
-    finishMoves(paths);
-    rmSync(`${database}-shm`, { force: true });
+    const filesLine = hasFiles ? null : await lineOnFiles(path, paths);
+    const moves = movesOf(paths, hasFiles ? work : null);
+    makeMoves(paths, moves.all);
     rmSync(work, { recursive: true, force: true });
-    return { head, aside: moves.aside };
+    return { head, aside: moves.aside, filesLine };
+  });
+}
+
+/**
+ * Replaces the database by the database of an archive, and removes the old database. The files stay as they are.
+ * @throws SetupError while a service runs on the data; Error with one line for an archive that is not whole. The old
+ * database is unchanged then.
+ */
+export async function replaceDatabase(source: ArchiveSource, paths: DataPaths): Promise<void> {
+  const { database } = paths;
+  await alone(paths, async () => {
+    await unpack(source, { folder: restoreFolder(database), files: null, depth: "quick" });
+    const folder = snapshotFolder(database);
+    makeMoves(paths, databaseMoves(database, join(folder, "old")).all);
+    rmSync(folder, { recursive: true, force: true });
+  });
+}
+
+/** Works on the data with the lock held. The remains of interrupted work are put right before, and the remains of a failure after. */
+async function alone<T>(paths: DataPaths, work: () => Promise<T>): Promise<T> {
+  const lock = new DatabaseLock(paths.database);
+  try {
+    putRight(paths);
+    return await work();
   } catch (thrown) {
     putRight(paths);
     throw thrown;
   } finally {
     lock.close();
+  }
+}
+
+function makeMoves(paths: DataPaths, moves: readonly Move[]): void {
+  recordMoves(paths, moves);
+  finishMoves(paths);
+  rmSync(`${paths.database}-shm`, { force: true });
+}
+
+function refuseTaken(taken: readonly string[]): never {
+  throw new SetupError(
+    `${taken.join(" and ")}: ${taken.length > 1 ? "hold" : "holds"} data already; with --force they are moved aside, and kept`,
+  );
+}
+
+/** Says where the files of a database must be, and whether the first files are in the storage. */
+async function lineOnFiles(path: string, paths: DataPaths): Promise<string> {
+  const { address } = paths.files;
+  const line = `The files were not in the backup, and must be in storage (${address})`;
+  const database = new DatabaseFile(path);
+  try {
+    const driver = driverOf(paths);
+    let left = filesToLookFor;
+    for (const { id, size } of eachFile(database)) {
+      if (left === 0) break;
+      left -= 1;
+      if ((await driver.size(id)) === size) continue;
+      return `${line}, which ${isBucket(address) ? "" : "is a folder, and "}lacks ${id}: set storage to the bucket of the files`;
+    }
+    return line;
+  } catch (thrown) {
+    // The database is whole without the storage, and a service starts without the storage, too.
+    return `${line}, which could not be read: ${messageOf(thrown)}`;
+  } finally {
+    database.close();
   }
 }
 
@@ -81,17 +151,26 @@ function takenBy({ database, files }: DataPaths): string[] {
   return hasFiles ? [...taken, files.address] : taken;
 }
 
-/** Old data aside, new data in. The database comes last, so that nothing starts with half of the data. */
-function movesOf(paths: DataPaths, work: string): { all: Move[]; aside: string[] } {
+/** The moves of the old database to a folder, and of the new database in. */
+function databaseMoves(database: string, aside: string): { old: Move[]; databaseIn: Move; all: Move[] } {
+  const old: Move[] = [database, `${database}-wal`]
+    .filter((path) => existsSync(path))
+    .map((path) => [path, join(aside, path.slice(dirname(path).length + 1))]);
+  const databaseIn: Move = [join(restoreFolder(database), "socle.db"), database];
+  return { old, databaseIn, all: [...old, databaseIn] };
+}
+
+/**
+ * Old data aside, new data in. The database comes last, so that nothing starts with half of the data.
+ * @param work the folder of the new files; null if the files of the storage stay.
+ */
+function movesOf(paths: DataPaths, work: string | null): { all: Move[]; aside: string[] } {
   const { database, files } = paths;
   const name = `before-restore-${new Date().toISOString().replaceAll(":", "-").replace(".", "-")}`;
   const asideDatabase = join(dirname(database), name);
-  const old: Move[] = [database, `${database}-wal`]
-    .filter((path) => existsSync(path))
-    .map((path) => [path, join(asideDatabase, path.slice(dirname(path).length + 1))]);
-  const databaseIn: Move = [join(restoreFolder(database), "socle.db"), database];
+  const { old, databaseIn, all } = databaseMoves(database, asideDatabase);
   const moved = old.length > 0 ? [asideDatabase] : [];
-  if (isBucket(files.address)) return { all: [...old, databaseIn], aside: moved };
+  if (isBucket(files.address) || work === null) return { all, aside: moved };
   const asideFiles = asideOf(files.address, asideDatabase, name);
   const oldFiles = namesIn(files.address).map((each): Move => [join(files.address, each), join(asideFiles, each)]);
   const newFiles = namesIn(work).map((each): Move => [join(work, each), join(files.address, each)]);
@@ -162,12 +241,14 @@ export async function unpack(
         await write(path, pieces);
         const database = new DatabaseFile(path);
         opened.push(database);
-        const listed = database.get<{ size: number | null }>("SELECT sum(size) AS size FROM _files")?.size ?? 0;
-        if (files !== null) await assertRoom(listed, files.workFolder);
         return;
       }
-      const row = opened[0]?.get<{ size: number }>("SELECT size FROM _files WHERE id = ?", entry.id);
+      const [database] = opened;
+      const row = database?.get<{ size: number }>("SELECT size FROM _files WHERE id = ?", entry.id);
       if (row?.size !== entry.size) throw new Error(`the file ${entry.id} is not that of its database`);
+      const listed = "SELECT sum(size) AS size FROM _files";
+      if (found === 0 && files !== null)
+        await assertRoom(database?.get<{ size: number }>(listed)?.size ?? 0, files.workFolder);
       found += 1;
       if (files === null) {
         for await (const _ of pieces);
@@ -181,8 +262,9 @@ export async function unpack(
     const [problem] = unpacked?.check(depth) ?? ["it is missing"];
     const listed = unpacked?.get<{ n: number }>("SELECT count(*) AS n FROM _files")?.n ?? 0;
     if (problem !== undefined) throw new Error(`${source.name}: its database is damaged: ${problem}`);
-    if (listed !== found + head.missing.length)
-      throw new Error(`${source.name}: is damaged: it has ${found} files, and its database has ${listed}`);
+    const expected = head.files === "in the archive" ? listed - head.missing.length : 0;
+    if (found !== expected)
+      throw new Error(`${source.name}: is damaged: it has ${found} files, and ${expected} belong to its database`);
     return head;
   } finally {
     for (const database of opened) database.close();

@@ -67,7 +67,8 @@ function tagOf(xml: string, name: string): string | null {
   return new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1] ?? null;
 }
 
-class PartUploads {
+/** Uploads to a bucket in parts. */
+export class PartUploads {
   /** As written in the configuration: `s3://BUCKET/FOLDER`. */
   readonly #address: string;
   readonly #signer: AwsClient;
@@ -118,11 +119,9 @@ class PartUploads {
       this.#uploads.delete(name);
     } catch (thrown) {
       if (signal.aborted) throw thrown;
-      // An upload that the store does not know any more begins anew.
-      if (thrown instanceof StoreError && thrown.status < 500) this.#uploads.delete(name);
-      throw new Error(
-        `The upload of ${name} to ${this.#address} broke off: ${messageOf(thrown)}. The next backup goes on with it`,
-      );
+      // An upload that the store refuses, or does not know any more, begins anew.
+      if (thrown instanceof StoreError && thrown.status < 500) await this.abandon(name);
+      throw new Error(`The upload of ${name} to ${this.#address} broke off: ${messageOf(thrown)}`);
     }
   }
 
@@ -241,7 +240,12 @@ export class BackupTarget {
   async deliver(name: string, options: Sending): Promise<void> {
     if (this.#uploads === null) return;
     const path = join(this.#folder, name);
-    await this.#uploads.upload(name, Bun.file(path), options);
+    try {
+      await this.#uploads.upload(name, Bun.file(path), options);
+    } catch (thrown) {
+      if (options.signal.aborted) throw thrown;
+      throw new Error(`${messageOf(thrown)}. The next backup goes on with it`);
+    }
     await rm(path, { force: true });
   }
 }

@@ -4,11 +4,12 @@
  */
 export { Database, type DatabaseOptions } from "./database.ts";
 export { type CommitEntry, EntryMismatch, type MigrationSite, type Note } from "./entry.ts";
-export { DatabaseFile, mergeLog, vacuumDatabase, vacuumPath } from "./sqlite/database-file.ts";
+export { DatabaseFile, leaveJournal, mergeLog, vacuumDatabase, vacuumPath } from "./sqlite/database-file.ts";
 export { hasMetDamage, isOutOfRoom, isUniqueViolation } from "./sqlite/errors.ts";
 export { stopProbe } from "./sqlite/functions.ts";
 export type { HeldState } from "./sqlite/held-state.ts";
 export { asSetupError, DatabaseLock, makeFolder, syncFolder } from "./sqlite/open-file.ts";
+export { positionOf } from "./sqlite/position-table.ts";
 export { serveThread } from "./sqlite/thread-server.ts";
 export { UserQueries } from "./sqlite/user-query.ts";
 export {

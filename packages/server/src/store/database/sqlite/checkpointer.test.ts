@@ -184,3 +184,18 @@ test("a gap ends when changes write nothing", async () => {
   expect(reads.cuts).toBe(0);
   await opened.checkpointer.close();
 });
+
+test("two callers rest: the log may grow until the second caller leaves", async () => {
+  const opened = open();
+  const { writer, checkpointer } = opened;
+  checkpointer.rest();
+  checkpointer.rest();
+  checkpointer.leave();
+  while (state(opened).log * 4_096 < 2 * bound) writer.execute(insert);
+  expect(checkpointer.catchUp(performance.now())).toBeNull();
+  expect(state(opened).checkpointed).toBe(0);
+  checkpointer.leave();
+  const pause = checkpointer.catchUp(performance.now());
+  expect(pause).not.toBeNull();
+  await pause;
+});

@@ -95,8 +95,8 @@ export class Checkpointer {
   /** The time since which the log is over its bound; null while the log is within the bound. */
   #overSince: number | null = null;
   #isFlushing = false;
-  /** While a caller holds a state of the database, the log may grow: no write waits for the log, no read pauses. */
-  #isResting = false;
+  /** Callers that hold a state of the database. Meanwhile the log may grow: no write waits for the log, no read pauses. */
+  #resting = 0;
   #gap: Gap | null = null;
   #nextGap = 0;
   #betweenGaps = betweenGapsMs.shortest;
@@ -118,7 +118,7 @@ export class Checkpointer {
 
   /** Called between transactions. Answers null, or a short pause that the writer must make. */
   catchUp(now: number): Promise<void> | null {
-    if (this.#isResting || now < this.#nextLook) return null;
+    if (this.#resting > 0 || now < this.#nextLook) return null;
     this.#nextLook = now + lookEveryMs;
     const state = this.#look();
     if (state === null) return null;
@@ -140,13 +140,14 @@ export class Checkpointer {
 
   /** From now on the log may grow; the caller limits the growth. */
   rest(): void {
-    this.#isResting = true;
+    this.#resting += 1;
     this.#resume();
   }
 
-  /** Ends the rest: the log is kept short again. */
+  /** Ends a rest. After the last rest, the log is kept short again. */
   leave(): void {
-    this.#isResting = false;
+    this.#resting -= 1;
+    if (this.#resting > 0) return;
     this.#overSince = null;
     this.#nextLook = 0;
     this.#heldUntil = 0;

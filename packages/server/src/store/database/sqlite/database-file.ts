@@ -45,6 +45,19 @@ export function mergeLog(path: string, pages: number): void {
   }
 }
 
+/** Makes the database of a cluster, in a file that no service has open, the database of a single service. */
+export function leaveJournal(path: string): void {
+  const file = new Connection(path, { readonly: false });
+  try {
+    const columns = file.all<{ name: string }>("SELECT name FROM pragma_table_info('_position')");
+    if (columns.some(({ name }) => name === "journal"))
+      file.run("UPDATE _position SET journal = NULL WHERE journal IS NOT NULL");
+  } finally {
+    // The last connection copies the log into the file, flushes the file, and removes the log.
+    file.close();
+  }
+}
+
 /** The path of the smaller copy before the copy replaces the database. */
 export function vacuumPath(path: string): string {
   return `${path}-vacuum`;
