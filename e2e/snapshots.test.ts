@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { dataPathsOf, knownSchemas } from "../packages/server/src/app/index.ts";
-import { Snapshots } from "../packages/server/src/operate/backup/index.ts";
+import { type Snapshot, Snapshots } from "../packages/server/src/operate/backup/index.ts";
 import { openFiles } from "../packages/server/test/files.ts";
 import { quietLogger } from "../packages/server/test/kit.ts";
 import { bucket, s3Key, startS3 } from "../packages/server/test/s3-server.ts";
@@ -22,7 +22,7 @@ const id = await files.store("kept in the bucket");
 const paths = dataPathsOf(files.config);
 const options = { version: "test", schemas: knownSchemas, maxLog: 1024 ** 3, logger: quietLogger() };
 const snapshots = new Snapshots({ ...options, paths });
-const { name } = await snapshots.put(files.service.database, new AbortController().signal);
+const { name }: Snapshot = await snapshots.put(files.service.database, new AbortController().signal);
 const address = `${storage}/.snapshots/${name}`;
 
 test("socle verify and socle restore take a snapshot, and the service has the files of the bucket", async () => {

@@ -23,7 +23,7 @@ import {
 /** The first files of a database that are looked for in the storage, when the archive has no files. */
 const filesToLookFor = 5;
 
-export interface Restored {
+interface Restored {
   readonly head: ManifestHead;
   /** The places of the old data; empty without old data. */
   readonly aside: readonly string[];

@@ -24,7 +24,7 @@ export interface Snapshot {
   readonly position: number;
 }
 
-export interface SnapshotsOptions {
+interface SnapshotsOptions {
   paths: DataPaths;
   version: string;
   /** The versions of the tables that this build knows. */
