@@ -10,12 +10,14 @@ import type { Logger } from "../base/logging/index.ts";
 import { ClusterMember, type Leading } from "../edge/cluster/index.ts";
 import { freePort } from "../edge/http/index.ts";
 import { isBucket } from "../files/storage/index.ts";
+import { Snapshots } from "../operate/backup/index.ts";
 import { EntryMismatch } from "../store/database/index.ts";
-import { type Journal, JournalAway, JournalGap, openJournal } from "../store/journal/index.ts";
+import { JournalAway, JournalGap, openJournal } from "../store/journal/index.ts";
 import { type App, type AppOptions, startApp, version } from "./app.ts";
 import { processesOf } from "./processes.ts";
 import { type ReplicaService, startReplica } from "./replica.ts";
-import { dataPathsOf } from "./service.ts";
+import { dataPathsOf, knownSchemas } from "./service.ts";
+import { SnapshotKeeper } from "./snapshot-keeper.ts";
 
 /** The pause before a role is tried again that could not begin. */
 const pauseMs = 500;
@@ -70,8 +72,11 @@ class Instance implements Running {
   readonly #member: ClusterMember;
   readonly #journalId: string;
   readonly #logger: Logger;
+  readonly #snapshots: Snapshots;
   readonly #stopping = new AbortController();
   #role: Role | null = null;
+  /** Why the database began anew the last time. */
+  #mended = "";
   #running: Promise<void> = Promise.resolve();
   readonly #first = Promise.withResolvers<void>();
 
@@ -82,6 +87,7 @@ class Instance implements Running {
     const options: AppOptions = { ...given, config: Object.freeze({ ...given.config, port }) };
     const { config } = options;
     const logger = options.logger.for("cluster");
+    const snapshots = snapshotsOf(options);
     const journal = openJournal({ url, cluster: config["cluster.name"], logger });
     const { id } = await journal.open();
     const member = await ClusterMember.join({ journal, address: addressOf(config), secret, version, logger }).catch(
@@ -90,7 +96,7 @@ class Instance implements Running {
         throw thrown instanceof JournalAway ? new SetupError(`cluster.journal: ${messageOf(thrown)}`) : thrown;
       },
     );
-    const instance = new Instance(options, { member, journalId: id, logger });
+    const instance = new Instance(options, { member, journalId: id, logger, snapshots });
     instance.#running = instance.#run();
     await instance.#first.promise.catch(async (thrown: unknown) => {
       await instance.stop();
@@ -99,11 +105,15 @@ class Instance implements Running {
     return instance;
   }
 
-  private constructor(options: AppOptions, parts: { member: ClusterMember; journalId: string; logger: Logger }) {
+  private constructor(
+    options: AppOptions,
+    parts: { member: ClusterMember; journalId: string; logger: Logger; snapshots: Snapshots },
+  ) {
     this.#options = options;
     this.#member = parts.member;
     this.#journalId = parts.journalId;
     this.#logger = parts.logger;
+    this.#snapshots = parts.snapshots;
   }
 
   get url(): string {
@@ -150,8 +160,12 @@ class Instance implements Running {
     const app = await startApp({ ...this.#options, instance: { member: this.#member, journalId: this.#journalId } });
     this.#role = { kind: "leader", app };
     this.#first.resolve();
+    const { config } = this.#options;
+    const parts = { member: this.#member, snapshots: this.#snapshots, logger: this.#logger };
+    const keeper = new SnapshotKeeper({ ...parts, leading, database: app.service.database, config });
     const isLost = await Promise.race([leading.lost.then(() => true), stopped.then(() => false)]);
     this.#role = null;
+    await keeper.stop();
     await app.stop(isLost ? lostMs : undefined);
     await this.#member.resign();
   }
@@ -192,35 +206,64 @@ class Instance implements Running {
     }
   }
 
-  /** Whether the instance can go on after an error of a role: with a new copy of the database, or when the journal is reached again. */
+  /**
+   * Whether the instance can go on after an error of a role: with a new copy of the database, or when the journal is reached again. Otherwise
+   * the process ends.
+   */
   async #mend(thrown: unknown): Promise<boolean> {
-    const { journal } = this.#member;
-    if (thrown instanceof JournalAway) return true;
-    if (thrown instanceof EntryMismatch || thrown instanceof JournalGap) {
-      this.#logger.error(
-        `The database of this instance does not follow the journal; it begins anew: ${messageOf(thrown)}`,
-      );
-      await beginAnew(this.#options.config, journal);
-      return true;
+    try {
+      if (thrown instanceof EntryMismatch || thrown instanceof JournalGap) {
+        await this.#beginAnew(thrown);
+        return true;
+      }
+      if (thrown instanceof JournalAway) return true;
+      throw thrown;
+    } catch (final) {
+      if (final instanceof JournalAway) return true;
+      this.#first.reject(final);
+      if (this.#member.leading !== null) await this.#member.resign();
+      if (!this.#stopping.signal.aborted) this.#options.onFatal(final);
+      return false;
     }
-    this.#first.reject(thrown);
-    if (this.#member.leading !== null) await this.#member.resign();
-    if (!this.#stopping.signal.aborted) this.#options.onFatal(thrown);
-    return false;
   }
-}
 
-/** Removes the database of this instance: the journal has everything. @throws SetupError when nothing could be read again. */
-async function beginAnew(config: Config, journal: Journal): Promise<void> {
-  const { first } = await journal.extent();
-  const { database } = dataPathsOf(config);
-  if (first > 1) throw new SetupError("the journal has no beginning any more, and the cluster has no snapshot");
-  for (const ending of ["", "-wal", "-shm"]) rmSync(`${database}${ending}`, { force: true });
+  /**
+   * Replaces the database of this instance by the newest snapshot; without a snapshot, removes the database: the journal has everything then.
+   * @throws SetupError when the journal has not everything, or the database differs from the journal again.
+   */
+  async #beginAnew(cause: EntryMismatch | JournalGap): Promise<void> {
+    const { journal } = this.#member;
+    const { database } = dataPathsOf(this.#options.config);
+    const reason = `after position ${this.#member.position()}: ${cause.message}`;
+    // The same fault a second time: a snapshot does not help.
+    if (reason === this.#mended)
+      throw new SetupError(`database ${database}: cannot follow the journal of cluster.name ${reason}`);
+    this.#mended = reason;
+    const text = `The database of this instance begins anew; it does not follow the journal ${reason}`;
+    if (cause instanceof JournalGap) this.#logger.notice(text);
+    else this.#logger.error(text);
+    const [newest] = await journal.snapshots();
+    if (newest !== undefined) return await this.#snapshots.restore(newest.name);
+    const { first } = await journal.extent();
+    if (first > 1) throw new SetupError("cluster.journal: has no beginning any more, and the cluster has no snapshot");
+    for (const ending of ["", "-wal", "-shm"]) rmSync(`${database}${ending}`, { force: true });
+  }
 }
 
 function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();
     else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
+
+/** The snapshots of a cluster. @throws SetupError when the storage is not a bucket, or has no keys. */
+export function snapshotsOf({ config, logger }: Pick<AppOptions, "config" | "logger">): Snapshots {
+  return new Snapshots({
+    paths: dataPathsOf(config),
+    version,
+    schemas: knownSchemas,
+    maxLog: config["backup.log"],
+    logger: logger.for("cluster"),
   });
 }

@@ -2,7 +2,7 @@
 import { AppError, SetupError } from "../base/kernel/index.ts";
 import type { ClusterMember } from "../edge/cluster/index.ts";
 import type { CommitEntry, CommitPoint, Database } from "../store/database/index.ts";
-import type { Journal } from "../store/journal/index.ts";
+import { type Journal, JournalGap } from "../store/journal/index.ts";
 
 /** About how many bytes of entries are read at a time. */
 const readBytes = 4 * 1024 ** 2;
@@ -16,14 +16,17 @@ const closed: CommitPoint = {
 /**
  * Joins a database to the journal: an empty database begins at the start of the journal. From then on the database runs entries alone.
  * @param id the id of the journal.
+ * @throws JournalGap for an empty database when the cluster has snapshots: a snapshot is the way into the journal.
  * @throws SetupError for a database that does not belong to the journal.
  */
 export async function joinJournal(database: Database, journal: Journal, id: string): Promise<void> {
   const place = await database.placeInJournal();
   const { last } = await journal.extent();
   const { path } = database;
-  if (place.journal === null && isEmpty(database)) await database.joinJournal(id);
-  else if (place.journal !== id) {
+  if (place.journal === null && isEmpty(database)) {
+    if ((await journal.snapshots()).length > 0) throw new JournalGap("the database is new");
+    await database.joinJournal(id);
+  } else if (place.journal !== id) {
     const isNew = last === 0 && (await journal.snapshots()).length === 0;
     const advice = isNew
       ? "the journal is new: put the database into the journal with `socle cluster init`, or move the database away"

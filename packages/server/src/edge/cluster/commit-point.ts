@@ -25,6 +25,7 @@ export class JournalCommits implements CommitPoint {
   #term: number;
   #isAway = false;
   #isLost = false;
+  #bytes = 0;
 
   constructor(options: JournalCommitsOptions) {
     this.#options = options;
@@ -33,6 +34,11 @@ export class JournalCommits implements CommitPoint {
 
   get term(): number {
     return this.#term;
+  }
+
+  /** The bytes of the entries that this instance has appended in the role. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   get refusal(): AppError | null {
@@ -55,6 +61,7 @@ export class JournalCommits implements CommitPoint {
 
   async append(position: number, entry: string, giveUp: (reason: AppError) => void): Promise<void> {
     const body = Buffer.from(entry);
+    this.#bytes += body.byteLength;
     for (;;) {
       const term = this.#term;
       try {

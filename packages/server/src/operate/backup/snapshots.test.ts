@@ -29,11 +29,7 @@ const { database } = service;
 const client = new Bun.S3Client({ endpoint: s3.endpoint, accessKeyId: s3Key, secretAccessKey: s3Key, bucket });
 const first = await files.store("one");
 await files.store(new Uint8Array(100_000).fill(7));
-// Another part of a cluster makes this column.
-await database.transact((tx) => {
-  tx.run("ALTER TABLE _position ADD COLUMN journal TEXT");
-  tx.run("UPDATE _position SET journal = 'the journal', position = 9");
-});
+await database.transact((tx) => tx.run("UPDATE _position SET journal = 'the journal', position = 9"));
 
 function snapshotsOf(paths: DataPaths): Snapshots {
   return new Snapshots({ paths, version: "test", schemas: knownSchemas, maxLog: 1024 ** 3, logger: quietLogger() });
@@ -44,6 +40,10 @@ const work = `${database.path}-snapshot`;
 
 function put(signal = new AbortController().signal): Promise<Snapshot> {
   return snapshots.put(database, signal);
+}
+
+function removeAll(): Promise<void> {
+  return snapshots.removeBefore(Number.MAX_SAFE_INTEGER);
 }
 
 async function addPost(title: string): Promise<void> {
@@ -103,7 +103,7 @@ test("an instance restores a snapshot in place of its database, and nothing of t
   const [row] = rowsIn<{ position: number }>(paths, "SELECT position FROM _position");
   expect(row?.position).toBeGreaterThanOrEqual(snapshot.position);
   expect(await objects()).toEqual([snapshot.name]);
-  await snapshots.remove(snapshot.name);
+  await removeAll();
   expect(await objects()).toEqual([]);
 });
 
@@ -114,7 +114,7 @@ test("the archive has the database alone, is not encrypted, and says that the fi
   const manifest = JSON.parse(/\{"format".*\]\}/s.exec(text)?.[0] ?? "");
   expect(manifest).toMatchObject({ format: 2, files: "in the storage", missing: [], counts: { files: 2 } });
   expect(manifest.entries.map((entry: { name: string }) => entry.name)).toEqual(["socle.db"]);
-  await snapshots.remove(name);
+  await removeAll();
 });
 
 test("names sort by position, and no part of the storage takes a snapshot for a file", async () => {
@@ -133,7 +133,9 @@ test("names sort by position, and no part of the storage takes a snapshot for a 
   expect(stored).toHaveLength(2);
   const findings = await verifyData(paths, { isRepair: false });
   expect(findings.filter(({ state }) => state === "error")).toEqual([]);
-  for (const name of [...made, again.name]) await snapshots.remove(name);
+  await snapshots.removeBefore(10);
+  expect(await objects()).toEqual([...made.slice(1), again.name]);
+  await removeAll();
   expect(await driverOf(paths).size(first)).toBe(3);
 });
 
@@ -151,7 +153,7 @@ test("one at a time, also beside a backup", async () => {
   const paths = instance();
   await snapshotsOf(paths).restore(snapshot.name);
   expect(titles(paths)).toContain("later");
-  await snapshots.remove(snapshot.name);
+  await removeAll();
 });
 
 test("a snapshot that is given up leaves nothing, and the next is made", async () => {
@@ -161,8 +163,8 @@ test("a snapshot that is given up leaves nothing, and the next is made", async (
   expect(await given).toContain("the instance stops");
   expect(readdirSync(work)).toEqual([]);
   expect(await objects()).toEqual([]);
-  const { name } = await put();
-  await snapshots.remove(name);
+  await put();
+  await removeAll();
 });
 
 test("an upload that the store refuses is given up: the parts and the packed file go, and the next is made", async () => {
@@ -206,7 +208,7 @@ test("an upload that the store refuses is given up: the parts and the packed fil
   refusal = null;
   const { name } = await beyond.put(database, signal);
   expect(await objects()).toEqual([name]);
-  await snapshots.remove(name);
+  await removeAll();
 });
 
 test("a snapshot that is damaged or absent leaves the database as it is; other objects are not reached", async () => {
@@ -217,12 +219,11 @@ test("a snapshot that is damaged or absent leaves the database as it is; other o
   const before = readFileSync(paths.database);
   await client.write(`files/.snapshots/${name}`, bytes.slice(0, bytes.length - 100));
   await expect(snapshotsOf(paths).restore(name)).rejects.toThrow("is damaged or cut off, and was not used");
-  await snapshots.remove(name);
+  await removeAll();
   await expect(snapshotsOf(paths).restore(name)).rejects.toBeInstanceOf(SetupError);
   expect(readFileSync(paths.database).equals(before)).toBe(true);
   expect(namesBeside(paths).filter((each) => each.includes("restore") || each.includes("snapshot"))).toEqual([]);
   for (const other of [`../${first}`, first, "", `${name}/../../${first}`]) {
-    await expect(snapshots.remove(other)).rejects.toThrow("is not the name of a snapshot");
     await expect(snapshots.restore(other)).rejects.toThrow("is not the name of a snapshot");
   }
   expect(await client.file(`files/${first}`).text()).toBe("one");
@@ -232,7 +233,7 @@ test("a database that a service uses is not replaced", async () => {
   const { name } = await put();
   await expect(snapshots.restore(name)).rejects.toThrow("is in use by another socle process");
   expect((await request("GET", "/api/posts", { token })).status).toBe(200);
-  await snapshots.remove(name);
+  await removeAll();
 });
 
 test("moves that are interrupted are finished by the next start, and the old database goes", async () => {
@@ -250,7 +251,7 @@ test("moves that are interrupted are finished by the next start, and the old dat
   expect(putRight(paths)).toBe(true);
   expect(titles(paths)).toContain("later");
   expect(existsSync(obstacle)).toBe(false);
-  await snapshots.remove(name);
+  await removeAll();
 });
 
 test("snapshots need a bucket", () => {
@@ -274,7 +275,7 @@ test("restored like a backup: a single service, with the files that stand in the
     `(s3://${bucket}/elsewhere), which lacks ${first}: set storage to the bucket of the files`,
   );
   expect(again.aside).toHaveLength(1);
-  await snapshots.remove(name);
+  await removeAll();
 });
 
 test("files that stand in a folder stay in the folder, with force, too; lost files are told of", async () => {
@@ -296,11 +297,11 @@ test("files that stand in a folder stay in the folder, with force, too; lost fil
   await expect(restoreTo(paths, full)).rejects.toThrow("holds data already");
   expect(readFileSync(path, "utf8")).toBe("one");
   expect(existsSync(paths.database)).toBe(false);
-  await snapshots.remove(name);
+  await removeAll();
 });
 
 test("files that the disk has no room for do not prevent the restore of the database alone", async () => {
-  const { name } = await put();
+  await put();
   const paths = instance();
   const size = async (bytes: number): Promise<void> => {
     await database.transact((tx) => tx.run("UPDATE _files SET size = ? WHERE id = ?", bytes, first));
@@ -310,7 +311,7 @@ test("files that the disk has no room for do not prevent the restore of the data
   await size(3);
   const { filesLine } = await restoreTo(paths, blobOf(large.name));
   expect(filesLine).toContain(`lacks ${first}`);
-  for (const each of [name, large.name]) await snapshots.remove(each);
+  await removeAll();
 });
 
 test("a store that does not answer is a warning, and the database is restored", async () => {
@@ -328,5 +329,5 @@ test("a store that does not answer is a warning, and the database is restored", 
   const { filesLine } = await restoreTo({ ...paths, files: { ...paths.files, s3: keys } }, blob);
   expect(filesLine).toContain("which could not be read: ");
   expect(titles(paths)).toContain("later");
-  await snapshots.remove(name);
+  await removeAll();
 });

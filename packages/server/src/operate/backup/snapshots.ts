@@ -38,8 +38,9 @@ interface SnapshotsOptions {
 const positionDigits = String(Number.MAX_SAFE_INTEGER).length;
 const namePattern = new RegExp(`^snapshot-\\d{${positionDigits}}-[0-9a-f-]{36}\\.tar\\.zst$`);
 
-function snapshotName(position: number): string {
-  return `snapshot-${String(position).padStart(positionDigits, "0")}-${Bun.randomUUIDv7()}.tar.zst`;
+/** What the names of the snapshots of a position start with. */
+function snapshotStart(position: number): string {
+  return `snapshot-${String(position).padStart(positionDigits, "0")}-`;
 }
 
 /** @throws Error for another name: a caller must reach no other object of the bucket. */
@@ -82,7 +83,7 @@ export class Snapshots {
     const { logger } = this.#options;
     // The state is held later, so the snapshot has this position at least.
     const position = positionOf(database.reader);
-    const name = snapshotName(position);
+    const name = `${snapshotStart(position)}${Bun.randomUUIDv7()}.tar.zst`;
     const folder = snapshotFolder(database.path);
     const output = join(folder, name);
     try {
@@ -131,9 +132,10 @@ export class Snapshots {
     logger.info(`Snapshot ${name} was restored`);
   }
 
-  /** Removes a snapshot from the bucket. A name without a snapshot is fine. */
-  async remove(name: string): Promise<void> {
-    assertName(name);
-    await this.#bucket.remove(name);
+  /** Removes the snapshots with a smaller position from the bucket. */
+  async removeBefore(position: number): Promise<void> {
+    const first = snapshotStart(position);
+    for (const { name } of await Array.fromAsync(this.#bucket.list()))
+      if (namePattern.test(name) && name < first) await this.#bucket.remove(name);
   }
 }

@@ -1,0 +1,95 @@
+/** Snapshots of a running cluster: an instance that is new, or was stopped while the journal was trimmed, has the same data as the others. */
+import { Database as Driver } from "bun:sqlite";
+import { expect, test } from "bun:test";
+import { rmSync } from "node:fs";
+import { startCluster, type TestInstance } from "./cluster-kit.ts";
+import { post } from "./kit.ts";
+
+const posts = JSON.stringify({
+  name: "posts",
+  fields: [{ name: "body", type: "string" }],
+  permissions: { read: "public", create: "public" },
+});
+const cluster = await startCluster(2, {
+  files: { "collections/posts.json": posts },
+  settings: { SERVICE_CLUSTER_SNAPSHOT_EVERY: "1MiB" },
+});
+const client = cluster.engine.client();
+
+async function create(instance: TestInstance, body: string): Promise<number> {
+  const response = await post(`${instance.url}/api/posts`, { body });
+  expect(response.status).toBe(201);
+  return Number(response.headers.get("socle-position"));
+}
+
+async function snapshots(): Promise<{ name: string; position: number }[]> {
+  const rows = await client`SELECT name, position FROM socle_snapshots ORDER BY position DESC`;
+  return rows.map(({ name, position }: { name: string; position: unknown }) => ({ name, position: Number(position) }));
+}
+
+async function firstEntry(): Promise<number> {
+  const [row] = await client`SELECT min(position) AS first FROM socle_journal`;
+  return Number(row.first);
+}
+
+/** Writes until the cluster has made `count` more snapshots. */
+async function writeSnapshots(instance: TestInstance, count: number): Promise<void> {
+  for (let made = 0; made < count; made++) {
+    const before = (await snapshots())[0]?.name;
+    // The names of two snapshots differ, so the newest name changes when a snapshot is made.
+    while ((await snapshots())[0]?.name === before) await create(instance, "x".repeat(50_000));
+  }
+}
+
+/** Writes until the entries up to a position are gone. */
+async function trimmed(instance: TestInstance, position: number): Promise<void> {
+  while ((await firstEntry()) <= position) await create(instance, "y".repeat(50_000));
+}
+
+/** The rows of the records, as the file of an instance has the rows. */
+function rowsOf({ folder }: TestInstance): unknown[] {
+  const file = new Driver(`${folder}/socle.db`, { readonly: true });
+  try {
+    return file.query("SELECT * FROM posts ORDER BY _seq").all();
+  } finally {
+    file.close();
+  }
+}
+
+/** Reads at an instance that has a position, and compares the records of both files. */
+async function expectEqual(one: TestInstance, other: TestInstance): Promise<void> {
+  const position = await create(one, "the last");
+  const read = await fetch(`${other.url}/api/posts?sort=-createdAt&limit=1`, {
+    headers: { "Socle-Position": String(position) },
+  });
+  expect(read.status).toBe(200);
+  expect(rowsOf(other)).toEqual(rowsOf(one));
+}
+
+test("an instance that was stopped for long gets over the gap of the journal, and a new instance joins after it", async () => {
+  const leader = await cluster.leader();
+  const [replica] = await cluster.replicas();
+  if (replica === undefined) throw new Error("no replica");
+  await create(leader, "the first");
+  expect(await replica.running.stop()).toBe(0);
+  const file = new Driver(`${replica.folder}/socle.db`, { readonly: true });
+  const stoppedAt = file.query<{ position: number }, []>("SELECT position FROM _position").get()?.position ?? 0;
+  file.close();
+  await writeSnapshots(leader, 3);
+  await trimmed(leader, stoppedAt + 1);
+  // Two snapshots stay, and no entry that the older snapshot does not have is gone.
+  const kept = await snapshots();
+  expect(kept).toHaveLength(2);
+  expect(await firstEntry()).toBeLessThanOrEqual((kept[1]?.position ?? 0) + 1);
+  expect(await firstEntry()).toBeGreaterThan(1);
+  await replica.start();
+  expect(replica.running.output()).toContain("The database of this instance begins anew");
+  await expectEqual(leader, replica);
+
+  expect(await replica.running.stop()).toBe(0);
+  for (const ending of ["", "-wal", "-shm"]) rmSync(`${replica.folder}/socle.db${ending}`, { force: true });
+  await replica.start();
+  await expectEqual(leader, replica);
+  // The leader has served all the time.
+  expect(await cluster.leader()).toBe(leader);
+});

@@ -1,0 +1,124 @@
+/**
+ * SnapshotKeeper: makes snapshots of the database while this instance leads, and removes what no instance needs any more: older snapshots, and the
+ * entries of the journal before the older of two snapshots that all living instances have.
+ */
+import type { Config } from "../base/config/index.ts";
+import type { Logger } from "../base/logging/index.ts";
+import type { ClusterMember, Leading } from "../edge/cluster/index.ts";
+import type { Snapshots } from "../operate/backup/index.ts";
+import type { Database } from "../store/database/index.ts";
+
+/** Between two looks whether a snapshot is due. */
+const lookMs = 1_000;
+/** The longest time with changes and without a snapshot. */
+const hourMs = 3_600_000;
+/** The pause after a failure. */
+const pauseMs = 60_000;
+/** A snapshot that cannot be read costs nothing while the snapshot before is there. */
+const kept = 2;
+
+export interface SnapshotKeeperOptions {
+  readonly member: ClusterMember;
+  readonly leading: Leading;
+  readonly database: Database;
+  readonly snapshots: Snapshots;
+  readonly config: Pick<Config, "cluster.snapshotEvery">;
+  readonly logger: Logger;
+}
+
+export class SnapshotKeeper {
+  readonly #options: SnapshotKeeperOptions;
+  readonly #stopping = new AbortController();
+  readonly #running: Promise<void>;
+  /** Bytes of the journal since the last snapshot that this role has not appended. */
+  #bytesBefore = 0;
+  /** What the role had appended at the last snapshot, in bytes. */
+  #appendedBefore = 0;
+  #position = 0;
+  #madeAt = Date.now();
+
+  /** Begins to make snapshots. */
+  constructor(options: SnapshotKeeperOptions) {
+    this.#options = options;
+    this.#running = this.#run();
+  }
+
+  /** Gives up a snapshot that is being made. */
+  async stop(): Promise<void> {
+    this.#stopping.abort(new Error("the instance does not lead any more"));
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping;
+    let isKnown = false;
+    while (!signal.aborted) {
+      try {
+        if (!isKnown) await this.#findLast();
+        isKnown = true;
+        if (this.#isDue) await this.#make();
+        await pause(lookMs, signal);
+      } catch (thrown) {
+        if (signal.aborted) return;
+        this.#options.logger.error("The snapshot of the cluster was not made; the next try is in a minute", {
+          error: thrown,
+        });
+        await pause(pauseMs, signal);
+      }
+    }
+  }
+
+  /** Learns the last snapshot. The bytes of the entries after the snapshot are a share of the journal. */
+  async #findLast(): Promise<void> {
+    const { journal } = this.#options.member;
+    const [newest] = await journal.snapshots();
+    const { first, last, bytes } = await journal.extent();
+    this.#position = newest?.position ?? 0;
+    this.#madeAt = newest?.madeAt ?? Date.now();
+    const entries = last + 1 - first;
+    this.#bytesBefore = entries > 0 ? (bytes * Math.min(entries, last - this.#position)) / entries : 0;
+  }
+
+  get #isDue(): boolean {
+    const { database, leading, config } = this.#options;
+    if (database.position <= this.#position) return false;
+    const bytes = this.#bytesBefore + leading.commits.bytes - this.#appendedBefore;
+    return bytes >= config["cluster.snapshotEvery"] || Date.now() - this.#madeAt >= hourMs;
+  }
+
+  async #make(): Promise<void> {
+    const { database, leading, snapshots, member } = this.#options;
+    const appended = leading.commits.bytes;
+    const madeAt = Date.now();
+    const snapshot = await snapshots.put(database, this.#stopping.signal);
+    await member.journal.addSnapshot({ ...snapshot, madeAt });
+    this.#bytesBefore = 0;
+    this.#appendedBefore = appended;
+    this.#position = snapshot.position;
+    this.#madeAt = madeAt;
+    await this.#removeOld();
+  }
+
+  async #removeOld(): Promise<void> {
+    const { snapshots, member } = this.#options;
+    const { journal } = member;
+    const all = await journal.snapshots();
+    const oldest = all[kept - 1];
+    if (oldest === undefined) return;
+    for (const { position } of all.slice(kept)) await journal.removeSnapshot(position);
+    // Also the snapshots that no row names: an instance was lost before the row was written.
+    await snapshots.removeBefore(oldest.position);
+    const living = (await journal.instances()).filter(({ isLive }) => isLive);
+    await journal.trim(Math.min(oldest.position, ...living.map(({ position }) => position)));
+  }
+}
+
+/** Resolves after a time, or when the signal comes. */
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  signal.addEventListener("abort", () => resolve(), { once: true });
+  await promise;
+  clearTimeout(timer);
+}
