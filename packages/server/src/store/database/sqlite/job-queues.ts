@@ -1,7 +1,7 @@
 /** Queues of the writer: short transactions, long transactions in turns of their callers, and migrations. */
 import type { Asked, LongJob, ShortJob } from "./jobs.ts";
 
-export class TurnQueue<T> {
+class TurnQueue<T> {
   /** The items by caller, in the order of turns. */
   readonly #waiting = new Map<string, T[]>();
 
