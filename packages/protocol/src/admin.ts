@@ -188,6 +188,33 @@ export interface RequestMinute {
   p99: number | null;
 }
 
+/** An instance of a cluster. */
+export interface ClusterInstance {
+  /** The URL by which the other instances reach the instance. */
+  address: string;
+  version: string;
+  role: "leader" | "replica";
+  /** The last commit that the instance has. */
+  position: number;
+  /** How many commits of the cluster the instance does not have. */
+  lag: number;
+  /** Whether the instance has told of itself in the last seconds. */
+  isLive: boolean;
+}
+
+/** The instances of a cluster. */
+export interface ClusterOverview {
+  /** The address of the leader; null while no instance leads. */
+  leader: string | null;
+  /** Grows with each leader. */
+  term: number;
+  /** The last commit. */
+  position: number;
+  /** Whether PostgreSQL answers; the instances are not known otherwise. */
+  isJournalReached: boolean;
+  instances: ClusterInstance[];
+}
+
 export interface Overview {
   version: string;
   startedAt: string;
@@ -206,6 +233,8 @@ export interface Overview {
   /** Runs of functions. */
   deliveries: { waiting: number; running: number; failed: number };
   users: number;
+  /** Null for a service that is not an instance of a cluster. */
+  cluster: ClusterOverview | null;
 }
 
 /** A place that gives a value to a key of the configuration, weakest first. */

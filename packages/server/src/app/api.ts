@@ -40,6 +40,8 @@ export interface ApiOptions {
   pages: AuthPages | null;
   /** The part of the leader of a cluster. */
   instance?: InstancePart | undefined;
+  /** See `OverviewSources`. */
+  cluster?: Parameters<typeof buildAdmin>[0]["cluster"];
   /** The reader processes of the service; null for a single process. */
   readers?: ReaderProcesses | null;
 }

@@ -25,7 +25,7 @@ import { definitionsOf } from "./definitions.ts";
 import { firstSteps } from "./first-steps.ts";
 import { openAuthPages, openDashboard, openHttps, openStaticFiles } from "./http-parts.ts";
 import { leadDatabase } from "./instance-database.ts";
-import { clientOf, leaderPart as leaderPartOf } from "./instance-part.ts";
+import { clientOf, leaderPart as leaderPartOf, overviewPart } from "./instance-part.ts";
 import { leaderPart, processesOf, readerPart } from "./processes.ts";
 import { Readiness } from "./readiness.ts";
 import { Scripts } from "./scripts.ts";
@@ -123,7 +123,14 @@ async function start(options: AppOptions) {
   const given = { ...options, config: ownConfig, service, scripts, version, lag, files, dashboard, pages };
   const paths = (): readonly string[] => http.paths;
   const part = instance && leaderPartOf(instance.member, { service, scripts, version, paths });
-  const { parts, backups } = buildApi({ ...given, readers, instance: part, readiness: () => readiness.reasons() });
+  const cluster = instance && overviewPart(instance.member);
+  const { parts, backups } = buildApi({
+    ...given,
+    readers,
+    cluster,
+    instance: part,
+    readiness: () => readiness.reasons(),
+  });
   if (instance !== undefined) service.events.noteLiveParts();
   starting.adopt(backups, () => backups.stop()).start();
   await scripts.start({ signal: AbortSignal.any([signal, options.interrupted ?? signal]) });

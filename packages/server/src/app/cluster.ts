@@ -5,9 +5,9 @@
 import { rmSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import type { Config } from "../base/config/index.ts";
-import { messageOf, SetupError } from "../base/kernel/index.ts";
+import { AppError, messageOf, SetupError } from "../base/kernel/index.ts";
 import type { Logger } from "../base/logging/index.ts";
-import { ClusterMember, type Leading } from "../edge/cluster/index.ts";
+import { ClusterMember, type ClusterStatus, clusterStatus, type Leading } from "../edge/cluster/index.ts";
 import { freePort } from "../edge/http/index.ts";
 import { isBucket } from "../files/storage/index.ts";
 import { Snapshots } from "../operate/backup/index.ts";
@@ -35,10 +35,12 @@ export function startService(options: AppOptions): Promise<Running> {
 }
 
 /** @throws SetupError for a configuration that no cluster can have. */
-function checkConfig(config: Config): { journal: string; secret: string } {
+export function checkConfig(config: Config): { journal: string; secret: string } {
   const journal = config["cluster.journal"];
   const secret = config["cluster.secret"];
-  if (journal === undefined || secret === undefined)
+  if (journal === undefined)
+    throw new SetupError("cluster.journal: is missing; set postgres://USER:PASSWORD@HOST:PORT/DATABASE");
+  if (secret === undefined)
     throw new SetupError(
       "cluster.secret: is missing; the instances of a cluster share a secret of 16 characters or more",
     );
@@ -52,7 +54,7 @@ function checkConfig(config: Config): { journal: string; secret: string } {
 }
 
 /** The address of this instance for the others: as configured, or by the host and the port that the instance listens on. */
-function addressOf(config: Config): string {
+export function addressOf(config: Config): string {
   const address = config["cluster.address"];
   if (address !== "auto") return address;
   const isEverywhere = ["0.0.0.0", "::", "[::]"].includes(config.host);
@@ -216,7 +218,8 @@ class Instance implements Running {
         await this.#beginAnew(thrown);
         return true;
       }
-      if (thrown instanceof JournalAway) return true;
+      // Another instance has become the leader meanwhile.
+      if (thrown instanceof AppError && thrown.code === "unavailable") return true;
       throw thrown;
     } catch (final) {
       if (final instanceof JournalAway) return true;
@@ -266,4 +269,20 @@ export function snapshotsOf({ config, logger }: Pick<AppOptions, "config" | "log
     maxLog: config["backup.log"],
     logger: logger.for("cluster"),
   });
+}
+
+/** The state of the cluster of a configuration, also without an instance. @throws SetupError with one line. */
+export async function statusOfCluster({
+  config,
+  logger,
+}: Pick<AppOptions, "config" | "logger">): Promise<ClusterStatus> {
+  const journal = openJournal({ url: checkConfig(config).journal, cluster: config["cluster.name"], logger });
+  try {
+    await journal.open();
+    return await clusterStatus(journal);
+  } catch (thrown) {
+    throw thrown instanceof JournalAway ? new SetupError(`cluster.journal: ${messageOf(thrown)}`) : thrown;
+  } finally {
+    await journal.close();
+  }
 }

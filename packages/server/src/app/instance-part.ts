@@ -1,6 +1,12 @@
 /** The part of the API of an instance of a cluster: the routes for the other instances, and the wait of a request until this instance may answer. */
 import { AppError } from "../base/kernel/index.ts";
-import { type ClusterMember, instanceRoutes, isOfInstance } from "../edge/cluster/index.ts";
+import {
+  type ClusterMember,
+  clusterNumbers,
+  clusterOverview,
+  instanceRoutes,
+  isOfInstance,
+} from "../edge/cluster/index.ts";
 import type { HttpRequest, InstancePart } from "../edge/http/index.ts";
 import type { Scripts } from "./scripts.ts";
 import type { Service } from "./service.ts";
@@ -62,6 +68,11 @@ export function leaderPart(
     }),
     admit: admitBy({ member, seq: () => events.flushedSeq, reached: () => Promise.resolve() }),
   };
+}
+
+/** The part of the leader in the overview and the metrics. */
+export function overviewPart(member: ClusterMember) {
+  return { overview: () => clusterOverview(member), numbers: () => clusterNumbers(member, 0) };
 }
 
 /** The address of the client of a request that another instance has forwarded; null for any other request. */

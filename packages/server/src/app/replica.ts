@@ -4,11 +4,19 @@
  */
 import type { Config } from "../base/config/index.ts";
 import { freeBytes, messageOf } from "../base/kernel/index.ts";
-import { type Logger, RequestMeter } from "../base/logging/index.ts";
-import { type ClusterMember, Follower, forwardBy, type Introduction, LeaderQuestions } from "../edge/cluster/index.ts";
+import { EventLoopLag, type Logger, RequestMeter } from "../base/logging/index.ts";
+import {
+  type ClusterMember,
+  clusterNumbers,
+  Follower,
+  forwardBy,
+  type Introduction,
+  LeaderQuestions,
+} from "../edge/cluster/index.ts";
 import { HttpServer, openReaderRouter } from "../edge/http/index.ts";
 import { RemoteQueries } from "../edge/processes/index.ts";
 import { Realtime } from "../live/realtime/index.ts";
+import { processNumbers, replicaMetricsText } from "../operate/admin/index.ts";
 import { putRight } from "../operate/backup/index.ts";
 import { asSetupError, Database } from "../store/database/index.ts";
 import { positionsOf, realtimeOptions } from "./api.ts";
@@ -195,13 +203,22 @@ async function serve(
     dashboard,
     logger: logger.for("http"),
   };
+  const lag = new EventLoopLag(stopping);
+  const readiness = (): Promise<string[]> => readinessOf(serving);
   const router = {
     ...parts,
     version,
     paths,
     positions: positionsOf(realtime),
     passOn,
-    readiness: () => readinessOf(serving),
+    readiness,
+    metrics: () =>
+      replicaMetricsText({
+        version,
+        readiness,
+        process: processNumbers({ ...parts, lag }),
+        cluster: clusterNumbers(member, follower.lagMs),
+      }),
     admit: admitBy({ member, seq: () => events.flushedSeq, reached }),
   };
   const server: HttpServer = new HttpServer({

@@ -121,14 +121,24 @@ export async function buildService({ config, logger, onFatal, clock: given, join
   const folder = isBucket(config.storage) ? `${config.database}-files` : config.storage;
   warnOfOpenFiles([database.path, `${database.path}-wal`, folder], databaseLogger);
   try {
-    await joinCluster?.(database);
+    if (joinCluster === undefined) refuseJournal(database);
+    else await joinCluster(database);
     const service = assemble(database, { config, logger, ...(given && { clock: given }) });
     await database.prepare(schemas);
     return service;
   } catch (thrown) {
     await database.close();
-    throw asSetupError(config.database, thrown);
+    // The instance of a cluster mends a database that does not follow the journal.
+    throw joinCluster === undefined ? asSetupError(config.database, thrown) : thrown;
   }
+}
+
+/** A service beside the journal would change what no other instance has. */
+function refuseJournal(database: Database): void {
+  if (database.journal !== null)
+    throw new SetupError(
+      `database ${database.path}: belongs to the journal of a cluster, and no cluster serves here now. Configure the cluster (cluster.journal); or restore a backup or a snapshot of the cluster with socle restore, as the database of a single service`,
+    );
 }
 
 /** The options of a database by the configuration, for the process that writes and for a reader process. */

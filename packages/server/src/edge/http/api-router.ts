@@ -124,7 +124,7 @@ export function openRouter(parts: ApiParts, { addressOf, ...connections }: Conne
       ...parts.instance?.routes,
       ...healthRoutes(options),
       ...openApiRoutes(options),
-      ...metricsRoutes(options),
+      ...metricsRoutes({ config, metrics: () => options.admin.overviews.metrics() }),
       ...authRoutes(options),
       ...authPageRoutes(options),
       ...signInPageRoutes(options),

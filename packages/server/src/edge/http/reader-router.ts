@@ -20,7 +20,7 @@ import { RateLimiter, RequestLimiter } from "./rate-limiter.ts";
 import { Router, type Routes } from "./router.ts";
 import { meReads } from "./routes/auth-account.ts";
 import { clientRoutes } from "./routes/client.ts";
-import { aliveRoutes, readinessRoutes } from "./routes/health.ts";
+import { aliveRoutes, metricsRoutes, readinessRoutes } from "./routes/health.ts";
 import { realtimeRoutes } from "./routes/realtime.ts";
 import { recordReads } from "./routes/records.ts";
 import { storageReads } from "./routes/storage.ts";
@@ -44,6 +44,8 @@ export interface ReaderParts {
   readonly passOn: PassOn;
   /** Why this instance of a cluster is not ready; absent in a reader process. */
   readonly readiness?: () => Promise<readonly string[]>;
+  /** The metrics of this instance of a cluster; absent in a reader process. */
+  readonly metrics?: () => Promise<string>;
   /** See `ApiParts`. */
   readonly positions?: WritePositions;
   /** See `InstancePart`. */
@@ -57,6 +59,7 @@ function readsOf(parts: ReaderParts, { upgrade }: Pick<Connections, "upgrade">, 
   return {
     ...aliveRoutes(parts),
     ...(parts.readiness && readinessRoutes({ version: parts.version, readiness: parts.readiness })),
+    ...(parts.metrics && metricsRoutes({ config, metrics: parts.metrics })),
     ...clientRoutes(),
     ...meReads(parts),
     ...storageReads({

@@ -1,5 +1,5 @@
 /** Metrics in the text format of Prometheus. */
-import type { Overview } from "@socle/protocol";
+import type { ClusterOverview, Overview } from "@socle/protocol";
 import { freeBytes } from "../../base/kernel/index.ts";
 import type { EventLoopLag, HistogramTotals, LimitMeter, RequestMeter } from "../../base/logging/index.ts";
 import type { Endpoints } from "../../code/endpoints/index.ts";
@@ -16,6 +16,17 @@ import type { EventLog } from "../../store/events/index.ts";
 import type { Backups } from "../backup/index.ts";
 import { type ProcessNumbers, processNumbers } from "./process-numbers.ts";
 import type { RunMeter } from "./run-meter.ts";
+
+/** Numbers of this process as an instance of a cluster. */
+export interface ClusterNumbers {
+  /** The last commit that the instance has. */
+  readonly position: number;
+  /** For how long the instance has perhaps been without the newest commit; 0 for the leader. */
+  readonly lagMs: number;
+  readonly isLeader: boolean;
+  readonly term: number;
+  readonly isJournalReached: boolean;
+}
 
 /** The parts of the service that the overview and the metrics tell about. */
 export interface OverviewSources {
@@ -43,6 +54,8 @@ export interface OverviewSources {
   backups: Backups;
   /** The numbers of the reader processes, by number; absent for a service of a single process. */
   otherProcesses?: () => Promise<ReadonlyMap<number, ProcessNumbers>>;
+  /** Absent outside of a cluster. */
+  cluster?: { overview: () => Promise<ClusterOverview>; numbers: () => ClusterNumbers } | undefined;
 }
 
 type Labels = { readonly [name: string]: string };
@@ -109,7 +122,32 @@ export async function metricsText(overview: Overview, sources: OverviewSources, 
     ...backupMetrics(sources),
     ...(await serviceMetrics(sources)),
     ...processMetrics(processes),
+    ...(sources.cluster === undefined ? [] : clusterMetrics(sources.cluster.numbers())),
   ].join("");
+}
+
+/** The metrics of a replica, which knows itself alone. */
+export async function replicaMetricsText(
+  parts: Pick<OverviewSources, "version" | "readiness"> & { process: ProcessNumbers; cluster: ClusterNumbers },
+): Promise<string> {
+  const processes = [[{}, parts.process]] as const;
+  return [
+    ...requestMetrics(processes),
+    ...socketMetrics(processes),
+    ...(await serviceMetrics(parts)),
+    ...processMetrics(processes),
+    ...clusterMetrics(parts.cluster),
+  ].join("");
+}
+
+function clusterMetrics({ position, lagMs, isLeader, term, isJournalReached }: ClusterNumbers): string[] {
+  return [
+    gauge("socle_cluster_position", "The last commit that this instance has.", position),
+    gauge("socle_cluster_lag_seconds", "How old the state of this instance may be.", lagMs / 1_000),
+    gauge("socle_cluster_leader", "1 while this instance leads the cluster.", Number(isLeader)),
+    gauge("socle_cluster_term", "Grows with each leader.", term),
+    gauge("socle_cluster_journal_reached", "1 while PostgreSQL answers this instance.", Number(isJournalReached)),
+  ];
 }
 
 function requestMetrics(processes: readonly Counted[]): string[] {
@@ -271,7 +309,10 @@ function backupMetrics({ backups }: OverviewSources): string[] {
   ];
 }
 
-async function serviceMetrics({ version, readiness }: OverviewSources): Promise<string[]> {
+async function serviceMetrics({
+  version,
+  readiness,
+}: Pick<OverviewSources, "version" | "readiness">): Promise<string[]> {
   const isReady = (await readiness()).length === 0;
   return [
     gauge("socle_info", "The version that runs.", [[{ version }, 1]]),

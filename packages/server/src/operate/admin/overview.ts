@@ -32,6 +32,7 @@ export class Overviews {
       sockets: others.reduce((sum, { sockets }) => sum + sockets, realtime.sockets),
       deliveries: functions.queue(),
       users: total,
+      cluster: (await this.#sources.cluster?.overview()) ?? null,
     };
   }
 

@@ -142,6 +142,13 @@ export class Database {
     return placeOf(this.reader);
   }
 
+  /** The id of the journal that the database belongs to; null for the database of a single service. */
+  get journal(): string | null {
+    return (this.tableVersions().get(positionSchema.module) ?? 0) === positionSchema.steps.length
+      ? placeOf(this.reader).journal
+      : null;
+  }
+
   /** The versions of the tables, by module. */
   tableVersions(): ReadonlyMap<string, number> {
     return versionsOf(this.reader);

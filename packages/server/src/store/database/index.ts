@@ -4,7 +4,14 @@
  */
 export { Database, type DatabaseOptions } from "./database.ts";
 export { type CommitEntry, EntryMismatch, type MigrationSite, type Note } from "./entry.ts";
-export { DatabaseFile, leaveJournal, mergeLog, vacuumDatabase, vacuumPath } from "./sqlite/database-file.ts";
+export {
+  DatabaseFile,
+  enterJournal,
+  leaveJournal,
+  mergeLog,
+  vacuumDatabase,
+  vacuumPath,
+} from "./sqlite/database-file.ts";
 export { hasMetDamage, isOutOfRoom, isUniqueViolation } from "./sqlite/errors.ts";
 export { stopProbe } from "./sqlite/functions.ts";
 export type { HeldState } from "./sqlite/held-state.ts";

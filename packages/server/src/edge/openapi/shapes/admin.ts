@@ -2,6 +2,8 @@
 import {
   type BackupEntry,
   type ChangedDefinition,
+  type ClusterInstance,
+  type ClusterOverview,
   type CollectionDefinition,
   type CollectionEntry,
   type ConfigEntry,
@@ -231,6 +233,22 @@ const operating: { readonly [name: string]: Schema } = {
     sockets: count,
     deliveries: objectOf<Overview["deliveries"]>({ waiting: count, running: count, failed: count }),
     users: count,
+    cluster: orNull(ref("ClusterOverview")),
+  }),
+  ClusterOverview: objectOf<ClusterOverview>({
+    leader: orNull(string),
+    term: count,
+    position: count,
+    isJournalReached: boolean,
+    instances: arrayOf(ref("ClusterInstance")),
+  }),
+  ClusterInstance: objectOf<ClusterInstance>({
+    address: string,
+    version: string,
+    role: enumOf(["leader", "replica"]),
+    position: count,
+    lag: count,
+    isLive: boolean,
   }),
   ConfigEntry: objectOf<ConfigEntry>({
     key: string,

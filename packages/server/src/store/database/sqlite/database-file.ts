@@ -58,6 +58,16 @@ export function leaveJournal(path: string): void {
   }
 }
 
+/** Makes the database, in a file that no service has open, a database of a cluster at a position of the journal. */
+export function enterJournal(path: string, { id, position }: { id: string; position: number }): void {
+  const file = new Connection(path, { readonly: false });
+  try {
+    file.run("UPDATE _position SET journal = ?, position = ?", id, position);
+  } finally {
+    file.close();
+  }
+}
+
 /** The path of the smaller copy before the copy replaces the database. */
 export function vacuumPath(path: string): string {
   return `${path}-vacuum`;

@@ -1,0 +1,74 @@
+/** `socle cluster init` and `socle cluster status`: a cluster from the outside, also when no instance runs. */
+import { initCluster, keepFilesPrivate, statusOfCluster } from "../../app/index.ts";
+import { count, printable } from "../../base/kernel/index.ts";
+import type { Command } from "../command.ts";
+import { readableSize } from "../progress-bar.ts";
+
+export const clusterInit: Command = {
+  name: "cluster init",
+  summary: "Put the database into the new journal of cluster.name, while no service runs",
+  async run({ terminal, load }) {
+    keepFilesPrivate();
+    const settings = await load();
+    const { config } = settings;
+    const { name, bytes } = await initCluster(settings);
+    terminal.out(`The journal of ${config["cluster.name"]} has the database; snapshot ${name} (${readableSize(bytes)})
+Next: start this instance with socle serve, then the other instances with the same cluster.journal, cluster.name,
+cluster.secret and storage, each with a separate cluster.address and without a database. See socle cluster status.
+`);
+    return 0;
+  },
+};
+
+function table(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0)));
+  return rows
+    .map(
+      (row) =>
+        `  ${row
+          .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+          .join("  ")
+          .trimEnd()}\n`,
+    )
+    .join("");
+}
+
+export const clusterStatus: Command = {
+  name: "cluster status",
+  summary: "Show leader, instances, journal and snapshots of a cluster; exit code 1 without a leader",
+  options: { json: { summary: "as JSON" } },
+  async run({ options, terminal, load }) {
+    const settings = await load();
+    const status = await statusOfCluster(settings);
+    const { leader, term, position, instances, journal, snapshots } = status;
+    const code = leader === null ? 1 : 0;
+    if (options["json"] === true) {
+      terminal.out(`${JSON.stringify(status, null, 2)}\n`);
+      return code;
+    }
+    const lines = [
+      `Cluster ${settings.config["cluster.name"]}: ${leader === null ? "no leader" : `leader ${printable(leader)}`}, term ${term}\n`,
+      `Journal: position ${position}, entries kept: ${journal.entries} (${readableSize(journal.bytes)})\n`,
+      `${count(instances.length, "instance")}\n`,
+      instances.length === 0
+        ? ""
+        : table([
+            ["address", "role", "version", "position", "lag"],
+            ...instances.map((each) => [
+              printable(each.address),
+              each.isLive ? each.role : "gone",
+              printable(each.version),
+              String(each.position),
+              String(each.lag),
+            ]),
+          ]),
+      `${count(snapshots.length, "snapshot")}\n`,
+      ...snapshots.map(
+        (each) =>
+          `  ${printable(each.name)}  position ${each.position}  ${readableSize(each.bytes)}  ${new Date(each.madeAt).toISOString()}\n`,
+      ),
+    ];
+    terminal.out(lines.join(""));
+    return code;
+  },
+};
