@@ -78,6 +78,7 @@ test("an instance that was stopped for long gets over the gap of the journal, an
   await writeSnapshots(leader, 3);
   await trimmed(leader, stoppedAt + 1);
   // Two snapshots stay, and no entry that the older snapshot does not have is gone.
+  while ((await snapshots()).length > 2) await Bun.sleep(20);
   const kept = await snapshots();
   expect(kept).toHaveLength(2);
   expect(await firstEntry()).toBeLessThanOrEqual((kept[1]?.position ?? 0) + 1);

@@ -32,7 +32,7 @@ export class SnapshotKeeper {
   readonly #running: Promise<void>;
   /** Bytes of the journal since the last snapshot that this role has not appended. */
   #bytesBefore = 0;
-  /** What the role had appended at the last snapshot, in bytes. */
+  /** Bytes that the role had appended at the last snapshot. */
   #appendedBefore = 0;
   #position = 0;
   #madeAt = Date.now();

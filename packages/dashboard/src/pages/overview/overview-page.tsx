@@ -11,7 +11,16 @@ import { text } from "../../texts/index.ts";
 import { figuresOf } from "./figures.ts";
 import { FirstSteps } from "./first-steps.tsx";
 import classes from "./overview.module.css";
-import { DiskPanel, Halves, ProblemPanel, QueuePanel, RecordPanel, RunPanel, TrafficPanels } from "./panels.tsx";
+import {
+  ClusterPanel,
+  DiskPanel,
+  Halves,
+  ProblemPanel,
+  QueuePanel,
+  RecordPanel,
+  RunPanel,
+  TrafficPanels,
+} from "./panels.tsx";
 
 export function OverviewPage() {
   const query = useQuery(overviewQuery);
@@ -40,6 +49,7 @@ function Glance({ overview }: { overview: Overview }) {
     <>
       <FirstSteps collections={overview.collections} />
       <Stats overview={overview} />
+      {overview.cluster !== null && <ClusterPanel cluster={overview.cluster} />}
       <TrafficPanels minutes={overview.requests} />
       <div className={classes["thirds"]}>
         <RecordPanel collections={overview.collections} />

@@ -1,6 +1,6 @@
 /** The panels of the overview: charts of requests, the log, runs, the size of the data, the queue of functions. */
 import { Badge, Box, ColorSwatch, Group, SimpleGrid, Skeleton, Text, VisuallyHidden } from "@mantine/core";
-import type { LogEntry, Overview, RequestMinute } from "@socle/protocol";
+import type { ClusterInstance, ClusterOverview, LogEntry, Overview, RequestMinute } from "@socle/protocol";
 import { type UseQueryResult, useQuery } from "@tanstack/react-query";
 import { Link, type LinkProps } from "@tanstack/react-router";
 import { lazy, type ReactNode, Suspense } from "react";
@@ -336,4 +336,31 @@ function Figure(props: {
       </Box>
     </Panel>
   );
+}
+
+/** The instances of a cluster, and how far the replicas are. */
+export function ClusterPanel({ cluster }: { cluster: ClusterOverview }) {
+  const { instances, isJournalReached, leader } = cluster;
+  const problem = isJournalReached ? leader === null && text.overview.noLeader : text.overview.noJournal;
+  return (
+    <Panel title={text.overview.cluster}>
+      <dl className={classes["facts"]}>
+        {problem !== false && <Fact label={problem} value="" isBad />}
+        {instances.map((instance) => (
+          <Fact
+            key={instance.address}
+            label={instance.address}
+            value={stateOf(instance)}
+            isBad={!instance.isLive}
+            isStrong={instance.isLive && instance.role === "leader"}
+          />
+        ))}
+      </dl>
+    </Panel>
+  );
+}
+
+function stateOf({ isLive, role, lag }: ClusterInstance): string {
+  if (!isLive) return text.overview.gone;
+  return role === "leader" ? text.overview.leader : text.overview.behind(lag);
 }

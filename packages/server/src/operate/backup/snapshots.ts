@@ -38,7 +38,7 @@ interface SnapshotsOptions {
 const positionDigits = String(Number.MAX_SAFE_INTEGER).length;
 const namePattern = new RegExp(`^snapshot-\\d{${positionDigits}}-[0-9a-f-]{36}\\.tar\\.zst$`);
 
-/** What the names of the snapshots of a position start with. */
+/** The start of the names of the snapshots of a position. */
 function snapshotStart(position: number): string {
   return `snapshot-${String(position).padStart(positionDigits, "0")}-`;
 }
