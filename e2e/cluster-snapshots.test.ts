@@ -77,11 +77,9 @@ test("an instance that was stopped for long gets over the gap of the journal, an
   file.close();
   await writeSnapshots(leader, 3);
   await trimmed(leader, stoppedAt + 1);
-  // Two snapshots stay, and no entry that the older snapshot does not have is gone.
+  // Two snapshots stay.
   while ((await snapshots()).length > 2) await Bun.sleep(20);
-  const kept = await snapshots();
-  expect(kept).toHaveLength(2);
-  expect(await firstEntry()).toBeLessThanOrEqual((kept[1]?.position ?? 0) + 1);
+  expect(await snapshots()).toHaveLength(2);
   expect(await firstEntry()).toBeGreaterThan(1);
   await replica.start();
   expect(replica.running.output()).toContain("The database of this instance begins anew");
@@ -91,6 +89,9 @@ test("an instance that was stopped for long gets over the gap of the journal, an
   for (const ending of ["", "-wal", "-shm"]) rmSync(`${replica.folder}/socle.db${ending}`, { force: true });
   await replica.start();
   await expectEqual(leader, replica);
+  // The trimming is over by now, and no entry that the older snapshot does not have is gone.
+  const first = await firstEntry();
+  expect(first).toBeLessThanOrEqual(((await snapshots())[1]?.position ?? 0) + 1);
   // The leader has served all the time.
   expect(await cluster.leader()).toBe(leader);
 });
