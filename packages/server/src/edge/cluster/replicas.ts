@@ -62,6 +62,12 @@ export class Replicas implements Followers {
     this.#position = options.position;
   }
 
+  /** The replicas that have asked lately. */
+  get living(): readonly Readonly<Replica>[] {
+    const now = performance.now();
+    return [...this.#replicas.values()].filter(({ askedAt }) => now - askedAt < leaseMs);
+  }
+
   /** Whether each replica said lately that the replica cannot reach the engine of the journal. */
   get areAllAway(): boolean {
     const now = performance.now();
