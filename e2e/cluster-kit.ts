@@ -1,6 +1,7 @@
 /** Cluster of the tests: instances of the built executable, a PostgreSQL engine for the journal, and a bucket for the files. */
 import { afterAll } from "bun:test";
 import { bucket, s3Key, startS3 } from "../packages/server/test/s3-server.ts";
+import { startTcpProxy, type TcpProxy } from "../packages/server/test/tcp-proxy.ts";
 import { startPostgres, type TestPostgres } from "../packages/server/test/test-postgres.ts";
 import { launch, type Running, temporaryFolder } from "./kit.ts";
 
@@ -8,6 +9,8 @@ export interface TestInstance {
   readonly folder: string;
   readonly url: string;
   running: Running;
+  /** The way of this instance to the engine. */
+  readonly proxy: TcpProxy;
   /** Starts the instance again, on the same port. */
   start(): Promise<void>;
 }
@@ -48,6 +51,7 @@ export async function startCluster(
     const folder = temporaryFolder();
     for (const [path, text] of Object.entries(files)) await Bun.write(`${folder}/${path}`, text);
     const port = freePort();
+    const proxy = await startTcpProxy(engine.port);
     const env = {
       SERVICE_PORT: String(port),
       SERVICE_HOST: "127.0.0.1",
@@ -55,7 +59,7 @@ export async function startCluster(
       SERVICE_S3_ENDPOINT: s3.endpoint,
       SERVICE_S3_ACCESS_KEY_ID: s3Key,
       SERVICE_S3_SECRET_ACCESS_KEY: s3Key,
-      SERVICE_CLUSTER_JOURNAL: engine.url(),
+      SERVICE_CLUSTER_JOURNAL: engine.url({ port: proxy.port }),
       SERVICE_CLUSTER_NAME: name,
       SERVICE_CLUSTER_SECRET: "a secret between instances",
       SERVICE_PROCESSES: "1",
@@ -67,6 +71,7 @@ export async function startCluster(
       folder,
       url: `http://127.0.0.1:${port}`,
       running,
+      proxy,
       start: async () => {
         instance.running = await start();
       },

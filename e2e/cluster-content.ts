@@ -1,0 +1,66 @@
+/** Content of the databases of a cluster, read from the files: the instances agree when each table holds the same rows. */
+import { Database } from "bun:sqlite";
+import { join } from "node:path";
+import type { TestInstance } from "./cluster-kit.ts";
+
+/** Tables that SQLite keeps for each file. */
+const local = /^sqlite_stat\d$/;
+
+export interface Content {
+  readonly position: number;
+  /** A hash of the rows of each table, by the name of the table, and the schema. */
+  readonly tables: ReadonlyMap<string, string>;
+}
+
+export function openFile({ folder }: TestInstance): Database {
+  return new Database(join(folder, "socle.db"), { readonly: true });
+}
+
+/** The content of one instance, as of one moment. */
+export function contentOf(instance: TestInstance): Content {
+  using database = openFile(instance);
+  database.run("BEGIN");
+  const { position } = database.query<{ position: number }, []>("SELECT position FROM _position").get() ?? {
+    position: 0,
+  };
+  const names = database
+    .query<{ name: string; sql: string }, []>("SELECT name, sql FROM sqlite_schema WHERE type = 'table' ORDER BY name")
+    .all();
+  const tables = new Map<string, string>();
+  for (const { name, sql } of names) {
+    if (local.test(name)) continue;
+    const hash = new Bun.CryptoHasher("sha256").update(sql);
+    const order = database.query(`SELECT * FROM "${name}" LIMIT 0`).columnNames.map((_, index) => index + 1);
+    for (const row of database.query(`SELECT * FROM "${name}" ORDER BY ${order.join()}`).iterate())
+      hash.update(JSON.stringify(row, bytes));
+    tables.set(name, hash.digest("hex"));
+  }
+  database.run("ROLLBACK");
+  return { position, tables };
+}
+
+/** The field `n` of each record of a collection. */
+export function numbersAt(instance: TestInstance, collection: string): number[] {
+  using database = openFile(instance);
+  return database
+    .query<{ n: number }, []>(`SELECT n FROM "${collection}" ORDER BY n`)
+    .all()
+    .map(({ n }) => n);
+}
+
+/** Waits until the instances have one position, and answers the names of the tables that differ. Nothing may be written meanwhile. */
+export async function differences(instances: readonly TestInstance[]): Promise<string[]> {
+  for (;;) {
+    const contents = instances.map((instance) => contentOf(instance));
+    const [first] = contents;
+    if (first !== undefined && contents.every(({ position }) => position === first.position)) {
+      const names = new Set(contents.flatMap(({ tables }) => [...tables.keys()]));
+      return [...names].filter((name) => contents.some(({ tables }) => tables.get(name) !== first.tables.get(name)));
+    }
+    await Bun.sleep(100);
+  }
+}
+
+function bytes(_key: string, value: unknown): unknown {
+  return value instanceof Uint8Array ? Buffer.from(value).toString("hex") : value;
+}

@@ -1,0 +1,88 @@
+/** Load of a cluster: writers with known histories, which remember for each write whether it was acknowledged, refused, or is unknown. */
+import type { TestInstance } from "./cluster-kit.ts";
+
+/** Answers that promise that nothing was changed. */
+const certain = /nothing was changed|has no contact with the others|has no event \d+ yet/;
+
+export interface Write {
+  readonly n: number;
+  readonly outcome: "acknowledged" | "refused" | "unknown";
+  /** The id of the record, and the position of the answer, if the write was acknowledged. */
+  readonly id: string;
+  readonly position: number;
+  readonly sentAt: number;
+  readonly answeredAt: number;
+  /** The text of an answer that acknowledged nothing. */
+  readonly told: string;
+}
+
+/** Creates a record; a broken connection and an answer without a promise are unknown. */
+export async function write(instance: TestInstance, path: string, body: { n: number }): Promise<Write> {
+  const sentAt = performance.now();
+  const none = { n: body.n, sentAt, id: "", position: 0 };
+  try {
+    const response = await fetch(`${instance.url}${path}`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(body),
+    });
+    const text = await response.text();
+    const answeredAt = performance.now();
+    if (response.ok) {
+      const { id } = JSON.parse(text) as { id: string };
+      const position = Number(response.headers.get("socle-position"));
+      return { ...none, id, position, answeredAt, outcome: "acknowledged", told: "" };
+    }
+    const isRefused = response.status < 500 || certain.test(text);
+    return { ...none, answeredAt, outcome: isRefused ? "refused" : "unknown", told: `${response.status} ${text}` };
+  } catch (error) {
+    // A connection that cannot be opened and a connection that breaks are told by the same codes: both count as unknown.
+    return { ...none, answeredAt: performance.now(), outcome: "unknown", told: String(error) };
+  }
+}
+
+export interface Load {
+  readonly writes: Write[];
+  /** Ends the writers, and waits for their last answers. */
+  stop(): Promise<void>;
+}
+
+/** The next number of a write: no number is used twice in a process of tests. */
+let next = 0;
+
+/** Creates records in turn at the instances, with `width` writers. Writers pause after a write that was not acknowledged. */
+export function startLoad(instances: readonly TestInstance[], { path = "/api/posts", width = 6 } = {}): Load {
+  const writes: Write[] = [];
+  let isOn = true;
+  const writer = async (index: number): Promise<void> => {
+    for (let turn = index; isOn; turn++) {
+      const instance = instances[turn % instances.length];
+      if (instance === undefined) return;
+      const done = await write(instance, path, { n: next++ });
+      writes.push(done);
+      if (done.outcome !== "acknowledged") await Bun.sleep(50);
+    }
+  };
+  const running = Promise.all(Array.from({ length: width }, (_, index) => writer(index)));
+  return {
+    writes,
+    stop: async () => {
+      isOn = false;
+      await running;
+    },
+  };
+}
+
+/** What a history promises of the records that a database has, by the numbers of the records. Answers each broken promise. */
+export function broken(writes: readonly Write[], numbers: readonly number[]): string[] {
+  const counts = new Map<number, number>();
+  for (const n of numbers) counts.set(n, (counts.get(n) ?? 0) + 1);
+  const problems: string[] = [];
+  for (const { n, outcome, told } of writes) {
+    const count = counts.get(n) ?? 0;
+    if (outcome === "acknowledged" && count !== 1) problems.push(`${n} was acknowledged, and is there ${count} times`);
+    if (outcome === "unknown" && count > 1) problems.push(`${n} is unknown, and is there ${count} times`);
+    if (outcome === "refused" && count > 0) problems.push(`${n} was refused (${told}), and is there ${count} times`);
+  }
+  return problems;
+}
