@@ -53,6 +53,9 @@ async function forward(request: Request, member: ClusterMember, client: string):
   for (;;) {
     const { leader } = member;
     if (leader !== null && leader.instance !== member.address) {
+      // A leader that was paused or cut off never answers, and another leads meanwhile.
+      const deposed = new AbortController();
+      const endWait = member.onOtherLeader(() => deposed.abort());
       try {
         const answer = await fetch(`${leader.address}${url.pathname}${url.search}`, {
           method: request.method,
@@ -60,7 +63,7 @@ async function forward(request: Request, member: ClusterMember, client: string):
           body,
           redirect: "manual",
           decompress: false,
-          signal: request.signal,
+          signal: AbortSignal.any([request.signal, deposed.signal]),
           // A stream or a slow endpoint has no bound here: the leader has the bounds.
           timeout: false,
         } as RequestInit);
@@ -71,6 +74,8 @@ async function forward(request: Request, member: ClusterMember, client: string):
       } catch (thrown) {
         if (request.signal.aborted) throw thrown;
         if (!wasNotSent(thrown) && !isRead) throw unknown();
+      } finally {
+        endWait();
       }
     }
     if (performance.now() > end)

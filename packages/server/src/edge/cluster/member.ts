@@ -46,8 +46,9 @@ export class ClusterMember {
   #isAway = false;
   /** When this instance last could not reach the engine, by `performance.now()`. */
   #wasAwayAt = Number.NEGATIVE_INFINITY;
-  /** The leader at the last look. */
-  leader: Leader | null = null;
+  #leader: Leader | null = null;
+  /** Called when another instance leads. */
+  readonly #onChange = new Set<() => void>();
   /** The last commit of this instance. */
   position: () => number = () => 0;
 
@@ -77,6 +78,25 @@ export class ClusterMember {
   /** Whether the engine of the journal cannot be reached. */
   get isAway(): boolean {
     return this.#isAway;
+  }
+
+  /** The leader at the last look. */
+  get leader(): Leader | null {
+    return this.#leader;
+  }
+
+  /** Calls `changed` once another instance leads than now. Answers how to end the wait. */
+  onOtherLeader(changed: () => void): () => void {
+    this.#onChange.add(changed);
+    return () => void this.#onChange.delete(changed);
+  }
+
+  #saw(leader: Leader | null): void {
+    const isSame = leader?.instance === this.#leader?.instance;
+    this.#leader = leader;
+    if (isSame) return;
+    for (const changed of this.#onChange) changed();
+    this.#onChange.clear();
   }
 
   /** The role of a leader; null for a replica. */
@@ -113,7 +133,7 @@ export class ClusterMember {
     const { journal, address } = this;
     const leader = await journal.leader();
     this.#reached(true);
-    this.leader = leader;
+    this.#saw(leader);
     if (leader?.isLive === true && leader.instance !== address) return leader;
     const sentAt = performance.now();
     const term = await journal.takeLease({ instance: address, address, ms: leaseMs });
@@ -179,7 +199,7 @@ export class ClusterMember {
         commits.reached(true);
         const living = (await this.journal.instances()).filter(({ isLive }) => isLive);
         this.#replicas?.keep(living.map(({ address }) => address));
-      } else this.leader = await this.journal.leader();
+      } else this.#saw(await this.journal.leader());
       await this.#register();
       this.#reached(true);
     } catch (thrown) {
