@@ -1,9 +1,12 @@
 /** Cluster of the tests: instances of the built executable, a PostgreSQL engine for the journal, and a bucket for the files. */
 import { afterAll } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { bucket, s3Key, startS3 } from "../packages/server/test/s3-server.ts";
 import { startTcpProxy, type TcpProxy } from "../packages/server/test/tcp-proxy.ts";
 import { startPostgres, type TestPostgres } from "../packages/server/test/test-postgres.ts";
-import { launch, type Running, temporaryFolder } from "./kit.ts";
+import { type Running, serve, temporaryFolder } from "./kit.ts";
 
 export interface TestInstance {
   readonly folder: string;
@@ -33,6 +36,12 @@ function freePort(): number {
   return port;
 }
 
+/** The output of an instance, from the first start on. */
+function outputOf(folder: string): string {
+  const logs = [...new Bun.Glob("output-*").scanSync(folder)].toSorted();
+  return logs.map((name) => readFileSync(`${folder}/${name}`, "utf8")).join("--- started again\n");
+}
+
 /** Starts a cluster. @param files of the project, by path; `settings` of each instance, as variables of the environment. */
 export async function startCluster(
   size: number,
@@ -42,11 +51,6 @@ export async function startCluster(
   afterAll(() => s3.stop());
   const name = `test-${clusters++}`;
   const instances: TestInstance[] = [];
-  // An `afterAll` of a test would run at the end of the test.
-  const kills: (() => void)[] = [];
-  afterAll(() => {
-    for (const kill of kills) kill();
-  });
   for (let i = 0; i < size; i++) {
     const folder = temporaryFolder();
     for (const [path, text] of Object.entries(files)) await Bun.write(`${folder}/${path}`, text);
@@ -65,23 +69,25 @@ export async function startCluster(
       SERVICE_PROCESSES: "1",
       ...settings,
     };
-    const start = (): Promise<Running> => launch(folder, { env, onStart: (kill) => kills.push(kill) });
-    const running = await start();
+    const logs = mkdtempSync(join(tmpdir(), "socle-cluster-"));
+    let starts = 0;
+    const start = (): Promise<Running> => serve(folder, { env, log: join(logs, `output-${starts++}`) });
     const instance: TestInstance = {
       folder,
       url: `http://127.0.0.1:${port}`,
-      running,
+      running: await start(),
       proxy,
       start: async () => {
         instance.running = await start();
       },
     };
+    afterAll(() => {
+      if (process.env["SHOW"] !== undefined) console.log(instance.url, outputOf(logs));
+      instance.running.signal("SIGKILL");
+      rmSync(logs, { recursive: true });
+    });
     instances.push(instance);
   }
-  if (process.env["SHOW"] !== undefined)
-    afterAll(() => {
-      for (const { url, running } of instances) console.log(url, running.output());
-    });
   const client = engine.client();
   const leader = async (): Promise<TestInstance> => {
     for (;;) {

@@ -111,23 +111,17 @@ export interface Running {
   stop(): Promise<number | null>;
 }
 
-interface ServeOptions {
-  args?: readonly string[];
-  env?: Record<string, string>;
-  executable?: string;
+export interface ServeOptions {
+  readonly args?: readonly string[];
+  readonly env?: Record<string, string>;
+  readonly executable?: string;
+  /** A file for the output. The service outlives the test that starts the service then, and the caller ends the service. */
+  readonly log?: string;
 }
 
-/** Starts the service in a folder and waits until the service listens. The service is stopped after the file's tests. */
-export function serve(cwd: string, options: ServeOptions = {}): Promise<Running> {
-  return launch(cwd, { ...options, onStart: (kill) => afterAll(kill) });
-}
-
-/** Like `serve`, for a service that the caller kills. @param options `onStart` gets the function that kills the service. */
-export async function launch(
-  cwd: string,
-  options: ServeOptions & { onStart: (kill: () => void) => void },
-): Promise<Running> {
-  const log = join(temporaryFolder(), "output");
+/** Starts the service in a folder and waits until the service listens. The service is stopped after the file's tests, or the test. */
+export async function serve(cwd: string, options: ServeOptions = {}): Promise<Running> {
+  const log = options.log ?? join(temporaryFolder(), "output");
   // Both streams append: with separate positions, each stream would overwrite the other's bytes.
   const sink = openSync(log, "a");
   const child = Bun.spawn([options.executable ?? executable, ...(options.args ?? [])], {
@@ -140,7 +134,7 @@ export async function launch(
   closeSync(sink);
   const output = (): string => (existsSync(log) ? readFileSync(log, "utf8") : "");
   const exited = child.exited.then(() => child.exitCode);
-  options.onStart(() => child.kill("SIGKILL"));
+  if (options.log === undefined) afterAll(() => child.kill("SIGKILL"));
   let url: string | undefined;
   while (url === undefined) {
     if (child.exitCode !== null || child.signalCode !== null)

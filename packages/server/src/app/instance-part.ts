@@ -6,6 +6,7 @@ import {
   clusterOverview,
   instanceRoutes,
   isOfInstance,
+  type ServingRight,
 } from "../edge/cluster/index.ts";
 import type { HttpRequest, InstancePart } from "../edge/http/index.ts";
 import type { Scripts } from "./scripts.ts";
@@ -17,7 +18,8 @@ const positionMs = 2_000;
 const always = /^\/(?:health(?:\/ready)?|_\/cluster\/[a-z]+)$/;
 
 export interface AdmitOptions {
-  readonly member: ClusterMember;
+  /** The right of the role that answers. */
+  readonly right: ServingRight;
   /** The newest event that this instance has. */
   readonly seq: () => number;
   /** Resolves when this instance has an event. */
@@ -25,10 +27,10 @@ export interface AdmitOptions {
 }
 
 /** A request waits until this instance may answer from its own state, and until the instance has the position that the request names. */
-export function admitBy({ member, seq, reached }: AdmitOptions): InstancePart["admit"] {
+export function admitBy({ right, seq, reached }: AdmitOptions): InstancePart["admit"] {
   const wait = async (request: HttpRequest, wanted: number): Promise<void> => {
     if (always.test(new URL(request.url, "http://localhost").pathname)) return;
-    await member.right.wait();
+    await right.wait();
     if (seq() >= wanted) return;
     const { promise: late, reject } = Promise.withResolvers<never>();
     const timer = setTimeout(
@@ -40,7 +42,7 @@ export function admitBy({ member, seq, reached }: AdmitOptions): InstancePart["a
   return (request) => {
     const wanted = Number(request.headers.get("socle-position") ?? 0);
     // A header that is no number asks for nothing.
-    return member.right.isValid && !(wanted > seq()) ? null : wait(request, wanted > 0 ? wanted : 0);
+    return right.isValid && !(wanted > seq()) ? null : wait(request, wanted > 0 ? wanted : 0);
   };
 }
 
@@ -66,7 +68,7 @@ export function leaderPart(
       queries: scripts.queries,
       usedKey: (id) => auth.keys.used(id),
     }),
-    admit: admitBy({ member, seq: () => events.flushedSeq, reached: () => Promise.resolve() }),
+    admit: admitBy({ right: member.right, seq: () => events.flushedSeq, reached: () => Promise.resolve() }),
   };
 }
 

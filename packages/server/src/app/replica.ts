@@ -12,6 +12,7 @@ import {
   forwardBy,
   type Introduction,
   LeaderQuestions,
+  type ServingRight,
 } from "../edge/cluster/index.ts";
 import { HttpServer, openReaderRouter } from "../edge/http/index.ts";
 import { RemoteQueries } from "../edge/processes/index.ts";
@@ -58,6 +59,7 @@ export interface ReplicaService {
  */
 export async function startReplica(options: ReplicaOptions): Promise<ReplicaService | null> {
   const { config, logger, member, stopping } = options;
+  const right = member.beginRole();
   await using starting = new AsyncDisposableStack();
   keepFilesPrivate();
   const database = openDatabase(options);
@@ -70,7 +72,7 @@ export async function startReplica(options: ReplicaOptions): Promise<ReplicaServ
   if (introduction === null) return null;
   const queries = new RemoteQueries(introduction.queries, (asked, signal) => questions.run(asked, signal));
   let loads = 0;
-  const follower = await startModules(service, options, (number) => {
+  const follower = await startModules(service, { ...options, right }, (number) => {
     if (number === loads) return;
     loads = number;
     void questions.introduction(stopping).then(
@@ -81,7 +83,7 @@ export async function startReplica(options: ReplicaOptions): Promise<ReplicaServ
     );
   });
   starting.defer(() => follower.stop());
-  const http = await serve(service, { ...options, follower, questions, queries, paths: introduction.paths });
+  const http = await serve(service, { ...options, right, follower, questions, queries, paths: introduction.paths });
   const started = starting.move();
   return {
     url: http.url,
@@ -138,16 +140,17 @@ function otherTables(database: Database): string | null {
 /** Starts the modules that a replica has, and follows the journal from then on. */
 async function startModules(
   service: Service,
-  options: ReplicaOptions,
+  options: ReplicaOptions & { right: ServingRight },
   onQueries: (number: number) => void,
 ): Promise<Follower> {
   const { database, events, collections, auth } = service;
-  const { logger, member } = options;
+  const { logger, member, right } = options;
   events.startReplica();
   await collections.start();
   auth.startReplica();
   const follower = new Follower({
     member,
+    right,
     database,
     onCommit: () => events.followTable(),
     onQueries,
@@ -169,6 +172,7 @@ async function introduced(questions: LeaderQuestions, stopping: AbortSignal): Pr
 }
 
 interface Serving extends ReplicaOptions {
+  readonly right: ServingRight;
   readonly follower: Follower;
   readonly questions: LeaderQuestions;
   readonly queries: RemoteQueries;
@@ -180,7 +184,7 @@ async function serve(
   service: Service,
   serving: Serving,
 ): Promise<{ url: string; server: HttpServer; reload: () => Promise<void> }> {
-  const { config, logger, member, follower, questions, queries, paths, version, stopping } = serving;
+  const { config, logger, member, right, follower, questions, queries, paths, version, stopping } = serving;
   const { events, auth } = service;
   const realtime = new Realtime(realtimeOptions({ service, config, logger, named: queries }));
   auth.keys.onUse((id) => void questions.usedKey(id).catch(() => undefined));
@@ -219,7 +223,7 @@ async function serve(
         process: processNumbers({ ...parts, lag }),
         cluster: clusterNumbers(member, follower.lagMs),
       }),
-    admit: admitBy({ member, seq: () => events.flushedSeq, reached }),
+    admit: admitBy({ right, seq: () => events.flushedSeq, reached }),
   };
   const server: HttpServer = new HttpServer({
     ...parts,
@@ -233,13 +237,13 @@ async function serve(
 }
 
 /** Why a replica is not ready. */
-async function readinessOf({ config, member, follower, stopping }: Serving): Promise<string[]> {
+async function readinessOf({ config, right, follower, stopping }: Serving): Promise<string[]> {
   if (stopping.aborted) return ["the service is stopping"];
   const lag = follower.lagMs;
   const free = await freeBytes(config.database).catch((error: unknown) => messageOf(error));
   const reasons = [
     lag > config["cluster.maxLag"] ? `the state is ${Math.round(lag)} ms old` : null,
-    member.right.isValid ? null : "this instance has no contact with the leader",
+    right.isValid ? null : "this instance has no contact with the leader",
     typeof free === "string" ? `the disk cannot be looked at: ${free}` : null,
     typeof free === "number" && free < config["limits.diskFree"] ? "the disk is almost full" : null,
   ];

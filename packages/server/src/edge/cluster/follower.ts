@@ -9,6 +9,7 @@ import { JournalAway } from "../../store/journal/index.ts";
 import { questionPath } from "./instance-routes.ts";
 import type { ClusterMember } from "./member.ts";
 import type { LeaderAnswer, ReplicaQuestion } from "./replicas.ts";
+import type { ServingRight } from "./serving-right.ts";
 import { pollMs, questionMs } from "./timing.ts";
 
 /** About how many bytes of entries are read at a time. */
@@ -18,6 +19,8 @@ const pauseMs = 200;
 
 export interface FollowerOptions {
   readonly member: ClusterMember;
+  /** The right of this replica to serve. */
+  readonly right: ServingRight;
   readonly database: Pick<Database, "position" | "replay">;
   /** An entry was run: the events of the entry are told. */
   readonly onCommit: () => Promise<void>;
@@ -148,7 +151,7 @@ export class Follower {
 
   /** Asks the leader again and again. */
   async #ask(): Promise<void> {
-    const { member, onQueries, logger } = this.#options;
+    const { member, right, onQueries, logger } = this.#options;
     let isCut = false;
     while (!this.#stopping.signal.aborted) {
       const { leader } = member;
@@ -166,7 +169,7 @@ export class Follower {
         if (answer.position > this.position) this.#hurry();
         await this.reached(() => this.position >= answer.position);
         onQueries(answer.queries);
-        if (answer.ms > 0 && !this.#stopping.signal.aborted) member.right.prolong(askedAt + answer.ms);
+        if (answer.ms > 0 && !this.#stopping.signal.aborted) right.prolong(askedAt + answer.ms);
       } catch (thrown) {
         if (!isCut && !this.#stopping.signal.aborted)
           logger.warn(`The leader ${leader.address} does not answer: ${messageOf(thrown)}`);
@@ -175,7 +178,7 @@ export class Follower {
       }
     }
     const { leader } = member;
-    member.right.end();
+    right.end();
     if (leader !== null && leader.instance !== member.address)
       await this.#question(leader.address, true).catch(() => undefined);
   }

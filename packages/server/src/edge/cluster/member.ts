@@ -33,7 +33,7 @@ export class ClusterMember {
   readonly journal: Journal;
   readonly address: string;
   readonly version: string;
-  readonly right = new ServingRight();
+  #right = new ServingRight();
   readonly #secret: string;
   readonly #logger: Logger;
   readonly #run = crypto.randomUUID();
@@ -78,6 +78,18 @@ export class ClusterMember {
   /** Whether the engine of the journal cannot be reached. */
   get isAway(): boolean {
     return this.#isAway;
+  }
+
+  /** The right of the role that began last. */
+  get right(): ServingRight {
+    return this.#right;
+  }
+
+  /** Begins a role: the right of the role before is over. */
+  beginRole(): ServingRight {
+    this.#right.end();
+    this.#right = new ServingRight();
+    return this.#right;
   }
 
   /** The leader at the last look. */
@@ -143,11 +155,12 @@ export class ClusterMember {
 
   #lead(term: number, sentAt: number): Leading {
     const { promise: lost, resolve } = Promise.withResolvers<void>();
+    const right = this.beginRole();
     const commits = new JournalCommits({
       journal: this.journal,
       term,
       onLost: () => {
-        this.right.end();
+        right.end();
         this.#leading = null;
         this.#replicas = null;
         this.#logger.warn(`Another instance leads; this instance has led in term ${term}`);
@@ -156,7 +169,7 @@ export class ClusterMember {
       onContact: (isThere) => this.#reached(isThere),
     });
     this.#leading = { commits, lost };
-    this.right.prolong(sentAt + leaseMs);
+    right.prolong(sentAt + leaseMs);
     this.#logger.info(`This instance leads, in term ${term}`);
     return this.#leading;
   }

@@ -1,5 +1,6 @@
 /**
- * Serving right: an instance may answer from its own state only for a time, which it prolongs again and again. An instance that was paused or cut
+ * Serving right: an instance in one role may answer from its own state only for a time, which it prolongs again and again. The next role has a
+ * right of its own, so that a request that waited in one role is never answered with the parts of a role that is over. An instance that was paused or cut
  * off has no right when it goes on, so that nobody reads a state in which a session that has ended still counts. The right runs
  * by the monotonic clock of this process: wrong clocks of machines do not matter.
  */
@@ -10,30 +11,38 @@ const patienceMs = 5_000;
 
 export class ServingRight {
   #until = Number.NEGATIVE_INFINITY;
+  #isOver = false;
   readonly #waiting = new Set<() => void>();
 
   get isValid(): boolean {
     return performance.now() < this.#until;
   }
 
-  /** The right lasts until a time by `performance.now()`, or longer if it does already. */
+  /** The right lasts until a time by `performance.now()`, or longer if it does already. After the end, the right stays over. */
   prolong(until: number): void {
+    if (this.#isOver) return;
     this.#until = Math.max(this.#until, until);
+    this.#wakeAll();
+  }
+
+  /** Ends the right at once and for good: requests that wait are refused. */
+  end(): void {
+    this.#isOver = true;
+    this.#until = Number.NEGATIVE_INFINITY;
+    this.#wakeAll();
+  }
+
+  #wakeAll(): void {
     for (const resolve of this.#waiting) resolve();
     this.#waiting.clear();
   }
 
-  /** Ends the right at once. */
-  end(): void {
-    this.#until = Number.NEGATIVE_INFINITY;
-  }
-
-  /** Resolves when the right is valid. @throws AppError `unavailable` after some seconds. */
+  /** Resolves when the right is valid. @throws AppError `unavailable` after some seconds, or when the right is over. */
   async wait(): Promise<void> {
     const end = performance.now() + patienceMs;
     while (!this.isValid) {
       const left = end - performance.now();
-      if (left <= 0) throw noRight();
+      if (left <= 0 || this.#isOver) throw noRight();
       const { promise, resolve } = Promise.withResolvers<void>();
       this.#waiting.add(resolve);
       const timer = setTimeout(resolve, left);

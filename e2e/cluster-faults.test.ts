@@ -1,0 +1,152 @@
+/** A cluster with faults: killed and paused instances, and an engine that is away. Nothing acknowledged is lost, and nobody reads what has ended. */
+import { afterEach, expect, test } from "bun:test";
+import { differences, numbersAt } from "./cluster-content.ts";
+import { startCluster, type TestInstance } from "./cluster-kit.ts";
+import { broken, type Load, startLoad, type Write, write } from "./cluster-load.ts";
+import { post, until } from "./kit.ts";
+
+const open = { read: "public", create: "public", update: "public", delete: "public" };
+const posts = { name: "posts", fields: [{ name: "n", type: "integer" }], permissions: open };
+const password = "a long password";
+const settings = { SERVICE_LIMITS_RATE_REGISTER: "off", SERVICE_LIMITS_RATE_LOGIN: "off" };
+/** The time in which another instance leads, at most. */
+const takeOverMs = 10_000;
+
+const cluster = await startCluster(3, { files: { "collections/posts.json": JSON.stringify(posts) }, settings });
+const { instances, engine } = cluster;
+const histories: Write[] = [];
+let users = 0;
+
+async function tokenAt({ url }: TestInstance): Promise<string> {
+  const answer = await post(`${url}/api/auth/register`, { email: `user${users++}@example.com`, password });
+  expect(answer.ok).toBe(true);
+  return ((await answer.json()) as { accessToken: string }).accessToken;
+}
+
+async function meAt({ url }: TestInstance, token: string, ms = 15_000): Promise<number> {
+  const headers = { Authorization: `Bearer ${token}` };
+  return (await fetch(`${url}/api/auth/me`, { headers, signal: AbortSignal.timeout(ms) })).status;
+}
+
+function logout({ url }: TestInstance, token: string): Promise<Response> {
+  return post(`${url}/api/auth/logout`, {}, { Authorization: `Bearer ${token}` });
+}
+
+async function ready(): Promise<void> {
+  for (const { url } of instances)
+    while ((await fetch(`${url}/health/ready`).catch(() => null))?.status !== 200) await Bun.sleep(50);
+}
+
+/** Waits for acknowledged writes that were sent from now on. */
+async function acknowledged(load: Load, count: number): Promise<void> {
+  const now = performance.now();
+  await until(
+    () => load.writes.filter((each) => each.sentAt > now && each.outcome === "acknowledged").length >= count,
+    2 * takeOverMs,
+  );
+}
+
+/** Ends the load, and looks whether each instance has exactly what the histories of all tests promise. */
+async function check(load: Load): Promise<void> {
+  await load.stop();
+  histories.push(...load.writes);
+  await ready();
+  expect(await differences(instances)).toEqual([]);
+  for (const instance of instances) expect(broken(histories, numbersAt(instance, "posts"))).toEqual([]);
+}
+
+// A test that fails leaves nothing stopped.
+afterEach(() => {
+  engine.resume();
+  for (const { running } of instances) running.signal("SIGCONT");
+});
+
+test("the leader is killed: another leads, nothing acknowledged is lost, and the killed instance comes back", async () => {
+  const leader = await cluster.leader();
+  const survivors = await cluster.replicas();
+  const load = startLoad(survivors);
+  await acknowledged(load, 20);
+  leader.running.signal("SIGKILL");
+  await acknowledged(load, 20);
+  expect(await cluster.leader()).not.toBe(leader);
+  await leader.start();
+  await acknowledged(load, 20);
+  await check(load);
+  expect(await cluster.leader()).not.toBe(leader);
+});
+
+test("the leader is paused longer than the lease: afterwards it reads nothing old, commits nothing, and follows", async () => {
+  const leader = await cluster.leader();
+  const others = await cluster.replicas();
+  const [other] = others;
+  if (other === undefined) throw new Error("The cluster has no replica");
+  const tokens = await Promise.all([0, 1, 2].map(() => tokenAt(other)));
+  const load = startLoad(others);
+  await acknowledged(load, 10);
+  leader.running.signal("SIGSTOP");
+  // Requests that wait in the sockets of the paused leader.
+  const waiting = [0, 1, 2].map((n) => write(leader, "/api/posts", { n: -1 - n - users }));
+  await acknowledged(load, 10);
+  expect(await cluster.leader()).not.toBe(leader);
+  for (const token of tokens) expect((await logout(other, token)).status).toBe(204);
+  const early = tokens.map((token) => meAt(leader, token));
+  leader.running.signal("SIGCONT");
+  const statuses = await Promise.all([...early, ...tokens.map((token) => meAt(leader, token))]);
+  expect(statuses).not.toContain(200);
+  histories.push(...(await Promise.all(waiting)));
+  await check(load);
+  expect(await meAt(leader, tokens[0] ?? "")).toBe(401);
+  expect(await cluster.leader()).not.toBe(leader);
+});
+
+test("a replica is paused: a logout is answered when the right of the replica has ended, and the replica never accepts the token", async () => {
+  const leader = await cluster.leader();
+  const [paused] = await cluster.replicas();
+  if (paused === undefined) throw new Error("The cluster has no replica");
+  const token = await tokenAt(leader);
+  expect(await meAt(paused, token)).toBe(200);
+  const load = startLoad([leader]);
+  paused.running.signal("SIGSTOP");
+  const early = [0, 1, 2].map(() => meAt(paused, token, 60_000));
+  expect((await logout(leader, token)).status).toBe(204);
+  paused.running.signal("SIGCONT");
+  expect(await Promise.all([...early, meAt(paused, token)])).not.toContain(200);
+  await check(load);
+  expect(await meAt(paused, token)).toBe(401);
+});
+
+for (const fault of ["stop", "pause"] as const)
+  test(`the engine is away by ${fault}: reads go on, writes are refused, and all heals by itself`, async () => {
+    const load = startLoad(instances, { width: 3 });
+    await acknowledged(load, 10);
+    await (fault === "stop" ? engine.stop() : engine.pause());
+    const refused = (): Write[] => load.writes.filter(({ told }) => told.includes("503 "));
+    const before = refused().length;
+    await until(() => refused().length > before + 6, 2 * takeOverMs);
+    // Longer than the lease: the right to serve goes on without the engine.
+    const end = performance.now() + 7_000;
+    const statuses = new Map<number, number>();
+    while (performance.now() < end)
+      for (const { url } of instances) {
+        const { status } = await fetch(`${url}/api/posts?limit=1`);
+        statuses.set(status, (statuses.get(status) ?? 0) + 1);
+        await Bun.sleep(20);
+      }
+    expect([...statuses.keys()]).toEqual([200]);
+    const answer = await post(`${instances[0]?.url}/api/posts`, { n: -1_000 });
+    expect(answer.status).toBe(503);
+    expect(answer.headers.get("retry-after")).toMatch(/^\d+$/);
+    await (fault === "stop" ? engine.start() : engine.resume());
+    await acknowledged(load, 10);
+    await check(load);
+  });
+
+test("the engine is restarted under load: nothing acknowledged is lost, and nothing is there twice", async () => {
+  const load = startLoad(instances);
+  for (let round = 0; round < 4; round++) {
+    await acknowledged(load, 20);
+    await (round % 2 === 0 ? engine.restart() : engine.kill().then(() => engine.start()));
+  }
+  await acknowledged(load, 20);
+  await check(load);
+});
