@@ -25,7 +25,9 @@ async function tokenAt({ url }: TestInstance): Promise<string> {
 
 async function meAt({ url }: TestInstance, token: string, ms = 15_000): Promise<number> {
   const headers = { Authorization: `Bearer ${token}` };
-  return (await fetch(`${url}/api/auth/me`, { headers, signal: AbortSignal.timeout(ms) })).status;
+  // The connections of an instance whose role ends break.
+  const answer = await fetch(`${url}/api/auth/me`, { headers, signal: AbortSignal.timeout(ms) }).catch(() => null);
+  return answer?.status ?? 0;
 }
 
 function logout({ url }: TestInstance, token: string): Promise<Response> {
@@ -145,7 +147,7 @@ test("the engine is restarted under load: nothing acknowledged is lost, and noth
   const load = startLoad(instances);
   for (let round = 0; round < 4; round++) {
     await acknowledged(load, 20);
-    await (round % 2 === 0 ? engine.restart() : engine.kill().then(() => engine.start()));
+    await (round % 2 === 0 ? engine.restart() : engine.stop("immediate").then(() => engine.start()));
   }
   await acknowledged(load, 20);
   await check(load);
