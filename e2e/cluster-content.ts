@@ -6,18 +6,18 @@ import type { TestInstance } from "./cluster-kit.ts";
 /** Tables that SQLite keeps for each file. */
 const local = /^sqlite_stat\d$/;
 
-export interface Content {
+interface Content {
   readonly position: number;
   /** A hash of the rows of each table, by the name of the table, and the schema. */
   readonly tables: ReadonlyMap<string, string>;
 }
 
-export function openFile({ folder }: TestInstance): Database {
+function openFile({ folder }: TestInstance): Database {
   return new Database(join(folder, "socle.db"), { readonly: true });
 }
 
 /** The content of one instance, as of one moment. */
-export function contentOf(instance: TestInstance): Content {
+function contentOf(instance: TestInstance): Content {
   using database = openFile(instance);
   database.run("BEGIN");
   const { position } = database.query<{ position: number }, []>("SELECT position FROM _position").get() ?? {

@@ -37,7 +37,7 @@ export class Hearer {
     socket.onmessage = ({ data }) => {
       if (socket !== this.#socket) return;
       const frame = JSON.parse(String(data)) as ServerFrame;
-      if (frame.type === "event") this.#hear(frame.event as { id: string; type: string; data: { id?: string } });
+      if (frame.type === "event") this.#hear(frame.event as { id: string; type: string; payload: { id?: string } });
       else if (frame.type === "subscribed") resolve(true);
       else this.problems.push(String(data));
     };
@@ -58,9 +58,9 @@ export class Hearer {
     socket?.close();
   }
 
-  #hear({ id, type, data }: { id: string; type: string; data: { id?: string } }): void {
+  #hear({ id, type, payload }: { id: string; type: string; payload: { id?: string } }): void {
     const last = this.heard.at(-1)?.id ?? "";
     if (id <= last) this.problems.push(`${id} came after ${last}`);
-    this.heard.push({ id, type, record: JSON.stringify(data) });
+    this.heard.push({ id, type, record: JSON.stringify(payload) });
   }
 }

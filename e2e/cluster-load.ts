@@ -73,7 +73,7 @@ export function startLoad(instances: readonly TestInstance[], { path = "/api/pos
   };
 }
 
-/** What a history promises of the records that a database has, by the numbers of the records. Answers each broken promise. */
+/** Looks whether a database has what a history promises, by the numbers of the records. Answers each broken promise. */
 export function broken(writes: readonly Write[], numbers: readonly number[]): string[] {
   const counts = new Map<number, number>();
   for (const n of numbers) counts.set(n, (counts.get(n) ?? 0) + 1);

@@ -72,6 +72,16 @@ test("a write at any instance is read at the same instance at once, and at each 
   }
 });
 
+test("nobody without the secret reaches the routes between the instances", async () => {
+  for (const { url } of cluster.instances)
+    for (const path of ["question", "introduction", "query", "key"])
+      for (const guess of [null, "a guess"]) {
+        const headers: Record<string, string> = guess === null ? {} : { "Socle-Instance-Secret": guess };
+        const answer = await post(`${url}/_/cluster/${path}`, {}, headers);
+        expect(answer.status).toBe(404);
+      }
+});
+
 test("sockets of all instances hear each event once and in order, by rules and filters too", async () => {
   const users = await Promise.all(
     [0, 1].map((user) => tokenOf(`${instance(user).url}/api/auth/register`, `hearer${user}@example.com`)),
