@@ -58,8 +58,9 @@ async function check(load: Load): Promise<void> {
 }
 
 // A test that fails leaves nothing stopped.
-afterEach(() => {
+afterEach(async () => {
   engine.resume();
+  if (!engine.isRunning) await engine.start();
   for (const { running } of instances) running.signal("SIGCONT");
 });
 

@@ -130,6 +130,10 @@ export class TestPostgres {
     }
   }
 
+  get isRunning(): boolean {
+    return this.#process !== null && this.#process.exitCode === null && this.#process.signalCode === null;
+  }
+
   /** Ends the engine: fast ends every connection and writes a checkpoint, immediate does neither. */
   async stop(mode: "fast" | "immediate" = "fast"): Promise<void> {
     if (this.#isPaused) this.resume();

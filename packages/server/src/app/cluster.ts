@@ -21,6 +21,8 @@ import { SnapshotKeeper } from "./snapshot-keeper.ts";
 
 /** The pause before a role is tried again that could not begin. */
 const pauseMs = 500;
+/** The longest that a statement of the journal takes: less than half of a lease, so that an instance finds out in time that the engine is away. */
+const engineMs = 2_000;
 /** The longest that a leader that has lost the lease takes to stop. */
 const lostMs = 1_500;
 
@@ -90,7 +92,7 @@ class Instance implements Running {
     const { config } = options;
     const logger = options.logger.for("cluster");
     const snapshots = snapshotsOf(options);
-    const journal = openJournal({ url, cluster: config["cluster.name"], logger });
+    const journal = openJournal({ url, cluster: config["cluster.name"], logger, timeoutMs: engineMs });
     const { id } = await journal.open();
     const member = await ClusterMember.join({ journal, address: addressOf(config), secret, version, logger }).catch(
       async (thrown: unknown) => {
@@ -146,7 +148,8 @@ class Instance implements Running {
   async #run(): Promise<void> {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
-      const role = await this.#member.findRole();
+      // A replica that has taken the lease ends, and leads.
+      const role = this.#member.leading ?? (await this.#member.findRole());
       if (role === null || signal.aborted) return;
       try {
         await ("commits" in role ? this.#lead(role) : this.#follow());

@@ -9,6 +9,8 @@ import { leaseMs } from "./timing.ts";
 
 /** The pause between two tries to decide an append. */
 const pauseMs = 200;
+/** How long callers wait for the outcome of an append without an answer. */
+const unknownMs = 1_000;
 
 interface JournalCommitsOptions {
   readonly journal: Journal;
@@ -87,7 +89,7 @@ export class JournalCommits implements CommitPoint {
    * begun.
    */
   async #decide(position: number, term: number, giveUp: (reason: AppError) => void): Promise<boolean> {
-    const timer = setTimeout(() => giveUp(unknown()), leaseMs);
+    const timer = setTimeout(() => giveUp(unknown()), unknownMs);
     try {
       for (;;) {
         try {

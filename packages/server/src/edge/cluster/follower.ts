@@ -167,9 +167,11 @@ export class Follower {
         this.#newest = Math.max(this.#newest, answer.position);
         this.#toldAt = askedAt;
         if (answer.position > this.position) this.#hurry();
-        await this.reached(() => this.position >= answer.position);
+        // Without the engine, the newest commits cannot be read.
+        await Promise.race([this.reached(() => this.position >= answer.position), Bun.sleep(pollMs)]);
         onQueries(answer.queries);
-        if (answer.ms > 0 && !this.#stopping.signal.aborted) right.prolong(askedAt + answer.ms);
+        if (answer.ms > 0 && this.position >= answer.narrowed && !this.#stopping.signal.aborted)
+          right.prolong(askedAt + answer.ms);
       } catch (thrown) {
         if (!isCut && !this.#stopping.signal.aborted)
           logger.warn(`The leader ${leader.address} does not answer: ${messageOf(thrown)}`);
@@ -204,8 +206,9 @@ export class Follower {
 
 /** @throws Error for JSON of another form. */
 function answerOf(json: unknown): LeaderAnswer {
-  const { term, position, ms, queries } = isObject(json) ? json : {};
-  if (typeof term !== "number" || typeof position !== "number" || typeof ms !== "number" || typeof queries !== "number")
+  const { term, position, narrowed, ms, queries } = isObject(json) ? json : {};
+  const isNumber = (value: unknown): value is number => typeof value === "number";
+  if (!isNumber(term) || !isNumber(position) || !isNumber(narrowed) || !isNumber(ms) || !isNumber(queries))
     throw new Error("it answers in another form");
-  return { term, position, ms, queries };
+  return { term, position, narrowed, ms, queries };
 }

@@ -11,6 +11,8 @@ import type { ClusterMember } from "./member.ts";
 /** How long a request waits for a leader. */
 const patienceMs = 10_000;
 const pauseMs = 100;
+/** How long an answer waits until this instance has the write. */
+const positionMs = 2_000;
 /** A body of at most this size is read before the request leaves, so that the leader knows the size. */
 const smallBody = 64 * 1024;
 /** Headers that belong to a connection (RFC 9110, 7.6.1), and the headers that only instances send. */
@@ -34,8 +36,8 @@ export function forwardBy({ member, addressOf, keepOpen, reached }: ForwardOptio
     keepOpen(request, answering);
     const answer = await answering.catch((thrown: unknown) => failed(thrown));
     const seq = Number(answer.headers.get("socle-position") ?? 0);
-    // The client finds its write at this instance.
-    if (seq > 0) await reached(seq);
+    // The client finds its write at this instance, unless the instance cannot read the journal at the moment.
+    if (answer.ok && seq > 0) await Promise.race([reached(seq), Bun.sleep(positionMs)]);
     return answer;
   };
 }

@@ -68,6 +68,7 @@ export class ClusterMember {
         `cluster.address ${options.address}: another instance has this address; give each instance a separate address, or wait ${leaseMs / 1_000} s after an instance was killed`,
       );
     member.#timer = setInterval(() => {
+      member.#goOnWithoutEngine();
       member.#beating ??= member.#beat().finally(() => {
         member.#beating = null;
       });
@@ -219,7 +220,6 @@ export class ClusterMember {
       this.#failed(thrown);
       this.#leading?.commits.reached(false);
     }
-    this.#goOnWithoutEngine();
   }
 
   /** Without the engine nobody commits: a leader may serve on if each replica says that the engine is away for the replica, too. */

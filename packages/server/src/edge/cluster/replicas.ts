@@ -24,7 +24,9 @@ export interface LeaderAnswer {
   readonly term: number;
   /** The last commit. */
   readonly position: number;
-  /** How long the replica may serve from the moment of its question on, once it has the position; 0 for not at all. */
+  /** The last commit that ended or narrowed rights. */
+  readonly narrowed: number;
+  /** How long the replica may serve from the moment of the question on, with the commit `narrowed`; 0 for not at all. */
   readonly ms: number;
   /** Grows with each load of the server queries. */
   readonly queries: number;
@@ -45,6 +47,7 @@ export class Replicas implements Followers {
   readonly #term: () => number;
   readonly #mayServe: () => boolean;
   #position: number;
+  #narrowed: number;
   /** See `LeaderAnswer`. */
   queries = 0;
   #waiting = new Set<() => void>();
@@ -60,6 +63,8 @@ export class Replicas implements Followers {
     this.#term = options.term;
     this.#mayServe = options.mayServe;
     this.#position = options.position;
+    // Any commit of an earlier term may have narrowed rights.
+    this.#narrowed = options.position;
   }
 
   /** The replicas that have asked lately. */
@@ -97,13 +102,15 @@ export class Replicas implements Followers {
   }
 
   #answer(ms: number): LeaderAnswer {
-    return { term: this.#term(), position: this.#position, ms, queries: this.queries };
+    return { term: this.#term(), position: this.#position, narrowed: this.#narrowed, ms, queries: this.queries };
   }
 
   tell({ position, notes }: ToldCommit): Promise<void> | null {
     this.#position = position;
+    const isNarrowing = notes.some(({ kind }) => narrowing.includes(kind));
+    if (isNarrowing) this.#narrowed = position;
     this.#progressed();
-    return notes.some(({ kind }) => narrowing.includes(kind)) ? this.#reached(position) : null;
+    return isNarrowing ? this.#reached(position) : null;
   }
 
   async renew(): Promise<void> {

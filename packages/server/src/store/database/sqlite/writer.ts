@@ -196,7 +196,10 @@ export class Writer {
         if (next === "commit" || performance.now() > until) break;
       }
       this.#jobs.short.unshift(...batch.splice(done));
-      const giveUp = (reason: AppError): void => rejectAll(batch, reason);
+      const giveUp = (reason: AppError): void => {
+        rejectAll(batch, reason);
+        rejectAll(this.#jobs.clear(), this.numbering.refusal ?? reason);
+      };
       joined = this.#parts.projection.joined(notes);
       const deciding = numbered.decide(this.#parts.connection, joined, { site: null, giveUp });
       if (deciding !== null) await deciding;
