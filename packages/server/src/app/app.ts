@@ -5,7 +5,6 @@ import { type Config, plainConfig } from "../base/config/index.ts";
 import { AppError, count, messageOf, quote, SetupError } from "../base/kernel/index.ts";
 import { EventLoopLag, type Logger } from "../base/logging/index.ts";
 import { applyDefinitionFiles } from "../data/collections/index.ts";
-import type { ClusterMember } from "../edge/cluster/index.ts";
 import {
   type ApiParts,
   dashboardPath,
@@ -17,15 +16,14 @@ import {
 } from "../edge/http/index.ts";
 import { ReaderProcesses, type ReaderStart } from "../edge/processes/index.ts";
 import { type Backups, checkBackups } from "../operate/backup/index.ts";
-import { asSetupError, type Database, hasMetDamage } from "../store/database/index.ts";
+import { asSetupError, hasMetDamage } from "../store/database/index.ts";
 import { EventRetention } from "../store/events/index.ts";
 import { type ApiOptions, buildApi, disksOf } from "./api.ts";
 import { type ControlAnswer, ControlServer } from "./control.ts";
 import { definitionsOf } from "./definitions.ts";
 import { firstSteps } from "./first-steps.ts";
 import { openAuthPages, openDashboard, openHttps, openStaticFiles } from "./http-parts.ts";
-import { leadDatabase } from "./instance-database.ts";
-import { clientOf, leaderPart as leaderPartOf, overviewPart } from "./instance-part.ts";
+import type { LeadingInstance } from "./instance-part.ts";
 import { leaderPart, processesOf, readerPart } from "./processes.ts";
 import { Readiness } from "./readiness.ts";
 import { Scripts } from "./scripts.ts";
@@ -64,12 +62,15 @@ export interface AppOptions extends ServiceOptions, Pick<ApiOptions, "effective"
   isDevelopment?: boolean;
   /** The first port for a debugger of the user's code; without a port, no debugger attaches. */
   inspectPort?: number;
-  /** This process as the leader of a cluster, and the id of the journal. */
-  instance?: { readonly member: ClusterMember; readonly journalId: string };
+  /** This process as the leader of a cluster. */
+  instance?: LeadingInstance;
 }
 
 /** The running service: everything built, wired and started, until `stop`. */
 export type App = Awaited<ReturnType<typeof start>>;
+
+/** A process that serves: an app, or an instance of a cluster. */
+export type Running = Pick<App, "url" | "reload" | "works" | "firstSteps" | "stop">;
 
 /** @throws SetupError with a readable line; all parts are closed then. */
 export async function startApp(options: AppOptions): Promise<App> {
@@ -96,8 +97,7 @@ async function start(options: AppOptions) {
   const https = await openHttps(config, logger.for("tls"));
   const applied = folderState(join(config.folder, "collections"), definitionFile);
   const { instance } = options;
-  const joinCluster = instance && ((database: Database) => leadDatabase(database, instance.member, instance.journalId));
-  const opening = openService({ ...options, ...(joinCluster && { joinCluster }) });
+  const opening = openService({ ...options, ...(instance && { joinCluster: instance.joinCluster }) });
   const service = starting.adopt(await opening, (opened) => opened.close(Math.max(closeMs, leftMs())));
   starting.defer(() => service.mails.stop(Math.min(leftMs(), mailsMs)));
   const stopping = starting.adopt(new AbortController(), (controller) => controller.abort());
@@ -122,12 +122,11 @@ async function start(options: AppOptions) {
   const ownConfig = leaderPart(config, processes);
   const given = { ...options, config: ownConfig, service, scripts, version, lag, files, dashboard, pages };
   const paths = (): readonly string[] => http.paths;
-  const part = instance && leaderPartOf(instance.member, { service, scripts, version, paths });
-  const cluster = instance && overviewPart(instance.member);
+  const part = instance?.part({ service, scripts, version, paths });
   const { parts, backups } = buildApi({
     ...given,
     readers,
-    cluster,
+    cluster: instance?.overview,
     instance: part,
     readiness: () => readiness.reasons(),
   });
@@ -143,7 +142,7 @@ async function start(options: AppOptions) {
     ...https,
     ...patience,
     ...(readers !== null && { isShared: true, config: { ...ownConfig, port: await freePort(config) } }),
-    ...(instance && { isShared: true, clientOf: (request: Request) => clientOf(instance.member, request) }),
+    ...(instance && { isShared: true, clientOf: instance.clientOf }),
     stopping: signal,
     onCertificate: async () => readers?.reload(),
     openRouter: (connections) => openRouter(parts, connections),

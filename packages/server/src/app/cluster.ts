@@ -13,7 +13,8 @@ import { isBucket } from "../files/storage/index.ts";
 import { Snapshots } from "../operate/backup/index.ts";
 import { EntryMismatch } from "../store/database/index.ts";
 import { JournalAway, JournalGap, openJournal } from "../store/journal/index.ts";
-import { type App, type AppOptions, startApp, version } from "./app.ts";
+import { type App, type AppOptions, type Running, startApp, version } from "./app.ts";
+import { leadingInstance } from "./instance-part.ts";
 import { processesOf } from "./processes.ts";
 import { type ReplicaService, startReplica } from "./replica.ts";
 import { dataPathsOf, knownSchemas } from "./service.ts";
@@ -26,14 +27,9 @@ const engineMs = 2_000;
 /** The longest that a leader that has lost the lease takes to stop. */
 const lostMs = 1_500;
 
-/** A process that serves: an app, or an instance of a cluster. */
-export type Running = Pick<App, "url" | "reload" | "works" | "firstSteps" | "stop">;
-
-/** Starts the service: an instance of a cluster if a journal is configured. @throws SetupError with a readable line. */
-export function startService(options: AppOptions): Promise<Running> {
-  return options.config["cluster.journal"] === undefined || options.isDevelopment === true
-    ? startApp(options)
-    : Instance.start(options);
+/** Starts this process as an instance of a cluster. @throws SetupError with a readable line. */
+export function startInstance(options: AppOptions): Promise<Running> {
+  return Instance.start(options);
 }
 
 /** @throws SetupError for a configuration that no cluster can have. */
@@ -162,7 +158,7 @@ class Instance implements Running {
 
   async #lead(leading: Leading): Promise<void> {
     const stopped = aborted(this.#stopping.signal);
-    const app = await startApp({ ...this.#options, instance: { member: this.#member, journalId: this.#journalId } });
+    const app = await startApp({ ...this.#options, instance: leadingInstance(this.#member, this.#journalId) });
     this.#role = { kind: "leader", app };
     this.#first.resolve();
     const { config } = this.#options;

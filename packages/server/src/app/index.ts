@@ -5,10 +5,8 @@
 
 export { MigrationStopped } from "../code/migrations/index.ts";
 export { buildApi } from "./api.ts";
-export { type App, startApp, version } from "./app.ts";
+export { type App, type Running, startApp, version } from "./app.ts";
 export { clientFolder, writeClient, writeTypesModule } from "./client-module.ts";
-export { type Running, startService, statusOfCluster } from "./cluster.ts";
-export { initCluster } from "./cluster-init.ts";
 export { askService, doServiceWork, type LogLine, type RunRequest, type TransferRequest } from "./control.ts";
 export { readDefinitions } from "./definitions.ts";
 export { keepFilesPrivate, shellCommand } from "./file-modes.ts";
@@ -17,6 +15,7 @@ export { checkScripts, readEndpoints, Scripts, withScripts } from "./scripts.ts"
 export { seedFrom } from "./seed.ts";
 export { buildService, dataPathsOf, knownSchemas, openService, type Service } from "./service.ts";
 export { ServiceManager } from "./service-manager.ts";
+export { clusterCommands, startService } from "./start-service.ts";
 export { type TestKit, testKit } from "./test-kit.ts";
 export { exportFile, formatOfFile, importFile } from "./transfer-file.ts";
 export { checkFile, typesFile, writeCheckSettings, writeTypes } from "./types-file.ts";

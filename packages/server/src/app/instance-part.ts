@@ -9,6 +9,8 @@ import {
   type ServingRight,
 } from "../edge/cluster/index.ts";
 import type { HttpRequest, InstancePart } from "../edge/http/index.ts";
+import type { Database } from "../store/database/index.ts";
+import { leadDatabase } from "./instance-database.ts";
 import type { Scripts } from "./scripts.ts";
 import type { Service } from "./service.ts";
 
@@ -47,7 +49,7 @@ export function admitBy({ right, seq, reached }: AdmitOptions): InstancePart["ad
 }
 
 /** The part of the leader. */
-export function leaderPart(
+function leaderPart(
   member: ClusterMember,
   {
     service,
@@ -72,13 +74,33 @@ export function leaderPart(
   };
 }
 
+/** The parts of an app that leads a cluster. */
+export interface LeadingInstance {
+  /** Brings the database to the end of the journal. */
+  readonly joinCluster: (database: Database) => Promise<void>;
+  readonly part: (parts: Parameters<typeof leaderPart>[1]) => InstancePart;
+  readonly overview: ReturnType<typeof overviewPart>;
+  /** See `clientOf`. */
+  readonly clientOf: (request: Request) => string | null;
+}
+
+/** @param journalId the id of the journal. */
+export function leadingInstance(member: ClusterMember, journalId: string): LeadingInstance {
+  return {
+    joinCluster: (database) => leadDatabase(database, member, journalId),
+    part: (parts) => leaderPart(member, parts),
+    overview: overviewPart(member),
+    clientOf: (request) => clientOf(member, request),
+  };
+}
+
 /** The part of the leader in the overview and the metrics. */
-export function overviewPart(member: ClusterMember) {
+function overviewPart(member: ClusterMember) {
   return { overview: () => clusterOverview(member), numbers: () => clusterNumbers(member, 0) };
 }
 
 /** The address of the client of a request that another instance has forwarded; null for any other request. */
-export function clientOf(member: ClusterMember, request: Request): string | null {
+function clientOf(member: ClusterMember, request: Request): string | null {
   const client = request.headers.get("socle-client");
   return client !== null && isOfInstance(member, request) ? client : null;
 }

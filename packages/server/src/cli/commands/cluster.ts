@@ -1,5 +1,5 @@
 /** `socle cluster init` and `socle cluster status`: a cluster from the outside, also when no instance runs. */
-import { initCluster, keepFilesPrivate, statusOfCluster } from "../../app/index.ts";
+import { clusterCommands, keepFilesPrivate } from "../../app/index.ts";
 import { count, printable } from "../../base/kernel/index.ts";
 import type { Command } from "../command.ts";
 import { readableSize } from "../progress-bar.ts";
@@ -11,6 +11,7 @@ export const clusterInit: Command = {
     keepFilesPrivate();
     const settings = await load();
     const { config } = settings;
+    const { initCluster } = await clusterCommands();
     const { name, bytes } = await initCluster(settings);
     terminal.out(`The journal of ${config["cluster.name"]} has the database; snapshot ${name} (${readableSize(bytes)})
 Next: start this instance with socle serve, then the other instances with the same cluster.journal, cluster.name,
@@ -39,6 +40,7 @@ export const clusterStatus: Command = {
   options: { json: { summary: "as JSON" } },
   async run({ options, terminal, load }) {
     const settings = await load();
+    const { statusOfCluster } = await clusterCommands();
     const status = await statusOfCluster(settings);
     const { leader, term, position, instances, journal, snapshots } = status;
     const code = leader === null ? 1 : 0;
