@@ -1,5 +1,5 @@
 /** A snapshot of a cluster and the commands of the executable: restored and verified like a backup, from the bucket. */
-import { expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { dataPathsOf, knownSchemas } from "../packages/server/src/app/index.ts";
@@ -8,6 +8,12 @@ import { openFiles } from "../packages/server/test/files.ts";
 import { quietLogger } from "../packages/server/test/kit.ts";
 import { bucket, s3Key, startS3 } from "../packages/server/test/s3-server.ts";
 import { project, serve, socle } from "./kit.ts";
+
+// A service in this process sets the umask, which would make the files of other tests private, too.
+const umask = process.umask();
+afterAll(() => {
+  process.umask(umask);
+});
 
 const s3 = await startS3();
 const env = {
