@@ -42,6 +42,27 @@ interface Replica {
   serves: number;
 }
 
+/** Waits for something that happens again and again. */
+class Signal {
+  readonly #waiting = new Set<() => void>();
+
+  happened(): void {
+    for (const resolve of this.#waiting) resolve();
+    this.#waiting.clear();
+  }
+
+  /** Resolves when the thing happens next, after a time, or at the abort. */
+  async next(ms: number, signal?: AbortSignal): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, ms);
+    signal?.addEventListener("abort", () => resolve(), { once: true });
+    this.#waiting.add(resolve);
+    await promise;
+    clearTimeout(timer);
+    this.#waiting.delete(resolve);
+  }
+}
+
 export class Replicas implements Followers {
   readonly #replicas = new Map<string, Replica>();
   readonly #term: () => number;
@@ -50,7 +71,9 @@ export class Replicas implements Followers {
   #narrowed: number;
   /** See `LeaderAnswer`. */
   queries = 0;
-  #waiting = new Set<() => void>();
+  /** The next commit, for the answers to questions; the next question, for commits that wait for replicas. */
+  readonly #commit = new Signal();
+  readonly #question = new Signal();
 
   /**
    * @param options `mayServe`: whether this leader has the right to serve; `position`: the last commit; `earlier`: the addresses of the
@@ -90,13 +113,13 @@ export class Replicas implements Followers {
   async answer({ address, isLeaving, ...asked }: ReplicaQuestion, signal: AbortSignal): Promise<LeaderAnswer> {
     if (isLeaving) {
       this.#replicas.delete(address);
-      this.#progressed();
+      this.#question.happened();
       return this.#answer(0);
     }
     const replica = this.#replicas.getOrInsertComputed(address, () => ({ address, serves: 0, ...asked, askedAt: 0 }));
     Object.assign(replica, asked, { askedAt: performance.now() });
-    this.#progressed();
-    if (asked.position >= this.#position) await this.#next(pollMs, signal);
+    this.#question.happened();
+    if (asked.position >= this.#position) await this.#commit.next(pollMs, signal);
     if (this.#mayServe() && !signal.aborted) replica.serves = performance.now() + leaseMs;
     return this.#answer(this.#mayServe() ? leaseMs : 0);
   }
@@ -109,7 +132,7 @@ export class Replicas implements Followers {
     this.#position = position;
     const isNarrowing = notes.some(({ kind }) => narrowing.includes(kind));
     if (isNarrowing) this.#narrowed = position;
-    this.#progressed();
+    this.#commit.happened();
     return isNarrowing ? this.#reached(position) : null;
   }
 
@@ -123,23 +146,7 @@ export class Replicas implements Followers {
       const now = performance.now();
       const behind = [...this.#replicas.values()].filter((each) => each.position < position && each.serves > now);
       if (behind.length === 0) return;
-      await this.#next(Math.max(...behind.map(({ serves }) => serves)) - now);
+      await this.#question.next(Math.max(...behind.map(({ serves }) => serves)) - now);
     }
-  }
-
-  /** Resolves at the next commit or the next question of a replica, or after a time. */
-  async #next(ms: number, signal?: AbortSignal): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, ms);
-    signal?.addEventListener("abort", () => resolve(), { once: true });
-    this.#waiting.add(resolve);
-    await promise;
-    clearTimeout(timer);
-    this.#waiting.delete(resolve);
-  }
-
-  #progressed(): void {
-    for (const resolve of this.#waiting) resolve();
-    this.#waiting.clear();
   }
 }

@@ -1,0 +1,74 @@
+/** Replicas as the leader knows them: answers to their questions, and the commits that wait for them. */
+import { expect, test } from "bun:test";
+import { nextTurn } from "../../base/kernel/index.ts";
+import { type ReplicaQuestion, Replicas } from "./replicas.ts";
+
+const open = new AbortController().signal;
+
+function question(address: string, position: number): ReplicaQuestion {
+  return { address, version: "1", position, isAway: false, isLeaving: false };
+}
+
+function replicasAt(position: number, { mayServe = true, earlier = [] as readonly string[] } = {}): Replicas {
+  return new Replicas({ term: () => 1, mayServe: () => mayServe, position, earlier });
+}
+
+/** Whether a promise resolves within some turns of the event loop. */
+async function isSoon(promise: Promise<unknown>): Promise<boolean> {
+  let isOver = false;
+  void promise.then(() => {
+    isOver = true;
+  });
+  for (let turn = 0; turn < 20; turn++) await nextTurn();
+  return isOver;
+}
+
+const ended = { kind: "sessions.changed", data: { sessionId: "ses_1", role: null } };
+
+test("a question is answered by a newer commit, and not by the question of another replica", async () => {
+  const replicas = replicasAt(5);
+  const first = replicas.answer(question("a", 5), open);
+  const second = replicas.answer(question("b", 5), open);
+  expect(await isSoon(Promise.race([first, second]))).toBe(false);
+  replicas.tell({ position: 6, notes: [], isMigration: false });
+  expect(await first).toMatchObject({ position: 6, narrowed: 5 });
+  expect(await second).toMatchObject({ position: 6, narrowed: 5 });
+  expect(await replicas.answer(question("a", 4), open)).toMatchObject({ position: 6 });
+});
+
+test("a commit that ends a session waits for each replica that may serve, and another commit waits for no replica", async () => {
+  const replicas = replicasAt(5);
+  const { ms } = await replicas.answer(question("a", 4), open);
+  expect(ms).toBeGreaterThan(0);
+  expect(replicas.tell({ position: 6, notes: [{ kind: "records.changed", data: {} }], isMigration: false })).toBeNull();
+  const narrowed = replicas.tell({ position: 7, notes: [ended], isMigration: false });
+  if (narrowed === null) throw new Error("The commit waits for no replica");
+  expect(await isSoon(narrowed)).toBe(false);
+  expect(await replicas.answer(question("a", 6), open)).toMatchObject({ position: 7, narrowed: 7 });
+  expect(await isSoon(narrowed)).toBe(false);
+  void replicas.answer(question("a", 7), open);
+  await narrowed;
+});
+
+test("a replica that leaves, or that has no right to serve, holds up no commit", async () => {
+  const leaving = replicasAt(5);
+  await leaving.answer(question("a", 4), open);
+  const waiting = leaving.tell({ position: 6, notes: [ended], isMigration: false });
+  if (waiting === null) throw new Error("The commit waits for no replica");
+  expect(await isSoon(waiting)).toBe(false);
+  await leaving.answer({ ...question("a", 4), isLeaving: true }, open);
+  await waiting;
+
+  const powerless = replicasAt(5, { mayServe: false });
+  expect(await powerless.answer(question("a", 4), open)).toMatchObject({ ms: 0 });
+  await powerless.tell({ position: 6, notes: [ended], isMigration: false });
+});
+
+test("a commit of a new leader waits for an instance that may serve by a right of the leader before", async () => {
+  const replicas = replicasAt(5, { earlier: ["a"] });
+  const waiting = replicas.tell({ position: 6, notes: [ended], isMigration: false });
+  if (waiting === null) throw new Error("The commit waits for no instance");
+  expect(await isSoon(waiting)).toBe(false);
+  void replicas.answer(question("a", 6), open);
+  await waiting;
+});
