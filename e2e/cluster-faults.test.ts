@@ -3,7 +3,7 @@ import { afterEach, expect, test } from "bun:test";
 import { differences, numbersAt } from "./cluster-content.ts";
 import { startCluster, type TestInstance } from "./cluster-kit.ts";
 import { broken, type Load, startLoad, type Write, write } from "./cluster-load.ts";
-import { post, until } from "./kit.ts";
+import { executable, post, until } from "./kit.ts";
 
 const open = { read: "public", create: "public", update: "public", delete: "public" };
 const posts = { name: "posts", fields: [{ name: "n", type: "integer" }], permissions: open };
@@ -136,6 +136,8 @@ for (const fault of ["stop", "pause"] as const)
         await Bun.sleep(20);
       }
     expect([...statuses.keys()]).toEqual([200]);
+    // The token of no session: a replica cannot look whether the leader knows the session.
+    for (const instance of instances) expect(await meAt(instance, "of no session")).toBe(401);
     const answer = await post(`${instances[0]?.url}/api/posts`, { n: -1_000 });
     expect(answer.status).toBe(503);
     expect(answer.headers.get("retry-after")).toMatch(/^\d+$/);
@@ -143,6 +145,26 @@ for (const fault of ["stop", "pause"] as const)
     await acknowledged(load, 10);
     await check(load);
   });
+
+test("an instance that waits for the leader at the start ends by a signal", async () => {
+  const [waiting, other] = await cluster.replicas();
+  const leader = await cluster.leader();
+  if (waiting === undefined || other === undefined) throw new Error("no replica");
+  await waiting.running.stop();
+  for (const { running } of [leader, other]) running.signal("SIGSTOP");
+  const env = { PATH: process.env["PATH"] ?? "", HOME: waiting.folder, ...waiting.env };
+  const child = Bun.spawn([executable], { cwd: waiting.folder, env, stdout: "ignore", stderr: "ignore" });
+  // The instance hears signals before the instance joins the cluster.
+  const client = engine.client();
+  const joined = () => client`SELECT 1 FROM socle_instances WHERE address = ${waiting.url} AND expires > now()`;
+  while ((await joined()).length === 0) await Bun.sleep(20);
+  child.kill("SIGTERM");
+  expect(await child.exited).toBe(0);
+  for (const { running } of [leader, other]) running.signal("SIGCONT");
+  await waiting.start();
+  await ready();
+  expect(await differences(instances)).toEqual([]);
+});
 
 test("the engine is restarted under load: nothing acknowledged is lost, and nothing is there twice", async () => {
   const load = startLoad(instances);

@@ -12,6 +12,8 @@ export interface TestInstance {
   readonly folder: string;
   readonly url: string;
   running: Running;
+  /** The variables of the environment that configure the instance. */
+  readonly env: Readonly<Record<string, string>>;
   /** The way of this instance to the engine. */
   readonly proxy: TcpProxy;
   /** Starts the instance again, on the same port. */
@@ -76,6 +78,7 @@ export async function startCluster(
       folder,
       url: `http://127.0.0.1:${port}`,
       running: await start(),
+      env,
       proxy,
       start: async () => {
         instance.running = await start();

@@ -72,6 +72,14 @@ test("a write at any instance is read at the same instance at once, and at each 
   }
 });
 
+test("a position that an instance does not have is told; a request waits for the position for a bounded time", async () => {
+  for (const { url } of await cluster.replicas()) {
+    const answer = await fetch(`${url}/api/posts`, { headers: { "Socle-Position": "1000000" } });
+    expect(answer.status).toBe(503);
+    expect(answer.headers.get("retry-after")).toBe("1");
+  }
+});
+
 test("nobody without the secret reaches the routes between the instances", async () => {
   for (const { url } of cluster.instances)
     for (const path of ["question", "introduction", "query", "key"])

@@ -97,6 +97,7 @@ class Instance implements Running {
       },
     );
     const instance = new Instance(options, { member, journalId: id, logger, snapshots });
+    options.interrupted?.addEventListener("abort", () => instance.#stopping.abort(), { once: true });
     instance.#running = instance.#run();
     await instance.#first.promise.catch(async (thrown: unknown) => {
       await instance.stop();
@@ -145,8 +146,8 @@ class Instance implements Running {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       // A replica that has taken the lease ends, and leads.
-      const role = this.#member.leading ?? (await this.#member.findRole());
-      if (role === null || signal.aborted) return;
+      const role = this.#member.leading ?? (await this.#member.findRole(signal));
+      if (role === null || signal.aborted) break;
       try {
         await ("commits" in role ? this.#lead(role) : this.#follow());
       } catch (thrown) {
@@ -154,6 +155,8 @@ class Instance implements Running {
         await Bun.sleep(pauseMs);
       }
     }
+    // A start that was told to stop is over.
+    this.#first.resolve();
   }
 
   async #lead(leading: Leading): Promise<void> {
@@ -201,7 +204,7 @@ class Instance implements Running {
   /** Resolves when this instance has become the leader, or the signal comes. */
   async #watch(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      const role = await this.#member.findRole();
+      const role = await this.#member.findRole(signal);
       if (role === null || "commits" in role) return;
       await Bun.sleep(pauseMs);
     }

@@ -14,8 +14,6 @@ import { leadDatabase } from "./instance-database.ts";
 import type { Scripts } from "./scripts.ts";
 import type { Service } from "./service.ts";
 
-/** The longest that a request waits for a position. */
-const positionMs = 2_000;
 /** The paths that an instance answers in any state. */
 const always = /^\/(?:health(?:\/ready)?|_\/cluster\/[a-z]+)$/;
 
@@ -24,8 +22,8 @@ export interface AdmitOptions {
   readonly right: ServingRight;
   /** The newest event that this instance has. */
   readonly seq: () => number;
-  /** Resolves when this instance has an event. */
-  readonly reached: (seq: number) => Promise<void>;
+  /** Waits, for some seconds at most, until this instance has an event. Answers whether the instance has the event. */
+  readonly reached: (seq: number) => Promise<boolean>;
 }
 
 /** A request waits until this instance may answer from its own state, and until the instance has the position that the request names. */
@@ -33,13 +31,8 @@ export function admitBy({ right, seq, reached }: AdmitOptions): InstancePart["ad
   const wait = async (request: HttpRequest, wanted: number): Promise<void> => {
     if (always.test(new URL(request.url, "http://localhost").pathname)) return;
     await right.wait();
-    if (seq() >= wanted) return;
-    const { promise: late, reject } = Promise.withResolvers<never>();
-    const timer = setTimeout(
-      () => reject(new AppError("unavailable", `This instance has no event ${wanted} yet.`, { retryAfter: 1 })),
-      positionMs,
-    );
-    await Promise.race([reached(wanted), late]).finally(() => clearTimeout(timer));
+    if (seq() >= wanted || (await reached(wanted))) return;
+    throw new AppError("unavailable", `This instance has no event ${wanted} yet.`, { retryAfter: 1 });
   };
   return (request) => {
     const wanted = Number(request.headers.get("socle-position") ?? 0);
@@ -70,7 +63,7 @@ function leaderPart(
       queries: scripts.queries,
       usedKey: (id) => auth.keys.used(id),
     }),
-    admit: admitBy({ right: member.right, seq: () => events.flushedSeq, reached: () => Promise.resolve() }),
+    admit: admitBy({ right: member.right, seq: () => events.flushedSeq, reached: async () => true }),
   };
 }
 

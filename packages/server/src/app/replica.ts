@@ -191,7 +191,7 @@ async function serve(
   const files = openStaticFiles(config);
   const dashboard = await openDashboard(config, logger);
   const https = await openHttps(config, logger.for("tls"));
-  const reached = (seq: number): Promise<void> => follower.reached(() => events.flushedSeq >= seq);
+  const reached = (seq: number): Promise<boolean> => follower.reached(() => events.flushedSeq >= seq);
   const passOn = forwardBy({
     member,
     addressOf: (request) => server.addressOf(request),

@@ -2,6 +2,7 @@
  * SnapshotKeeper: makes snapshots of the database while this instance leads, and removes what no instance needs any more: older snapshots, and the
  * entries of the journal before the older of two snapshots that all living instances have.
  */
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Config } from "../base/config/index.ts";
 import type { Logger } from "../base/logging/index.ts";
 import type { ClusterMember, Leading } from "../edge/cluster/index.ts";
@@ -114,11 +115,6 @@ export class SnapshotKeeper {
 }
 
 /** Resolves after a time, or when the signal comes. */
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  signal.addEventListener("abort", () => resolve(), { once: true });
-  await promise;
-  clearTimeout(timer);
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return sleep(ms, undefined, { signal }).catch(() => undefined);
 }

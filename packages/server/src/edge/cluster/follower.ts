@@ -10,12 +10,15 @@ import { questionPath } from "./instance-routes.ts";
 import type { ClusterMember } from "./member.ts";
 import type { LeaderAnswer, ReplicaQuestion } from "./replicas.ts";
 import type { ServingRight } from "./serving-right.ts";
+import { Signal } from "./signal.ts";
 import { pollMs, questionMs } from "./timing.ts";
 
 /** About how many bytes of entries are read at a time. */
 const readBytes = 4 * 1024 ** 2;
 /** The pause after a failure. */
 const pauseMs = 200;
+/** How long a request waits for a commit. */
+const reachedMs = 2_000;
 
 export interface FollowerOptions {
   readonly member: ClusterMember;
@@ -34,13 +37,15 @@ export class Follower {
   readonly #stopping = new AbortController();
   readonly #ended = Promise.withResolvers<never>();
   #running: Promise<unknown> = Promise.resolve();
-  readonly #waiting = new Set<() => void>();
+  /** A commit was run, or the end of the journal was seen. */
+  readonly #progress = new Signal();
   /** The newest position that the leader has told, and when the leader was asked, by `performance.now()`. */
   #newest = 0;
   #toldAt = Number.NEGATIVE_INFINITY;
   /** This instance has all entries that the journal had at this moment. */
   #completeAt = performance.now();
-  #wake: (() => void) | null = null;
+  /** Somebody waits for the next read. */
+  readonly #wake = new Signal();
   #isWoken = false;
 
   constructor(options: FollowerOptions) {
@@ -76,23 +81,21 @@ export class Follower {
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#hurry();
-    this.#progressed();
+    this.#progress.happened();
     await this.#running;
   }
 
-  /** Resolves when this instance has all commits that the journal has now. */
+  /** Waits, for some seconds at most, until this instance has all commits that the journal has now. */
   async catchUp(): Promise<void> {
     const now = performance.now();
     this.#hurry();
     await this.reached(() => this.#completeAt >= now);
   }
 
-  /** Resolves when `isReached` holds after a commit, or at the stop. */
-  async reached(isReached: () => boolean): Promise<void> {
-    while (!isReached() && !this.#stopping.signal.aborted)
-      await new Promise<void>((resolve) => {
-        this.#waiting.add(resolve);
-      });
+  /** Waits until `isReached` holds after a commit, for some seconds at most, or until the stop. Answers whether `isReached` holds. */
+  async reached(isReached: () => boolean): Promise<boolean> {
+    await this.#progress.until(() => isReached() || this.#stopping.signal.aborted, reachedMs);
+    return isReached();
   }
 
   /** Reads and runs entries. @throws EntryMismatch, JournalGap. */
@@ -111,7 +114,7 @@ export class Follower {
       }
       if (entries !== null && bytes < readBytes / 2) {
         this.#completeAt = readAt;
-        this.#progressed();
+        this.#progress.happened();
       }
       if (entries === null || entries.length === 0)
         await this.#pause(entries === null || this.position < this.#newest ? pauseMs : pollMs);
@@ -121,31 +124,19 @@ export class Follower {
   async #run(entry: CommitEntry): Promise<void> {
     const { database, onCommit } = this.#options;
     await database.replay(entry);
-    this.#progressed();
+    this.#progress.happened();
     await onCommit();
-  }
-
-  #progressed(): void {
-    for (const resolve of this.#waiting) resolve();
-    this.#waiting.clear();
   }
 
   /** The next read begins at once. */
   #hurry(): void {
     this.#isWoken = true;
-    this.#wake?.();
+    this.#wake.happened();
   }
 
   /** Resolves after a time, or when somebody hurries. */
   async #pause(ms: number): Promise<void> {
-    if (!this.#isWoken) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      this.#wake = resolve;
-      const timer = setTimeout(resolve, ms);
-      await promise;
-      clearTimeout(timer);
-      this.#wake = null;
-    }
+    if (!this.#isWoken) await this.#wake.next(ms);
     this.#isWoken = false;
   }
 
@@ -168,7 +159,8 @@ export class Follower {
         this.#toldAt = askedAt;
         if (answer.position > this.position) this.#hurry();
         // Without the engine, the newest commits cannot be read.
-        await Promise.race([this.reached(() => this.position >= answer.position), Bun.sleep(pollMs)]);
+        const isStopping = (): boolean => this.#stopping.signal.aborted;
+        await this.#progress.until(() => this.position >= answer.position || isStopping(), pollMs);
         onQueries(answer.queries);
         if (answer.ms > 0 && this.position >= answer.narrowed && !this.#stopping.signal.aborted)
           right.prolong(askedAt + answer.ms);

@@ -11,8 +11,6 @@ import type { ClusterMember } from "./member.ts";
 /** How long a request waits for a leader. */
 const patienceMs = 10_000;
 const pauseMs = 100;
-/** How long an answer waits until this instance has the write. */
-const positionMs = 2_000;
 /** A body of at most this size is read before the request leaves, so that the leader knows the size. */
 const smallBody = 64 * 1024;
 /** Headers that belong to a connection (RFC 9110, 7.6.1), and the headers that only instances send. */
@@ -25,8 +23,8 @@ export interface ForwardOptions {
   readonly addressOf: (request: Request) => string;
   /** Keeps the connection of a request open until `over` resolves. */
   readonly keepOpen: (request: Request, over: Promise<unknown>) => void;
-  /** Resolves when this instance has the events up to a seq. */
-  readonly reached: (seq: number) => Promise<void>;
+  /** Waits, for some seconds at most, until this instance has the events up to a seq. */
+  readonly reached: (seq: number) => Promise<boolean>;
 }
 
 export function forwardBy({ member, addressOf, keepOpen, reached }: ForwardOptions): PassOn {
@@ -37,7 +35,7 @@ export function forwardBy({ member, addressOf, keepOpen, reached }: ForwardOptio
     const answer = await answering.catch((thrown: unknown) => failed(thrown));
     const seq = Number(answer.headers.get("socle-position") ?? 0);
     // The client finds its write at this instance, unless the instance cannot read the journal at the moment.
-    if (answer.ok && seq > 0) await Promise.race([reached(seq), Bun.sleep(positionMs)]);
+    if (answer.ok && seq > 0) await reached(seq);
     return answer;
   };
 }

@@ -38,7 +38,6 @@ export class ClusterMember {
   readonly #logger: Logger;
   readonly #run = crypto.randomUUID();
   readonly #repeats = new Repeats();
-  readonly #stopping = new AbortController();
   #beating: Promise<void> | null = null;
   #timer: Timer | null = null;
   #leading: Leading | null = null;
@@ -131,9 +130,9 @@ export class ClusterMember {
     return { "Socle-Instance": this.address, "Socle-Instance-Secret": this.#secret };
   }
 
-  /** Waits until this instance leads, or until another instance does. Null after the stop. */
-  async findRole(): Promise<Leading | Leader | null> {
-    while (!this.#stopping.signal.aborted) {
+  /** Waits until this instance leads, or until another instance does. Null after the signal. */
+  async findRole(signal: AbortSignal): Promise<Leading | Leader | null> {
+    while (!signal.aborted) {
       const role = await this.#look().catch((thrown: unknown) => this.#failed(thrown));
       if (role !== null) return role;
       await Bun.sleep(lookMs);
@@ -259,7 +258,6 @@ export class ClusterMember {
 
   /** Leaves the cluster. */
   async stop(): Promise<void> {
-    this.#stopping.abort();
     clearInterval(this.#timer ?? undefined);
     await this.#beating;
     await this.resign();

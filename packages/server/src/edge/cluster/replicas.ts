@@ -4,6 +4,7 @@
  * right is answered when each replica with the right to serve has the commit.
  */
 import type { Followers, ToldCommit } from "../../store/database/index.ts";
+import { Signal } from "./signal.ts";
 import { beatMs, leaseMs, pollMs } from "./timing.ts";
 
 /** Notes that end or narrow the rights of callers. */
@@ -40,27 +41,6 @@ interface Replica {
   /** Times by `performance.now()`. */
   askedAt: number;
   serves: number;
-}
-
-/** Waits for something that happens again and again. */
-class Signal {
-  readonly #waiting = new Set<() => void>();
-
-  happened(): void {
-    for (const resolve of this.#waiting) resolve();
-    this.#waiting.clear();
-  }
-
-  /** Resolves when the thing happens next, after a time, or at the abort. */
-  async next(ms: number, signal?: AbortSignal): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, ms);
-    signal?.addEventListener("abort", () => resolve(), { once: true });
-    this.#waiting.add(resolve);
-    await promise;
-    clearTimeout(timer);
-    this.#waiting.delete(resolve);
-  }
 }
 
 export class Replicas implements Followers {

@@ -5,6 +5,7 @@
  * by the monotonic clock of this process: wrong clocks of machines do not matter.
  */
 import { AppError } from "../../base/kernel/index.ts";
+import { Signal } from "./signal.ts";
 
 /** The longest that a request waits for the right, or for a position. */
 const patienceMs = 5_000;
@@ -12,7 +13,7 @@ const patienceMs = 5_000;
 export class ServingRight {
   #until = Number.NEGATIVE_INFINITY;
   #isOver = false;
-  readonly #waiting = new Set<() => void>();
+  readonly #changed = new Signal();
 
   get isValid(): boolean {
     return performance.now() < this.#until;
@@ -22,34 +23,20 @@ export class ServingRight {
   prolong(until: number): void {
     if (this.#isOver) return;
     this.#until = Math.max(this.#until, until);
-    this.#wakeAll();
+    this.#changed.happened();
   }
 
   /** Ends the right at once and for good: requests that wait are refused. */
   end(): void {
     this.#isOver = true;
     this.#until = Number.NEGATIVE_INFINITY;
-    this.#wakeAll();
-  }
-
-  #wakeAll(): void {
-    for (const resolve of this.#waiting) resolve();
-    this.#waiting.clear();
+    this.#changed.happened();
   }
 
   /** Resolves when the right is valid. @throws AppError `unavailable` after some seconds, or when the right is over. */
   async wait(): Promise<void> {
-    const end = performance.now() + patienceMs;
-    while (!this.isValid) {
-      const left = end - performance.now();
-      if (left <= 0 || this.#isOver) throw noRight();
-      const { promise, resolve } = Promise.withResolvers<void>();
-      this.#waiting.add(resolve);
-      const timer = setTimeout(resolve, left);
-      await promise;
-      clearTimeout(timer);
-      this.#waiting.delete(resolve);
-    }
+    await this.#changed.until(() => this.isValid || this.#isOver, patienceMs);
+    if (!this.isValid) throw noRight();
   }
 }
 
