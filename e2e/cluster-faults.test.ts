@@ -158,8 +158,11 @@ test("an instance that waits for the leader at the start ends by a signal", asyn
   const client = engine.client();
   const joined = () => client`SELECT 1 FROM socle_instances WHERE address = ${waiting.url} AND expires > now()`;
   while ((await joined()).length === 0) await Bun.sleep(20);
+  // Without the engine, the instance cannot lead itself, and waits for ever.
+  engine.pause();
   child.kill("SIGTERM");
   expect(await child.exited).toBe(0);
+  engine.resume();
   for (const { running } of [leader, other]) running.signal("SIGCONT");
   await waiting.start();
   await ready();
