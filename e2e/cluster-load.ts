@@ -73,7 +73,7 @@ export function startLoad(instances: readonly TestInstance[], { path = "/api/pos
   };
 }
 
-/** Looks whether a database has what a history promises, by the numbers of the records. Answers each broken promise. */
+/** Compares a database with the promises of a history, by the numbers of the records. Answers each broken promise. */
 export function broken(writes: readonly Write[], numbers: readonly number[]): string[] {
   const counts = new Map<number, number>();
   for (const n of numbers) counts.set(n, (counts.get(n) ?? 0) + 1);

@@ -59,7 +59,7 @@ export async function leadDatabase(database: Database, member: ClusterMember, id
   if (leading === null) throw new AppError("unavailable", "Another instance leads now.");
   await joinJournal(database, journal, id);
   await runToEnd(database, journal);
-  const followers = await member.openReplicas(leading, database.position);
+  const followers = await member.openReplicas(database.position);
   database.journalBy({ followers, commitPoint: leading.commits });
   member.position = () => database.position;
   await database.transact(() => undefined);

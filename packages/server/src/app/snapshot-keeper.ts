@@ -1,5 +1,5 @@
 /**
- * SnapshotKeeper: makes snapshots of the database while this instance leads, and removes what no instance needs any more: older snapshots, and the
+ * SnapshotKeeper: makes snapshots of the database while this instance leads, and removes data that all instances can miss: older snapshots, and the
  * entries of the journal before the older of two snapshots that all living instances have.
  */
 import { setTimeout as sleep } from "node:timers/promises";

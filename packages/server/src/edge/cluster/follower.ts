@@ -179,8 +179,8 @@ export class Follower {
 
   async #question(address: string, isLeaving: boolean): Promise<LeaderAnswer> {
     const { member } = this.#options;
-    const { version, isAway } = member;
-    const question: ReplicaQuestion = { address: member.address, version, position: this.position, isAway, isLeaving };
+    const { address: own, isAway } = member;
+    const question: ReplicaQuestion = { address: own, position: this.position, isAway, isLeaving };
     const signals = [
       AbortSignal.timeout(isLeaving ? pauseMs : questionMs),
       ...(isLeaving ? [] : [this.#stopping.signal]),
@@ -198,9 +198,9 @@ export class Follower {
 
 /** @throws Error for JSON of another form. */
 function answerOf(json: unknown): LeaderAnswer {
-  const { term, position, narrowed, ms, queries } = isObject(json) ? json : {};
+  const { position, narrowed, ms, queries } = isObject(json) ? json : {};
   const isNumber = (value: unknown): value is number => typeof value === "number";
-  if (!isNumber(term) || !isNumber(position) || !isNumber(narrowed) || !isNumber(ms) || !isNumber(queries))
+  if (!isNumber(position) || !isNumber(narrowed) || !isNumber(ms) || !isNumber(queries))
     throw new Error("it answers in another form");
-  return { term, position, narrowed, ms, queries };
+  return { position, narrowed, ms, queries };
 }

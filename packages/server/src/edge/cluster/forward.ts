@@ -15,7 +15,7 @@ const pauseMs = 100;
 const smallBody = 64 * 1024;
 /** Headers that belong to a connection (RFC 9110, 7.6.1), and the headers that only instances send. */
 const ownHeaders = ["connection", "keep-alive", "transfer-encoding", "upgrade", "te", "trailer", "content-length"];
-const instanceHeaders = ["socle-instance", "socle-instance-secret", "socle-client"];
+const instanceHeaders = ["socle-instance-secret", "socle-client"];
 
 export interface ForwardOptions {
   readonly member: ClusterMember;

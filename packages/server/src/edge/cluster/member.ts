@@ -130,9 +130,9 @@ export class ClusterMember {
     return isSameSecret(given, this.#secret);
   }
 
-  /** The headers by which another instance knows this instance. */
+  /** The header by which another instance knows an instance of the cluster. */
   get credentials(): Record<string, string> {
-    return { "Socle-Instance": this.address, "Socle-Instance-Secret": this.#secret };
+    return { "Socle-Instance-Secret": this.#secret };
   }
 
   /** Waits until this instance leads, or until another instance does. Null after the signal. */
@@ -180,14 +180,14 @@ export class ClusterMember {
   }
 
   /** Knows the replicas of a leader from now on. @param position the last commit. */
-  async openReplicas({ commits }: Leading, position: number): Promise<Replicas> {
+  async openReplicas(position: number): Promise<Replicas> {
     const before = this.leader?.instance;
     const wasAway = performance.now() - this.#wasAwayAt < leaseMs;
     const living = (await this.journal.instances()).filter(({ isLive }) => isLive).map(({ address }) => address);
     // The lease of the leader before has run out, unless the leader went on without the engine.
     const earlier = living.filter((address) => address !== this.address && (wasAway || address !== before));
     const { right } = this;
-    this.#replicas = new Replicas({ term: () => commits.term, mayServe: () => right.isValid, position, earlier });
+    this.#replicas = new Replicas({ mayServe: () => right.isValid, position, earlier });
     return this.#replicas;
   }
 

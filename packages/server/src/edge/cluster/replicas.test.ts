@@ -6,11 +6,11 @@ import { type ReplicaQuestion, Replicas } from "./replicas.ts";
 const open = new AbortController().signal;
 
 function question(address: string, position: number): ReplicaQuestion {
-  return { address, version: "1", position, isAway: false, isLeaving: false };
+  return { address, position, isAway: false, isLeaving: false };
 }
 
 function replicasAt(position: number, { mayServe = true, earlier = [] as readonly string[] } = {}): Replicas {
-  return new Replicas({ term: () => 1, mayServe: () => mayServe, position, earlier });
+  return new Replicas({ mayServe: () => mayServe, position, earlier });
 }
 
 /** Whether a promise resolves within some turns of the event loop. */

@@ -1,5 +1,5 @@
 /**
- * Replicas, as the leader knows them: each asks again and again for the newest position, and says which position it has. The
+ * Replicas, as the leader knows them: each asks again and again for the newest position, and tells the position of the replica. The
  * leader answers when there is a newer commit, and gives the replica the right to serve for a time. A commit that ends or narrows a
  * right is answered when each replica with the right to serve has the commit.
  */
@@ -12,7 +12,6 @@ const narrowing: readonly string[] = ["sessions.changed", "definitions.changed"]
 
 export interface ReplicaQuestion {
   readonly address: string;
-  readonly version: string;
   /** The last commit that the replica has. */
   readonly position: number;
   /** Whether the replica cannot reach the engine of the journal. */
@@ -22,7 +21,6 @@ export interface ReplicaQuestion {
 }
 
 export interface LeaderAnswer {
-  readonly term: number;
   /** The last commit. */
   readonly position: number;
   /** The last commit that ended or narrowed rights. */
@@ -35,7 +33,6 @@ export interface LeaderAnswer {
 
 interface Replica {
   readonly address: string;
-  version: string;
   position: number;
   isAway: boolean;
   /** Times by `performance.now()`. */
@@ -45,7 +42,6 @@ interface Replica {
 
 export class Replicas implements Followers {
   readonly #replicas = new Map<string, Replica>();
-  readonly #term: () => number;
   readonly #mayServe: () => boolean;
   #position: number;
   #narrowed: number;
@@ -59,11 +55,10 @@ export class Replicas implements Followers {
    * @param options `mayServe`: whether this leader has the right to serve; `position`: the last commit; `earlier`: the addresses of the
    * instances that may serve by a right that an earlier leader gave.
    */
-  constructor(options: { term: () => number; mayServe: () => boolean; position: number; earlier: readonly string[] }) {
+  constructor(options: { mayServe: () => boolean; position: number; earlier: readonly string[] }) {
     const serves = performance.now() + leaseMs;
     for (const address of options.earlier)
-      this.#replicas.set(address, { address, version: "", position: 0, isAway: false, askedAt: 0, serves });
-    this.#term = options.term;
+      this.#replicas.set(address, { address, position: 0, isAway: false, askedAt: 0, serves });
     this.#mayServe = options.mayServe;
     this.#position = options.position;
     // Any commit of an earlier term may have narrowed rights.
@@ -105,7 +100,7 @@ export class Replicas implements Followers {
   }
 
   #answer(ms: number): LeaderAnswer {
-    return { term: this.#term(), position: this.#position, narrowed: this.#narrowed, ms, queries: this.queries };
+    return { position: this.#position, narrowed: this.#narrowed, ms, queries: this.queries };
   }
 
   tell({ position, notes }: ToldCommit): Promise<void> | null {

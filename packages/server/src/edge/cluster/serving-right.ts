@@ -1,5 +1,5 @@
 /**
- * Serving right: an instance in one role may answer from its own state only for a time, which it prolongs again and again. The next role has a
+ * Serving right: an instance in one role may answer from its own state only for a time, which the role prolongs again and again. The next role has a
  * right of its own, so that a request that waited in one role is never answered with the parts of a role that is over. An instance that was paused or cut
  * off has no right when it goes on, so that nobody reads a state in which a session that has ended still counts. The right runs
  * by the monotonic clock of this process: wrong clocks of machines do not matter.
