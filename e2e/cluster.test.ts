@@ -80,6 +80,24 @@ test("a position that an instance does not have is told; a request waits for the
   }
 });
 
+test("questions between instances do not count as requests of clients", async () => {
+  const leader = await cluster.leader();
+  const answered = async (): Promise<number> => {
+    const text = await (await fetch(`${leader.url}/metrics`, { headers })).text();
+    const counts = [...text.matchAll(/^socle_http_requests_total\{[^}]*\} (\d+)$/gm)];
+    return counts.reduce((sum, [, count]) => sum + Number(count), 0);
+  };
+  const before = await answered();
+  for (let n = 0; n < 5; n++) {
+    const { id, position } = await create(leader, n);
+    // A replica that has the write has asked the leader.
+    for (const { url } of await cluster.replicas())
+      await fetch(`${url}/api/posts/${id}`, { headers: { "Socle-Position": String(position) } });
+  }
+  // The five writes, and the first look at the metrics.
+  expect((await answered()) - before).toBe(6);
+});
+
 test("nobody without the secret reaches the routes between the instances", async () => {
   for (const { url } of cluster.instances)
     for (const path of ["question", "introduction", "query", "key"])

@@ -49,6 +49,7 @@ export function instanceRoutes({ member, version, paths, queries, usedKey }: Ins
       const isOfClient = request.headers.has("socle-client");
       if (isOfClient || !(request instanceof Request) || !isOfInstance(member, request))
         throw new AppError("not_found", "There is nothing here.");
+      exchange.isMeasured = false;
       const body: unknown = await request.json();
       return exchange.json(200, await answer(isObject(body) ? body : {}, exchange));
     };

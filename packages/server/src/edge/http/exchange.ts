@@ -69,6 +69,8 @@ export class Exchange extends IncomingRequest {
   readonly requestId: string;
   /** Whether the request has taken the token of a rate: a request that waits for room runs the handler again. */
   isRateCounted = false;
+  /** Whether the request counts in the measures of requests; a question between instances waits on purpose. */
+  isMeasured = true;
   readonly #service: ExchangeService;
   /** The room that the request has waited for, until an answer takes the room. */
   #reserved: Hold | null = null;

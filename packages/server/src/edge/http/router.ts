@@ -345,7 +345,7 @@ export class Router {
     const status = answer?.status ?? 101;
     // Until the answer began.
     const ms = performance.now() - start;
-    this.#options.meter.count(exchange.request.method, status, ms);
+    if (exchange.isMeasured) this.#options.meter.count(exchange.request.method, status, ms);
     const { accessPercent } = this.#options;
     if (accessPercent > 0 && Math.random() * 100 < accessPercent) {
       const { address } = exchange;
