@@ -29,7 +29,6 @@ export interface TestCluster {
 }
 
 let clusters = 0;
-const engine = await startPostgres();
 
 function freePort(): number {
   const probe = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
@@ -49,6 +48,8 @@ export async function startCluster(
   size: number,
   { files = {}, settings = {} }: { files?: Record<string, string>; settings?: Record<string, string> } = {},
 ): Promise<TestCluster> {
+  // Each test file has an engine of its own, also when one process runs several files: this module loads only once.
+  const engine = await startPostgres();
   const s3 = await startS3();
   afterAll(() => s3.stop());
   const name = `test-${clusters++}`;

@@ -117,13 +117,17 @@ async function run(files: readonly string[], index: number): Promise<Counts> {
   }
   const written = readFileSync(report, "utf8");
   rmSync(report);
+  const crashed = files
+    .filter((file) => !written.includes(` file="${file}"`))
+    .map((file) => ({ file, name: "an error outside of the tests, before the first test" }));
   /** The counts of the whole run stand in the report's first element. */
   const head = /<testsuites [^>]*>/.exec(written)?.[0] ?? "";
   const counted = (name: string): number => Number(new RegExp(` ${name}="(\\d+)"`).exec(head)?.[1] ?? Number.NaN);
   const [broken, skipped] = [counted("failures"), counted("skipped")];
   // An error outside of a test fails the run, too.
-  const failed = code !== 0 && broken === 0 ? 1 : broken;
-  return { passed: counted("tests") - broken - skipped, failed, skipped, failures: failuresOf(written) };
+  const failed = Math.max(broken + crashed.length, code === 0 ? 0 : 1);
+  const failures = [...failuresOf(written), ...crashed];
+  return { passed: counted("tests") - broken - skipped, failed, skipped, failures };
 }
 
 /** The tests that a JUnit report names as failed. */

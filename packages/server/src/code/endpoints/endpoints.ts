@@ -147,6 +147,7 @@ export class Endpoints implements ScriptKind {
       input: { runId, attempt: 1, user, caller: { address, user }, params },
       principal: actingFor(user?.id ?? null, 0, [`${endpoint.path}:${method}`]),
       exchange: { request, pieces, onResponse: begun.resolve },
+      isSafe: method === "GET" && pieces === null,
       caller,
       onStray: ({ message, stack }) =>
         this.#options.logger.error(`${method} of ${endpoint.path} failed: ${message}`, { runId, stack }),

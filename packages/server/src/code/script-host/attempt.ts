@@ -39,6 +39,8 @@ export interface ScriptTask {
   onCall?(call: Pick<CallMessage, "method" | "args">): () => void;
   /** For the handler of an endpoint. */
   readonly exchange?: ScriptExchange;
+  /** Whether the method of the request is safe (RFC 9110, 9.2.1), and the request has no body: the handler may be called again. */
+  readonly isSafe?: boolean;
   /** Called when the handler starts; again when the handler starts again in another process. */
   onStart?(): void;
   /** Called with the first error that the handler's code throws after the attempt has completed. */
@@ -100,6 +102,8 @@ export class Attempt {
   waitsSince = performance.now();
   /** Whether the attempt had begun in a process that did not answer, and begins again in another process. */
   isAskedAgain = false;
+  /** Whether a part of the response has reached the caller. */
+  hasResponded = false;
   /** Whether the attempt has ended for the caller. */
   isSettled = false;
   /** Times that the attempt could not be made in quarantine, because the file did not load. */
@@ -117,6 +121,11 @@ export class Attempt {
   settle(outcome: CallOutcome): void {
     this.isSettled = true;
     this.#end.resolve(outcome);
+  }
+
+  /** Whether a handler that has begun may begin again, whatever code the process runs. */
+  get isRepeatable(): boolean {
+    return this.task.isSafe === true && !this.hasResponded;
   }
 
   /** Back to the state `waiting`, for another process. */
@@ -199,6 +208,7 @@ export class BodyExchange {
 
   /** The response begins. Answers whether pieces of the body are to come. */
   respond({ status, headers, body }: ResponseData): boolean {
+    this.#attempt.hasResponded = true;
     this.#exchange.onResponse({ status, headers, body: body === "pieces" ? this.#pieces() : body });
     return body === "pieces";
   }

@@ -4,7 +4,7 @@ import type { FakeProcess } from "../../../test/fake-process.ts";
 import { quietLogger } from "../../../test/kit.ts";
 import { calls, FakeProcesses, task } from "../../../test/script-attempts.ts";
 import { until } from "../../../test/sockets.ts";
-import type { HandlerOutcome } from "./protocol.ts";
+import type { HandlerOutcome, RequestData } from "./protocol.ts";
 import { Supervisor } from "./supervisor.ts";
 
 async function open({ isRepeatable = true, isAskedAgain = false } = {}) {
@@ -150,6 +150,23 @@ describe("a process that is lost with", () => {
     const lost = { status: "lost", message: "ended the process (exit code 3)" } as const;
     expect(await Promise.all(outcomes)).toEqual([lost, lost]);
     expect(processes.all.filter((each) => each.runs().size > 0)).toHaveLength(1);
+    supervisor.stop();
+  });
+
+  test("of several requests, the safe ones that have not answered are called again, alone", async () => {
+    const { supervisor, processes } = await open({ isRepeatable: false });
+    const request: RequestData = { method: "GET", url: "http://x/", headers: [], body: null };
+    const exchange = { request, pieces: null, onResponse: () => undefined };
+    const safe = { exchange, isSafe: true };
+    const outcomes = [task("a", safe), task("b", { exchange }), task("c", safe)].map((each) => supervisor.call(each));
+    const { process, attempt } = await holding(processes, "c");
+    await process.answer("c", "started");
+    process.say({ type: "answers", answers: [{ attempt, response: { status: 200, headers: [], body: "pieces" } }] });
+    process.end("exit code 3");
+    await answer(processes, "a", value("1"));
+    const lost = { status: "lost", message: "ended the process (exit code 3)" } as const;
+    expect(await Promise.all(outcomes)).toEqual([value("1"), lost, lost]);
+    expect(processes.all.map((each) => each.runs().size).toSorted()).toEqual([0, 1, 3]);
     supervisor.stop();
   });
 

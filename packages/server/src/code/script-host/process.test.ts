@@ -118,7 +118,7 @@ describe("a process that does not answer", () => {
     process.call(unsent);
     // The process has begun another attempt since the last look.
     await fake.answer("late", "started");
-    expect(process.takeBack()).toEqual([sent, unsent]);
+    expect(process.takeBack()).toEqual({ unbegun: [sent, unsent], begun: [] });
     expect([process.load, process.begun]).toEqual([2, [begun, late]]);
     fake.say({ type: "doubt", doubt: 2 });
     poll(1);

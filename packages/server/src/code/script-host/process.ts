@@ -239,19 +239,25 @@ export class ScriptProcess {
     return begun.find((attempt) => attempt === this.#last) ?? begun.at(-1) ?? null;
   }
 
-  /** Takes back the attempts that have not begun, of a process that does not answer. Answers the attempts, which wait again. */
-  takeBack(): readonly Attempt[] {
+  /**
+   * Takes back attempts of a process that does not answer: the attempts that have not begun, and the begun attempts that may begin
+   * again, except the suspect. Answers the attempts, which wait again.
+   */
+  takeBack(): { readonly unbegun: readonly Attempt[]; readonly begun: readonly Attempt[] } {
     this.#isAside = true;
     this.#invocations.length = 0;
-    this.#look();
+    const { suspect } = this;
+    const begun = this.begun.filter((attempt) => attempt.isRepeatable && attempt !== suspect);
     const unbegun = [...this.#unbegun.values()];
-    this.#unbegun.clear();
-    for (const attempt of unbegun) {
+    // The handler may go on when the process answers again: nobody listens any more.
+    for (const attempt of begun) this.#abort(attempt);
+    for (const attempt of [...unbegun, ...begun]) {
+      this.#unbegun.delete(attempt.number);
       this.#underWay.delete(attempt.number);
       this.#exchanges.delete(attempt.number);
       attempt.reset();
     }
-    return unbegun;
+    return { unbegun, begun };
   }
 
   /** Looks at the limits once. Answers whether the process has something to do. */

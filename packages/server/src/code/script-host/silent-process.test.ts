@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../../test/kit.ts";
 import { calls, task } from "../../../test/script-attempts.ts";
 import { until } from "../../../test/sockets.ts";
-import type { CallOutcome } from "./attempt.ts";
+import type { CallOutcome, ScriptTask } from "./attempt.ts";
 import type { Lane, ScriptKind } from "./load.ts";
 import type { ScriptExports } from "./protocol.ts";
 import { ScriptHost } from "./script-host.ts";
@@ -23,7 +23,7 @@ const kind: ScriptKind = {
 interface Open {
   readonly host: ScriptHost;
   readonly log: string[];
-  call(lane: Lane, name: string, handler: string, timeoutMs?: number): Promise<CallOutcome>;
+  call(lane: Lane, name: string, handler: string, more?: Partial<ScriptTask>): Promise<CallOutcome>;
   /** The ids of the runs that have begun, once for each begin. */
   begun(): string[];
   load(): Promise<void>;
@@ -63,11 +63,11 @@ async function open(): Promise<Open> {
     host,
     log,
     load,
-    call: (lane, runId, handler, timeoutMs = 60_000) => {
+    call: (lane, runId, handler, more) => {
       const input = { runId, attempt: 1, user: null };
       const path = `jobs/${runId[0]}.ts`;
       const patienceMs = lane === "hooks" ? { patienceMs: 30_000 } : {};
-      return host.call(lane, { ...task(runId), path, handler, input, timeoutMs, ...patienceMs });
+      return host.call(lane, { ...task(runId), path, handler, input, ...patienceMs, ...more });
     },
     begun: () => readFileSync(join(root, "begun"), "utf8").split("\n").filter(Boolean),
   };
@@ -133,9 +133,22 @@ test.each(LANES)("%s: eight loops of a file keep no other file waiting, and a st
   expect(await statuses(loops)).toEqual(Array(8).fill("stopped"));
 });
 
+test("a safe request that has begun begins again beside a loop, and another request does not", async () => {
+  const { call, begun, host, log } = await open();
+  const safe = call("endpoints", "b-awaits", "awaits", { isSafe: true });
+  const other = call("endpoints", "b-awaits-too", "awaits");
+  await until(() => begun().length === 2);
+  const computing = call("endpoints", "a-three", "three");
+  expect((await Promise.race([safe, computing])).status).toBe("answered");
+  expect(log.filter((line) => line.includes("computes for more than a second"))).toHaveLength(1);
+  expect(await statuses([safe, other, computing])).toEqual(Array(3).fill("answered"));
+  expect(begun().toSorted()).toEqual(["a-three", "b-awaits", "b-awaits", "b-awaits-too"]);
+  await until(() => host.underWay === 0);
+});
+
 test("a reload while a process does not answer: the next run has the new process, and the loop keeps its time", async () => {
   const { call, begun, load, host, log } = await open();
-  const loop = call("runs", "a-loop", "loop", 4_000);
+  const loop = call("runs", "a-loop", "loop", { timeoutMs: 4_000 });
   await until(() => log.some((line) => line.includes("computes for more than a second")));
   await load();
   expect((await call("runs", "a-calm", "calm")).status).toBe("answered");
@@ -149,7 +162,7 @@ test("the time of a hook does not count its waiting for a process", async () => 
   const computing = call("hooks", "b-three", "three");
   await until(() => begun().length === 1);
   // Less than the second after which another process takes the hook.
-  const outcome = await call("hooks", "a-calm", "calm", 500);
+  const outcome = await call("hooks", "a-calm", "calm", { timeoutMs: 500 });
   expect(outcome.status).toBe("answered");
   expect((await computing).status).toBe("answered");
 });

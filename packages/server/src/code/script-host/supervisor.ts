@@ -18,7 +18,7 @@
  * when the time is up, or when the caller leaves; the process is told, and may work on for a moment.
  *
  * A process that does not answer goes aside: another process takes the place and the attempts that have not begun, and the begun
- * attempts keep their time. Begun hooks, which may run again, begin again in the new process. So that a file with several such
+ * attempts keep their time. Begun hooks, and begun requests with a safe method, begin again in the new process. So that a file with several such
  * attempts does not hold up each new process, the file's further attempts go to a second supervisor, `apart`, until the process
  * aside has ended; if the file holds up the process apart, too, the further attempts are made alone, in quarantine.
  */
@@ -44,7 +44,7 @@ const maxAside = 2;
 export interface SupervisorOptions extends ScriptProcessOptions {
   /** Attempts that the process has at a time. The callers bound the number of calls that wait. */
   readonly capacity: number;
-  /** Whether an attempt may be made again if the handler had started in a lost process. */
+  /** Whether each attempt may be made again if the handler had started in a lost process. */
   readonly isRepeatable: boolean;
   /** Called when the process has ended on its own, or had to be killed. */
   readonly onLost: () => void;
@@ -208,19 +208,27 @@ export class Supervisor {
     this.#state = "lost";
     this.#process = null;
     this.#aside.set(process, path);
-    const unbegun = process.takeBack().filter(({ isSettled }) => !isSettled);
+    const back = process.takeBack();
+    const unbegun = back.unbegun.filter(({ isSettled }) => !isSettled);
     for (const attempt of [...unbegun, ...this.#waiting.splice(0)]) this.#add(attempt);
-    if (this.#options.isAskedAgain && begun.length > 1) this.#askAgain(process, suspect);
+    if (this.#options.isAskedAgain && begun.length > 1) this.#endSilent(process, suspect);
+    else this.#askAgain(back.begun, suspect);
     void this.#renew();
   }
 
-  /** Ends a process, and lets the begun attempts begin again: an attempt that may hold up the next process, too, alone. */
-  #askAgain(process: ScriptProcess, suspect: Attempt): void {
+  /** Ends a process, and lets the begun attempts begin again. */
+  #endSilent(process: ScriptProcess, suspect: Attempt): void {
     this.#aside.delete(process);
-    for (const attempt of process.close()) {
+    const attempts = process.close();
+    for (const attempt of attempts) attempt.reset();
+    this.#askAgain(attempts, suspect);
+  }
+
+  /** Lets begun attempts begin again: an attempt that may hold up the next process, too, alone. */
+  #askAgain(attempts: readonly Attempt[], suspect: Attempt): void {
+    for (const attempt of attempts) {
       if (attempt.isSettled) continue;
       const isAlone = attempt === suspect || attempt.isAskedAgain;
-      attempt.reset();
       attempt.isAskedAgain = true;
       if (isAlone) void this.#isolate(attempt);
       else if (attempt.task.path === suspect.task.path) this.#setApart(attempt);
@@ -331,7 +339,9 @@ export class Supervisor {
     const { started, unstarted, message } = loss;
     const culprit = culpritOf(loss);
     const isMadeAgain = (attempt: Attempt): boolean =>
-      this.#options.isRepeatable && !attempt.isSettled && attempt.failedIsolations < maxFailedIsolations;
+      (this.#options.isRepeatable || attempt.isRepeatable) &&
+      !attempt.isSettled &&
+      attempt.failedIsolations < maxFailedIsolations;
     const again = started.filter((attempt) => attempt !== culprit && isMadeAgain(attempt));
     for (const attempt of started) if (!again.includes(attempt)) attempt.settle({ status: "lost", message });
     this.#waiting.unshift(...unstarted.filter(({ isSettled }) => !isSettled));
