@@ -1,4 +1,5 @@
 /** `socle cluster init` and `socle cluster status`: a single service becomes a cluster, and a snapshot becomes a single service again. */
+import { Database as Driver } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { bucket, s3Key, startS3 } from "../packages/server/test/s3-server.ts";
 import { startPostgres } from "../packages/server/test/test-postgres.ts";
@@ -80,6 +81,14 @@ test("a single service becomes a cluster with all data, and a snapshot a single 
   expect([noBucket.code, noBucket.stderr]).toEqual([2, expect.stringContaining("socle restore FILE --force")]);
   const refused = await socle(["serve"], { cwd: first, env });
   expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("socle cluster init")]);
+
+  // As an init leaves the database that was killed before the end.
+  const { id } = (await engine.client()`SELECT id FROM socle_cluster WHERE cluster = 'moved'`)[0];
+  const file = new Driver(`${first}/socle.db`);
+  file.run("UPDATE _position SET journal = ?, position = 1", [id]);
+  file.close();
+  const interrupted = await socle(["serve"], { cwd: first, env });
+  expect([interrupted.code, interrupted.stderr]).toEqual([2, expect.stringContaining("run `socle cluster init` again")]);
 
   const init = await socle(["cluster", "init"], { cwd: first, env });
   expect([init.code, init.stderr]).toEqual([0, ""]);

@@ -103,7 +103,11 @@ export async function openDashboard(
   const folder = await project(options);
   for (const [path, content] of Object.entries(options.files ?? {})) await Bun.write(`${folder}/${path}`, content);
   const env = { SERVICE_ADMIN_EMAIL: admin.email, SERVICE_ADMIN_PASSWORD: admin.password };
-  const server = await serve(folder, { env });
+  return dashboardOf(await serve(folder, { env }), folder);
+}
+
+/** The dashboard of a running service with the admin `admin`. */
+export async function dashboardOf(server: Running, folder: string): Promise<Dashboard> {
   const { accessToken } = (await (await post(`${server.url}/api/auth/login`, admin)).json()) as { accessToken: string };
   return {
     server,

@@ -32,7 +32,11 @@ export async function joinJournal(database: Database, journal: Journal, id: stri
       ? "the journal is new: put the database into the journal with `socle cluster init`, or move the database away"
       : "move the database away; the instance then begins with a snapshot of the cluster";
     throw new SetupError(`database ${path}: does not belong to the journal of cluster.name; ${advice}`);
-  } else if (place.position > last)
+  } else if (last === 0 && place.position > 0)
+    throw new SetupError(
+      `database ${path}: \`socle cluster init\` was interrupted, or PostgreSQL has lost all commits; run \`socle cluster init\` again to put this database into the journal`,
+    );
+  else if (place.position > last)
     throw new SetupError(
       `database ${path}: has ${place.position} commits, and the journal has ${last}: PostgreSQL has lost commits, or holds another journal. Restore PostgreSQL; or, to go on with the state of the journal, move the database away`,
     );

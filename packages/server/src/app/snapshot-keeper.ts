@@ -1,6 +1,6 @@
 /**
- * SnapshotKeeper: makes snapshots of the database while this instance leads, and removes data that all instances can miss: older snapshots, and the
- * entries of the journal before the older of two snapshots that all living instances have.
+ * SnapshotKeeper: makes snapshots of the database while this instance leads, keeps two, and removes the older snapshots, and the entries of the
+ * journal that the older of the two snapshots has.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Config } from "../base/config/index.ts";
@@ -109,8 +109,8 @@ export class SnapshotKeeper {
     for (const { position } of all.slice(kept)) await journal.removeSnapshot(position);
     // Also the snapshots that no row names: an instance was lost before the row was written.
     await snapshots.removeBefore(oldest.position);
-    const living = (await journal.instances()).filter(({ isLive }) => isLive);
-    await journal.trim(Math.min(oldest.position, ...living.map(({ position }) => position)));
+    // An instance that is further behind restores the newest snapshot, so no instance can make the journal grow.
+    await journal.trim(oldest.position);
   }
 }
 
