@@ -88,7 +88,10 @@ test("a single service becomes a cluster with all data, and a snapshot a single 
   file.run("UPDATE _position SET journal = ?, position = 1", [id]);
   file.close();
   const interrupted = await socle(["serve"], { cwd: first, env });
-  expect([interrupted.code, interrupted.stderr]).toEqual([2, expect.stringContaining("run `socle cluster init` again")]);
+  expect([interrupted.code, interrupted.stderr]).toEqual([
+    2,
+    expect.stringContaining("run `socle cluster init` again"),
+  ]);
 
   const init = await socle(["cluster", "init"], { cwd: first, env });
   expect([init.code, init.stderr]).toEqual([0, ""]);

@@ -167,6 +167,13 @@ describe("a process that is lost with", () => {
     const lost = { status: "lost", message: "ended the process (exit code 3)" } as const;
     expect(await Promise.all(outcomes)).toEqual([value("1"), lost, lost]);
     expect(processes.all.map((each) => each.runs().size).toSorted()).toEqual([0, 1, 3]);
+    // A safe request that is alone in a process that ends is not called again.
+    const alone = supervisor.call(task("d", safe));
+    const { process: next } = await holding(processes, "d");
+    await next.answer("d", "started");
+    next.end("signal SIGKILL", "SIGKILL");
+    expect(await alone).toEqual({ status: "lost", message: "ended the process (signal SIGKILL)" });
+    expect(processes.all.filter((each) => each.runs().has("d"))).toHaveLength(1);
     supervisor.stop();
   });
 

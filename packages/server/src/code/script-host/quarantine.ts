@@ -20,7 +20,8 @@ const maxOutsideKills = 3;
 export function culpritOf({ started, everSent, signal }: Loss): Attempt | null {
   const [only] = started;
   if (only === undefined || everSent > 1) return null;
-  if (signal === null || !outsideSignals.includes(signal)) return only;
+  // A client waits for a request, and can repeat the request.
+  if (only.task.isSafe === true || signal === null || !outsideSignals.includes(signal)) return only;
   only.outsideKills += 1;
   return only.outsideKills > maxOutsideKills ? only : null;
 }

@@ -339,7 +339,8 @@ export class Supervisor {
     const { started, unstarted, message } = loss;
     const culprit = culpritOf(loss);
     const isMadeAgain = (attempt: Attempt): boolean =>
-      (this.#options.isRepeatable || attempt.isRepeatable) &&
+      // A request that was alone in the process has probably ended the process.
+      (this.#options.isRepeatable || (attempt.isRepeatable && started.length > 1)) &&
       !attempt.isSettled &&
       attempt.failedIsolations < maxFailedIsolations;
     const again = started.filter((attempt) => attempt !== culprit && isMadeAgain(attempt));
