@@ -2,7 +2,8 @@
  * `bun bench/processes.ts`: services of one process and of several, in turns. Each figure has the requests per second, and the processor
  * time of the leader and of a reader process: of a read, for the process that answered; of a write, for each write of the service. On a
  * machine whose cores also generate the load, the times tell more. From the times follows the last column: the requests per second with a
- * core for each process, and connections that spread evenly.
+ * core for each process, and connections that spread evenly. Then the same for 10,000 sockets that all hear each create, for each delivery,
+ * and the memory of a reader process.
  *
  * `BENCH_PROCESSES=1,2,3,4` compares other numbers of processes; `PROCESSES_PLOT=1` draws docs/images/processes.svg.
  */
@@ -10,6 +11,7 @@ import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { executable } from "./executable.ts";
+import { type Listeners, startListeners } from "./listeners.ts";
 import { generator, type LoadRequest, runLoad } from "./load/index.ts";
 import { median } from "./median.ts";
 import { plot, type Series } from "./processes-plot.ts";
@@ -21,6 +23,7 @@ const only = process.env["BENCH_ONLY"] ?? "";
 const counts = (process.env["BENCH_PROCESSES"] ?? "1,2").split(",").map(Number);
 const image = process.env["PROCESSES_PLOT"] === "1" ? join(import.meta.dir, "../docs/images/processes.svg") : null;
 const metricsToken = "bench";
+const sockets = 10_000;
 /** Ticks of the processor time of a process in a second, on Linux. */
 const ticks = 100;
 
@@ -85,7 +88,8 @@ async function start(folder: string, processes: number): Promise<Target> {
   await mkdir(join(cwd, "collections"), { recursive: true });
   await Bun.write(join(cwd, "collections/items.json"), JSON.stringify(items));
   const base = { port: 0, host: "127.0.0.1", log: { level: "WARN" } };
-  const config = { ...base, processes, metrics: { token: metricsToken } };
+  const limits = { connections: 4 * sockets, connectionsPerAddress: 4 * sockets };
+  const config = { ...base, processes, limits, metrics: { token: metricsToken } };
   await Bun.write(join(cwd, "config.json"), JSON.stringify(config));
   const server = await startServer([executable], cwd);
   const ids: string[] = [];
@@ -157,6 +161,28 @@ async function measure(target: Target, scenario: Scenario, folder: string): Prom
   return { perSecond: result.requestsPerSecond, leader, reader: Math.max(0, ...readers), withCores };
 }
 
+/** Deliveries per second to sockets that each hear every create, and the microseconds of processor time for each delivery. */
+async function measureSockets(target: Target, listeners: Listeners): Promise<Measured> {
+  const pids = await pidsOf(target);
+  const before = await Promise.all(pids.map(cpuSeconds));
+  const writing = { url: target.server.url, seconds, window: 4, intervalMs: 0, perEvent: sockets, headers: [] };
+  const body = '{"title":"Item","n":COUNT}';
+  const start = performance.now();
+  const { deliveriesPerSecond = 0, missing = 0, closed = 0 } = await listeners.tell({ do: "write", body, ...writing });
+  if (missing > 0 || closed > 0) throw new Error(`${missing} events are missing, ${closed} sockets were closed`);
+  const after = await Promise.all(pids.map(cpuSeconds));
+  const all = (deliveriesPerSecond * (performance.now() - start)) / 1_000;
+  const [leader = 0, ...readers] = after.map((end, i) => ((end - (before[i] ?? 0)) / all) * 1e6);
+  const reader = Math.max(0, ...readers);
+  return { perSecond: deliveriesPerSecond, leader, reader, withCores: 1e6 / Math.max(leader, reader) };
+}
+
+/** The proportional share of a process of the memory, in MiB: pages that processes share count once in all. */
+async function shareOfMemory(pid: number): Promise<number> {
+  const rollup = await readFile(`/proc/${pid}/smaps_rollup`, "utf8");
+  return Number(/^Pss:\s+(\d+)/m.exec(rollup)?.[1]) / 1_024;
+}
+
 const folder = await mkdtemp(join(tmpdir(), "socle-bench-"));
 const targets: Target[] = [];
 for (const count of counts) targets.push(await start(folder, count));
@@ -176,6 +202,34 @@ for (const scenario of scenarios.filter(({ name }) => name.includes(only))) {
     points.push({ processes, measured: of("perSecond"), withCores: of("withCores") });
   }
   series.push({ name: scenario.name, points });
+}
+if ("sockets".includes(only)) {
+  const listeners = new Map(targets.map((target) => [target, startListeners()]));
+  const found = new Map<Target, Measured[]>(targets.map((target) => [target, []]));
+  for (const [{ server }, each] of listeners)
+    await each.tell({
+      do: "connect",
+      url: server.url,
+      count: sockets,
+      channel: "items.created",
+      tokens: [],
+      reads: true,
+    });
+  for (let round = 0; round < rounds; round++)
+    for (const [target, each] of listeners) found.get(target)?.push(await measureSockets(target, each));
+  for (const [{ processes }, all] of found) {
+    const of = (key: keyof Measured): number => median(all.map((each) => each[key]));
+    const row = [processes, Math.round(of("perSecond")), of("leader").toFixed(2), of("reader").toFixed(2)];
+    console.log(`| ${sockets} sockets, deliveries | ${row.join(" | ")} | ${Math.round(of("withCores"))} |`);
+  }
+  for (const each of listeners.values()) await each.stop();
+}
+for (const target of targets) {
+  const [leader = 0, ...readers] = await Promise.all((await pidsOf(target)).map(shareOfMemory));
+  const list = readers.map((each) => each.toFixed(0)).join(", ");
+  console.log(
+    `\n${target.processes} processes, afterwards: leader ${leader.toFixed(0)} MiB, readers ${list || "none"} (proportional share).`,
+  );
 }
 await Promise.all(targets.map(({ server }) => server.stop()));
 await rm(folder, { recursive: true });
