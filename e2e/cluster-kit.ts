@@ -16,8 +16,10 @@ export interface TestInstance {
   readonly env: Readonly<Record<string, string>>;
   /** The way of this instance to the engine. */
   readonly proxy: TcpProxy;
-  /** Starts the instance again, on the same port. */
-  start(): Promise<void>;
+  /** Starts the instance again, on the same port; with another executable, if given. Resolves when the instance listens. */
+  start(executable?: string): Promise<void>;
+  /** The output since the first start. */
+  output(): string;
 }
 
 export interface TestCluster {
@@ -74,16 +76,18 @@ export async function startCluster(
     };
     const logs = mkdtempSync(join(tmpdir(), "socle-cluster-"));
     let starts = 0;
-    const start = (): Promise<Running> => serve(folder, { env, log: join(logs, `output-${starts++}`) });
+    const start = (executable?: string): Promise<Running> =>
+      serve(folder, { env, log: join(logs, `output-${starts++}`), ...(executable !== undefined && { executable }) });
     const instance: TestInstance = {
       folder,
       url: `http://127.0.0.1:${port}`,
       running: await start(),
       env,
       proxy,
-      start: async () => {
-        instance.running = await start();
+      start: async (executable) => {
+        instance.running = await start(executable);
       },
+      output: () => outputOf(logs),
     };
     afterAll(() => {
       if (process.env["SHOW"] !== undefined) console.log(instance.url, outputOf(logs));

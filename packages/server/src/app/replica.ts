@@ -3,7 +3,7 @@
  * everything else goes to the leader. No user code runs here, no mail is sent, nothing is written but the entries of the journal.
  */
 import type { Config } from "../base/config/index.ts";
-import { freeBytes, messageOf } from "../base/kernel/index.ts";
+import { AppError, freeBytes, messageOf } from "../base/kernel/index.ts";
 import { EventLoopLag, type Logger, RequestMeter } from "../base/logging/index.ts";
 import {
   type ClusterMember,
@@ -19,7 +19,7 @@ import { RemoteQueries } from "../edge/processes/index.ts";
 import { Realtime } from "../live/realtime/index.ts";
 import { processNumbers, replicaMetricsText } from "../operate/admin/index.ts";
 import { putRight } from "../operate/backup/index.ts";
-import { asSetupError, Database } from "../store/database/index.ts";
+import { asSetupError, changesVersions, Database } from "../store/database/index.ts";
 import { positionsOf, realtimeOptions } from "./api.ts";
 import { keepFilesPrivate } from "./file-modes.ts";
 import { openDashboard, openHttps, openStaticFiles } from "./http-parts.ts";
@@ -137,6 +137,12 @@ function otherTables(database: Database): string | null {
   return null;
 }
 
+/** @throws AppError `unavailable` when the tables are not the tables of this version: the instance waits again then. */
+function assertTables(database: Database): void {
+  const other = otherTables(database);
+  if (other !== null) throw new AppError("unavailable", `This instance waits for the leader: ${other}`);
+}
+
 /** Starts the modules that a replica has, and follows the journal from then on. */
 async function startModules(
   service: Service,
@@ -152,7 +158,10 @@ async function startModules(
     member,
     right,
     database,
-    onCommit: () => events.followTable(),
+    onCommit: async (entry) => {
+      if (changesVersions(entry)) assertTables(database);
+      await events.followTable();
+    },
     onQueries,
     logger: logger.for("cluster"),
   });

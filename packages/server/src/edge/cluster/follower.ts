@@ -25,8 +25,8 @@ export interface FollowerOptions {
   /** The right of this replica to serve. */
   readonly right: ServingRight;
   readonly database: Pick<Database, "position" | "replay">;
-  /** An entry was run: the events of the entry are told. */
-  readonly onCommit: () => Promise<void>;
+  /** An entry was run: the events of the entry are told. An error ends the following. */
+  readonly onCommit: (entry: CommitEntry) => Promise<void>;
   /** Gets the number of the leader's last load of server queries. */
   readonly onQueries: (number: number) => void;
   readonly logger: Logger;
@@ -125,7 +125,7 @@ export class Follower {
     const { database, onCommit } = this.#options;
     await database.replay(entry);
     this.#progress.happened();
-    await onCommit();
+    await onCommit(entry);
   }
 
   /** The next read begins at once. */

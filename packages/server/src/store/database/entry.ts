@@ -24,6 +24,11 @@ export interface CommitEntry {
   readonly notes: readonly Note[];
 }
 
+/** Whether an entry changes the versions of tables: another version of Socle has begun to lead. */
+export function changesVersions({ texts }: CommitEntry): boolean {
+  return texts.some((text) => /\b_schema\b/.test(text));
+}
+
 /** The most characters of an entry. */
 const maxCharacters = 64 * 1024 ** 2;
 

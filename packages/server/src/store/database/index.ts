@@ -3,7 +3,7 @@
  * the parts (`sqlite/`), the only code that knows the driver.
  */
 export { Database, type DatabaseOptions } from "./database.ts";
-export { type CommitEntry, EntryMismatch, type MigrationSite, type Note } from "./entry.ts";
+export { type CommitEntry, changesVersions, EntryMismatch, type MigrationSite, type Note } from "./entry.ts";
 export {
   DatabaseFile,
   enterJournal,

@@ -1,0 +1,96 @@
+/**
+ * A rolling upgrade of a cluster, with an executable of this source that has a table more: replicas first. The newer replica waits until an instance
+ * of the newer version leads; the older replica stops serving then; each acknowledged write stays, and writes go on between the steps.
+ */
+import { afterAll, expect, test } from "bun:test";
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startCluster, type TestInstance } from "./cluster-kit.ts";
+import { post, root, until } from "./kit.ts";
+
+const table = "packages/server/src/code/migrations/migration-table.ts";
+const posts = JSON.stringify({
+  name: "posts",
+  fields: [{ name: "title", type: "string" }],
+  permissions: { read: "public", create: "public" },
+});
+
+/** The executable of a copy of the source in which a module has one more step. */
+async function newerExecutable(): Promise<string> {
+  const copy = mkdtempSync(join(tmpdir(), "socle-newer-"));
+  afterAll(() => rmSync(copy, { recursive: true }));
+  for (const name of ["package.json", "package-lock.json", "tsconfig.json", "scripts", "packages"])
+    cpSync(join(root, name), join(copy, name), { recursive: true });
+  symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
+  const source = readFileSync(join(copy, table), "utf8");
+  const newer = source.replace("  ],\n};", '    "CREATE TABLE _probe (n INTEGER) STRICT",\n  ],\n};');
+  if (newer === source) throw new Error(`${table} has no steps`);
+  writeFileSync(join(copy, table), newer);
+  const executable = join(copy, "socle");
+  const program = `import { compile } from "./scripts/compile.ts"; await compile(${JSON.stringify(executable)});`;
+  const child = Bun.spawn([process.execPath, "-e", program], { cwd: copy, stdout: "pipe", stderr: "pipe" });
+  const said = await new Response(child.stderr).text();
+  if ((await child.exited) !== 0) throw new Error(said);
+  return executable;
+}
+
+const cluster = await startCluster(3, { files: { "collections/posts.json": posts } });
+const acknowledged: string[] = [];
+
+async function write({ url }: TestInstance): Promise<void> {
+  const title = `post ${acknowledged.length}`;
+  const response = await post(`${url}/api/posts`, { title });
+  expect(response.status).toBe(201);
+  acknowledged.push(title);
+  // A read of the same instance sees the write.
+  expect(await titles(url)).toEqual(acknowledged.toSorted());
+}
+
+async function titles(url: string): Promise<string[]> {
+  const response = await fetch(`${url}/api/posts?limit=200`);
+  expect(response.status).toBe(200);
+  const { items } = (await response.json()) as { items: { title: string }[] };
+  return items.map(({ title }) => title).toSorted();
+}
+
+async function serves({ url }: TestInstance): Promise<boolean> {
+  return fetch(`${url}/api/posts`).then(
+    ({ ok }) => ok,
+    () => false,
+  );
+}
+
+test("a rolling upgrade, replicas first: each version serves its own tables alone, and nothing acknowledged is lost", async () => {
+  const newer = await newerExecutable();
+  const leader = await cluster.leader();
+  const [upgraded, other] = await cluster.replicas();
+  if (upgraded === undefined || other === undefined) throw new Error("The cluster has no replicas");
+  for (const instance of cluster.instances) await write(instance);
+
+  expect(await upgraded.running.stop()).toBe(0);
+  const waiting = upgraded.start(newer);
+  const newTables = 'the tables of "migrations" have version 1, and this socle has 2';
+  await until(() => upgraded.output().includes(`This instance waits for the leader: ${newTables}`));
+  expect(await serves(upgraded)).toBe(false);
+  for (const instance of [leader, other]) await write(instance);
+
+  // The upgraded instance takes over, not the other.
+  other.running.signal("SIGSTOP");
+  expect(await leader.running.stop()).toBe(0);
+  await waiting;
+  expect(await cluster.leader()).toBe(upgraded);
+  await write(upgraded);
+  other.running.signal("SIGCONT");
+  const oldTables = 'the tables of "migrations" have version 2, and this socle has 1';
+  await until(() => other.output().includes(oldTables));
+  while (await serves(other)) await Bun.sleep(50);
+  await write(upgraded);
+
+  for (const instance of [other, leader]) {
+    if (instance === other) expect(await instance.running.stop()).toBe(0);
+    await instance.start(newer);
+    await write(instance);
+  }
+  for (const instance of cluster.instances) expect(await titles(instance.url)).toEqual(acknowledged.toSorted());
+});
