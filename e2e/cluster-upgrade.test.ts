@@ -37,18 +37,21 @@ async function newerExecutable(): Promise<string> {
 
 const cluster = await startCluster(3, { files: { "collections/posts.json": posts } });
 const acknowledged: string[] = [];
+/** The position of the last write. */
+let position = "";
 
 async function write({ url }: TestInstance): Promise<void> {
   const title = `post ${acknowledged.length}`;
   const response = await post(`${url}/api/posts`, { title });
   expect(response.status).toBe(201);
   acknowledged.push(title);
+  position = response.headers.get("socle-position") ?? "";
   // A read of the same instance sees the write.
   expect(await titles(url)).toEqual(acknowledged.toSorted());
 }
 
 async function titles(url: string): Promise<string[]> {
-  const response = await fetch(`${url}/api/posts?limit=200`);
+  const response = await fetch(`${url}/api/posts?limit=200`, { headers: { "Socle-Position": position } });
   expect(response.status).toBe(200);
   const { items } = (await response.json()) as { items: { title: string }[] };
   return items.map(({ title }) => title).toSorted();
@@ -87,8 +90,12 @@ test("a rolling upgrade, replicas first: each version serves its own tables alon
   while (await serves(other)) await Bun.sleep(50);
   await write(upgraded);
 
-  for (const instance of [other, leader]) {
-    if (instance === other) expect(await instance.running.stop()).toBe(0);
+  // Without an instance of the newer version, the older instance would have to lead.
+  expect(await upgraded.running.stop()).toBe(0);
+  expect(await other.running.exited).toBe(1);
+  expect(other.output()).toContain("it is too old for it");
+
+  for (const instance of [upgraded, other, leader]) {
     await instance.start(newer);
     await write(instance);
   }
