@@ -16,6 +16,9 @@ const cluster = await startCluster(3, { files: { "collections/posts.json": JSON.
 const { instances, engine } = cluster;
 const histories: Write[] = [];
 let users = 0;
+const json = { "Content-Type": "application/json" };
+/** A record, and spaces. */
+const largeBody = `{"n":-1}${" ".repeat(200_000)}`;
 
 async function tokenAt({ url }: TestInstance): Promise<string> {
   const answer = await post(`${url}/api/auth/register`, { email: `user${users++}@example.com`, password });
@@ -70,6 +73,20 @@ test("the leader is killed: another leads, nothing acknowledged is lost, and the
   const load = startLoad(survivors);
   await acknowledged(load, 20);
   leader.running.signal("SIGKILL");
+  await leader.running.exited;
+  // A body that is too large to be kept is refused, as certainly not sent, when no connection to the killed leader is left; a small body waits for the
+  // next leader.
+  let told = "not known";
+  while (told.includes("not known")) {
+    const large = await fetch(`${survivors[0]?.url}/api/posts`, { method: "POST", headers: json, body: largeBody });
+    told = `${large.status} ${await large.text()}`;
+  }
+  expect(told).toContain("nothing was changed");
+  const [survivor = leader] = survivors;
+  const small = await write(survivor, "/api/posts", { n: -1 - users });
+  // Refused by an instance that begins to lead meanwhile.
+  expect(small.outcome).not.toBe("unknown");
+  histories.push(small);
   await acknowledged(load, 20);
   expect(await cluster.leader()).not.toBe(leader);
   await leader.start();

@@ -13,8 +13,11 @@ const patienceMs = 10_000;
 const pauseMs = 100;
 /** A body of at most this size is read before the request leaves, so that the leader knows the size. */
 const smallBody = 64 * 1024;
-/** Headers that belong to a connection (RFC 9110, 7.6.1), and the headers that only instances send. */
+/** Headers that belong to a connection (RFC 9110, 7.6.1). */
 const ownHeaders = ["connection", "keep-alive", "transfer-encoding", "upgrade", "te", "trailer", "content-length"];
+/** Errors of a connection that never was. */
+const notConnected = ["ECONNREFUSED", "ENOTFOUND", "ENETUNREACH", "EHOSTUNREACH"];
+/** Headers that only instances send. */
 const instanceHeaders = ["socle-instance-secret", "socle-client"];
 
 export interface ForwardOptions {
@@ -74,19 +77,25 @@ async function forward(request: Request, member: ClusterMember, client: string):
       } catch (thrown) {
         if (request.signal.aborted) throw thrown;
         if (!wasNotSent(thrown) && !isRead) throw unknown();
+        // A body can be read once.
+        if (body instanceof ReadableStream) throw nobodyLeads();
       } finally {
         endWait();
       }
     }
-    if (performance.now() > end)
-      throw new AppError("unavailable", "No instance leads at the moment; nothing was changed.", { retryAfter: 1 });
+    // This instance begins to lead: the service of the leader begins when this service has ended.
+    if (performance.now() > end || member.leading !== null) throw nobodyLeads();
     await Bun.sleep(pauseMs);
   }
 }
 
+function nobodyLeads(): AppError {
+  return new AppError("unavailable", "No instance leads at the moment; nothing was changed.", { retryAfter: 1 });
+}
+
 /** Whether a request certainly did not reach the other instance. */
 function wasNotSent(thrown: unknown): boolean {
-  return isObject(thrown) && (thrown["code"] === "ConnectionRefused" || thrown["code"] === "FailedToOpenSocket");
+  return isObject(thrown) && notConnected.includes(String(thrown["code"]));
 }
 
 /** The routes between instances are not for clients. */
