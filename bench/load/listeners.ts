@@ -7,7 +7,6 @@ import { listen, readFrames } from "./web-socket.ts";
 
 /** Sockets with frames that are read separately, to know the arrival time of each event. */
 const maxProbes = 50;
-const writers = 4;
 
 interface Probe {
   rest: Buffer;
@@ -89,7 +88,7 @@ async function calibrate(send: (n: number) => Promise<void>, perEvent: number): 
 
 /** Writes as fast as the listeners read: at most `window` events are under way, so that no socket is cut off. */
 async function write(command: ListenerCommand & { do: "write" }): Promise<ListenerResult> {
-  const { url, seconds, window, perEvent, body, headers, intervalMs, path = "/api/items" } = command;
+  const { url, seconds, window, perEvent, body, headers, intervalMs, path = "/api/items", writers = 4 } = command;
   const sends = await Promise.all(Array.from({ length: writers }, () => openWriter(url)));
   async function send(writer: (request: LoadRequest) => Promise<void>, n: number): Promise<void> {
     const count = 1_000_000 + n;

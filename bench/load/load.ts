@@ -47,6 +47,8 @@ export type ListenerCommand =
       window: number;
       /** Milliseconds between writes; 0 for full speed. */
       intervalMs: number;
+      /** Connections that write; 4 by default. */
+      writers?: number;
       /** Sockets that each event goes to. */
       perEvent: number;
       /** The path of the collection; `/api/items` by default. */
