@@ -109,6 +109,36 @@ test("lag", async () => {
   await listeners.stop();
 });
 
+/** The same data as a table of PostgreSQL: what a read and a commit would cost without the journal, before any work of Socle. */
+test("tables", async () => {
+  const client = cluster.engine.client({ max: 16 });
+  await client`CREATE TABLE IF NOT EXISTS bench_items (id text PRIMARY KEY, title text, n bigint)`;
+  await client`INSERT INTO bench_items SELECT 'rec_' || n, 'A title of some length', n FROM generate_series(1, 1000) AS n`;
+  const perSecond = async (width: number, work: (n: number) => Promise<unknown>): Promise<number> => {
+    let done = 0;
+    const end = performance.now() + seconds * 1_000;
+    const worker = async (): Promise<void> => {
+      while (performance.now() < end) await work(done++);
+    };
+    await Promise.all(Array.from({ length: width }, worker));
+    return done / seconds;
+  };
+  const select = (n: number): Promise<unknown> =>
+    client`SELECT id, title, n FROM bench_items WHERE id = ${`rec_${(n % 1000) + 1}`}`;
+  const insert = (): Promise<unknown> =>
+    client`INSERT INTO bench_items VALUES (${crypto.randomUUID()}, 'A title of some length', 1)`;
+  const found: [number[], number[], number[]] = [[], [], []];
+  for (let round = 0; round < rounds; round++) {
+    found[0].push(1_000 / (await perSecond(1, select)));
+    found[1].push(await perSecond(32, select));
+    found[2].push(await perSecond(128, insert));
+  }
+  const [one, reads, inserts] = found.map(median) as [number, number, number];
+  console.log(
+    `A table of PostgreSQL on the same machine: a read by key ${one.toFixed(2)} ms, 32 readers ${Math.round(reads)}/s; 128 writers that commit a row each ${Math.round(inserts)}/s (16 connections)`,
+  );
+});
+
 test("take-over", async () => {
   const times: number[] = [];
   for (let round = 0; round < 2 * rounds; round++) {
