@@ -42,7 +42,7 @@ const suites = {
   hostile: [["e2e/hostile/*.test.ts"]],
   "power-cuts": [["e2e/reliability/power-cuts/*.test.ts"]],
   disks: [["e2e/reliability/disks.test.ts"]],
-  clocks: [["e2e/reliability/clocks.test.ts"]],
+  clocks: [["e2e/reliability/clocks.test.ts", "e2e/reliability/cluster-clocks.test.ts"]],
   kills: [["e2e/reliability/kills.test.ts", "e2e/reliability/kills-points.test.ts"]],
   soak: [["e2e/reliability/soak.test.ts"]],
   upgrade: [["e2e/reliability/upgrade.test.ts"]],
