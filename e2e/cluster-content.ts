@@ -12,12 +12,15 @@ interface Content {
   readonly tables: ReadonlyMap<string, string>;
 }
 
-function openFile({ folder }: TestInstance): Database {
+/** A project folder with a database. */
+type Place = Pick<TestInstance, "folder">;
+
+export function openFile({ folder }: Place): Database {
   return new Database(join(folder, "socle.db"), { readonly: true });
 }
 
 /** The content of one instance, as of one moment. */
-function contentOf(instance: TestInstance): Content {
+function contentOf(instance: Place): Content {
   using database = openFile(instance);
   database.run("BEGIN");
   const { position } = database.query<{ position: number }, []>("SELECT position FROM _position").get() ?? {
@@ -40,7 +43,7 @@ function contentOf(instance: TestInstance): Content {
 }
 
 /** The field `n` of each record of a collection. */
-export function numbersAt(instance: TestInstance, collection: string): number[] {
+export function numbersAt(instance: Place, collection: string): number[] {
   using database = openFile(instance);
   return database
     .query<{ n: number }, []>(`SELECT n FROM "${collection}" ORDER BY n`)
@@ -49,7 +52,7 @@ export function numbersAt(instance: TestInstance, collection: string): number[] 
 }
 
 /** Waits until the instances have one position, and answers the names of the tables that differ. Nothing may be written meanwhile. */
-export async function differences(instances: readonly TestInstance[]): Promise<string[]> {
+export async function differences(instances: readonly Place[]): Promise<string[]> {
   for (;;) {
     const contents = instances.map((instance) => contentOf(instance));
     const [first] = contents;

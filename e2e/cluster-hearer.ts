@@ -1,5 +1,5 @@
 /** Hearer: a socket of a cluster that keeps the events of a subscription, and resumes at any instance after a break. */
-import type { ServerFrame } from "@socle/protocol";
+import type { Event, ServerFrame } from "@socle/protocol";
 
 export interface Heard {
   readonly id: string;
@@ -11,6 +11,10 @@ export interface HearerOptions {
   readonly channel: string;
   readonly filter?: string;
   readonly token?: string;
+  /** The event after which everything is to be heard; without an event, the hearing begins with the first subscription. */
+  readonly since?: string;
+  /** The kept part of a payload; the JSON of the payload by default. */
+  readonly partOf?: (payload: Event["payload"]) => string;
 }
 
 export class Hearer {
@@ -18,10 +22,12 @@ export class Hearer {
   /** Events out of order or twice, and refusals of the service. */
   readonly problems: string[] = [];
   readonly #options: HearerOptions;
+  readonly #partOf: (payload: Event["payload"]) => string;
   #socket: WebSocket | null = null;
 
   constructor(options: HearerOptions) {
     this.#options = options;
+    this.#partOf = options.partOf ?? JSON.stringify;
   }
 
   /** Subscribes at an instance, with the last event heard. False when the instance breaks the connection before. */
@@ -33,11 +39,13 @@ export class Hearer {
     const socket = new WebSocket(`${url.replace("http", "ws")}/api/realtime${query}`);
     this.#socket = socket;
     socket.onopen = () =>
-      socket.send(JSON.stringify({ action: "subscribe", channel, filter, since: this.heard.at(-1)?.id }));
+      socket.send(
+        JSON.stringify({ action: "subscribe", channel, filter, since: this.heard.at(-1)?.id ?? this.#options.since }),
+      );
     socket.onmessage = ({ data }) => {
       if (socket !== this.#socket) return;
       const frame = JSON.parse(String(data)) as ServerFrame;
-      if (frame.type === "event") this.#hear(frame.event as { id: string; type: string; payload: { id?: string } });
+      if (frame.type === "event") this.#hear(frame.event);
       else if (frame.type === "subscribed") resolve(true);
       else this.problems.push(String(data));
     };
@@ -58,9 +66,9 @@ export class Hearer {
     socket?.close();
   }
 
-  #hear({ id, type, payload }: { id: string; type: string; payload: { id?: string } }): void {
+  #hear({ id, type, payload }: Event): void {
     const last = this.heard.at(-1)?.id ?? "";
     if (id <= last) this.problems.push(`${id} came after ${last}`);
-    this.heard.push({ id, type, record: JSON.stringify(payload) });
+    this.heard.push({ id, type, record: this.#partOf(payload) });
   }
 }

@@ -4,34 +4,49 @@ import type { TestInstance } from "./cluster-kit.ts";
 /** Answers that promise that nothing was changed. */
 const certain = /nothing was changed|has no contact with the others|has no event \d+ yet/;
 
-export interface Write {
-  readonly n: number;
+/** How a request that changes something ended for a client. Times by `performance.now()`. */
+export interface Told {
   readonly outcome: "acknowledged" | "refused" | "unknown";
-  /** The id of the record, and the position of the answer, if the write was acknowledged. */
-  readonly id: string;
+  /** The position of an answer that acknowledged the change; otherwise 0. */
   readonly position: number;
   readonly sentAt: number;
   readonly answeredAt: number;
   /** The text of an answer that acknowledged nothing. */
   readonly told: string;
+  /** The JSON of an answer that acknowledged the change; otherwise null. */
+  readonly body: unknown;
 }
 
-/** Creates a record; a broken connection and an answer without a promise are unknown. */
-export async function write(instance: TestInstance, path: string, body: { n: number }): Promise<Write> {
+interface Sent {
+  readonly method: "POST" | "PUT";
+  readonly path: string;
+  readonly body: object;
+  readonly token?: string;
+  /** How long the client waits for the answer. */
+  readonly ms?: number;
+}
+
+/** Sends a request once; a broken connection and an answer without a promise are unknown. */
+export async function send({ url }: Pick<TestInstance, "url">, { method, path, body, token, ms }: Sent): Promise<Told> {
   const sentAt = performance.now();
-  const none = { n: body.n, sentAt, id: "", position: 0 };
+  const none = { sentAt, position: 0, body: null };
   try {
-    const response = await fetch(`${instance.url}${path}`, {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
+    const response = await fetch(`${url}${path}`, {
+      method,
+      headers: {
+        "Content-Type": "application/json",
+        ...(token !== undefined && { Authorization: `Bearer ${token}` }),
+      },
       body: JSON.stringify(body),
+      // The runtime would send a PUT again when a kept connection breaks.
+      keepalive: method === "POST",
+      ...(ms !== undefined && { signal: AbortSignal.timeout(ms) }),
     });
     const text = await response.text();
     const answeredAt = performance.now();
     if (response.ok) {
-      const { id } = JSON.parse(text) as { id: string };
       const position = Number(response.headers.get("socle-position"));
-      return { ...none, id, position, answeredAt, outcome: "acknowledged", told: "" };
+      return { sentAt, position, answeredAt, outcome: "acknowledged", told: "", body: JSON.parse(text) };
     }
     const isRefused = response.status < 500 || certain.test(text);
     return { ...none, answeredAt, outcome: isRefused ? "refused" : "unknown", told: `${response.status} ${text}` };
@@ -39,6 +54,18 @@ export async function write(instance: TestInstance, path: string, body: { n: num
     // A connection that cannot be opened and a connection that breaks are told by the same codes: both count as unknown.
     return { ...none, answeredAt: performance.now(), outcome: "unknown", told: String(error) };
   }
+}
+
+export interface Write extends Omit<Told, "body"> {
+  readonly n: number;
+  /** The id of the record, if the write was acknowledged. */
+  readonly id: string;
+}
+
+/** Creates a record. */
+export async function write(instance: TestInstance, path: string, body: { n: number }): Promise<Write> {
+  const { body: record, ...told } = await send(instance, { method: "POST", path, body });
+  return { ...told, n: body.n, id: record === null ? "" : (record as { id: string }).id };
 }
 
 export interface Load {

@@ -15,6 +15,7 @@ export class TcpProxy {
   readonly #server: Server;
   readonly #held = new Map<Direction, Buffer[]>();
   #waiting: (() => void)[] = [];
+  #isStalled = false;
   port = 0;
 
   constructor(targetPort: number) {
@@ -65,6 +66,18 @@ export class TcpProxy {
       for (const bytes of held) (direction === "requests" ? pair.server : pair.client).write(bytes);
   }
 
+  /** Lets no bytes through in either direction from now on, also of new connections; the ends stay open, and wait. */
+  stall(): void {
+    this.#isStalled = true;
+    for (const { client, server } of this.#pairs) for (const socket of [client, server]) socket.pause();
+  }
+
+  /** Ends a stall: all bytes that have come meanwhile arrive, also from clients that have gone. */
+  flow(): void {
+    this.#isStalled = false;
+    for (const { client, server } of this.#pairs) for (const socket of [client, server]) socket.resume();
+  }
+
   close(): void {
     this.cut();
     this.#server.close();
@@ -75,6 +88,7 @@ export class TcpProxy {
     this.#pairs.add(pair);
     this.#forward(client, server, "requests");
     this.#forward(server, client, "answers");
+    if (this.#isStalled) for (const socket of [client, server]) socket.pause();
     for (const [socket, other] of [
       [client, server],
       [server, client],

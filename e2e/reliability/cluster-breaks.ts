@@ -1,0 +1,158 @@
+/**
+ * Breaks of the cluster suite: random faults of instances, of the ways to the engine, and of the engine. Each fault heals by itself after a random time;
+ * faults of different victims overlap.
+ */
+import type { TestInstance } from "../cluster-kit.ts";
+import { pick } from "./cluster-clients.ts";
+import type { LeaderWatch } from "./cluster-leaders.ts";
+import type { World } from "./cluster-world.ts";
+
+export const kinds = [
+  "instance killed",
+  "instance paused",
+  "instance stopped",
+  "connections cut",
+  "way held",
+  "engine restarted",
+  "engine crashed",
+  "engine paused",
+] as const;
+type Kind = (typeof kinds)[number];
+
+export interface Fault {
+  readonly kind: Kind;
+  /** Null for a fault of the engine. */
+  readonly victim: TestInstance | null;
+  /** Whether the victim led as the fault began. */
+  readonly wasLeader: boolean;
+  /** Times by `performance.now()`; the fault has healed at `until`. */
+  readonly from: number;
+  until: number;
+}
+
+/** Some kinds come more often. */
+const chances: readonly Kind[] = [
+  ...(["instance killed", "instance paused", "instance stopped", "connections cut", "way held"] as const),
+  ...kinds,
+  ...(["instance killed", "connections cut"] as const),
+];
+/** A start that is refused for one of these reasons is tried again, as a service manager does. */
+const mayRefuse = /cluster\.journal: |another instance has this address/;
+
+export class Breaks {
+  readonly made: Fault[] = [];
+  readonly problems: string[] = [];
+  /** Starts that ended because the engine could not be reached, or because the row of a killed process still counted. */
+  refusedStarts = 0;
+  readonly #world: World;
+  readonly #random: () => number;
+  readonly #leaders: LeaderWatch;
+  /** The victims of faults that have not healed: instances, ways, the engine. */
+  readonly #broken = new Set<object>();
+  readonly #healing = new Set<Promise<void>>();
+
+  constructor(world: World, leaders: LeaderWatch, random: () => number) {
+    this.#world = world;
+    this.#leaders = leaders;
+    this.#random = random;
+    for (const instance of world.instances) this.#watch(instance);
+  }
+
+  /** Makes a fault: of the leader if `ofLeader`, so that another instance has to lead. */
+  make(ofLeader = false): void {
+    const kind = ofLeader
+      ? pick(["instance killed", "instance stopped"] as const, this.#random)
+      : pick(chances, this.#random);
+    const { leader } = this.#leaders;
+    const isEngine = kind.startsWith("engine");
+    const victim = isEngine ? null : ofLeader ? leader : this.#victim();
+    if (!isEngine && victim === null) return;
+    const target = victim === null ? this.#world.engine : kind.startsWith("instance") ? victim : victim.proxy;
+    if (this.#broken.has(target)) return;
+    const fault: Fault = {
+      kind,
+      victim,
+      wasLeader: victim !== null && victim === leader,
+      from: performance.now(),
+      until: Number.POSITIVE_INFINITY,
+    };
+    this.made.push(fault);
+    this.#broken.add(target);
+    const healing = this.#break(fault)
+      .catch((thrown: unknown) => void this.problems.push(`${kind}: ${String(thrown)}`))
+      .finally(() => {
+        fault.until = performance.now();
+        this.#broken.delete(target);
+        this.#healing.delete(healing);
+      });
+    this.#healing.add(healing);
+  }
+
+  /** Resolves when every fault has healed. */
+  async healed(): Promise<void> {
+    while (this.#healing.size > 0) await Promise.all(this.#healing);
+  }
+
+  /** The leader in half of the cases. */
+  #victim(): TestInstance {
+    const { leader } = this.#leaders;
+    return leader !== null && this.#random() < 0.5 ? leader : pick(this.#world.instances, this.#random);
+  }
+
+  /** Resolves when the fault has healed. */
+  async #break({ kind, victim }: Fault): Promise<void> {
+    const { engine } = this.#world;
+    if (victim === null) {
+      if (kind === "engine paused") {
+        engine.pause();
+        await this.#pass(0.3, 8);
+        engine.resume();
+      } else {
+        await engine.stop(kind === "engine restarted" ? "fast" : "immediate");
+        await this.#pass(0, 2);
+        await engine.start();
+      }
+    } else if (kind === "connections cut") victim.proxy.cut();
+    else if (kind === "way held") {
+      victim.proxy.stall();
+      await this.#pass(0.3, 7);
+      victim.proxy.flow();
+    } else if (kind === "instance paused") {
+      victim.running.signal("SIGSTOP");
+      await this.#pass(0.5, 9);
+      victim.running.signal("SIGCONT");
+    } else {
+      victim.running.signal(kind === "instance killed" ? "SIGKILL" : "SIGTERM");
+      const code = await victim.running.exited;
+      if (kind === "instance stopped" && code !== 0) this.problems.push(`${victim.url} stopped with ${code}`);
+      await this.#pass(0, 1.5);
+      await this.#start(victim);
+    }
+  }
+
+  async #start(instance: TestInstance): Promise<void> {
+    for (;;) {
+      try {
+        await instance.start();
+        this.#watch(instance);
+        return;
+      } catch (thrown) {
+        if (!mayRefuse.test(String(thrown))) throw thrown;
+        this.refusedStarts += 1;
+        await this.#pass(0.2, 1);
+      }
+    }
+  }
+
+  /** An instance that ends by itself breaks a promise. */
+  #watch(instance: TestInstance): void {
+    const { running } = instance;
+    void running.exited.then((code) => {
+      if (!this.#broken.has(instance)) this.problems.push(`${instance.url} has ended by itself with ${code}`);
+    });
+  }
+
+  #pass(least: number, most: number): Promise<void> {
+    return Bun.sleep((least + this.#random() * (most - least)) * 1_000);
+  }
+}
