@@ -47,6 +47,8 @@ async function forward(request: Request, member: ClusterMember, client: string):
   const end = performance.now() + patienceMs;
   const url = new URL(request.url);
   const isRead = request.method === "GET" || request.method === "HEAD";
+  // The runtime sends a PUT or a DELETE again when a kept connection breaks.
+  const keepalive = isRead || request.method === "POST" || request.method === "PATCH";
   const headers = new Headers(request.headers);
   for (const name of [...ownHeaders, ...instanceHeaders]) headers.delete(name);
   for (const [name, value] of Object.entries(member.credentials)) headers.set(name, value);
@@ -64,6 +66,7 @@ async function forward(request: Request, member: ClusterMember, client: string):
           method: request.method,
           headers,
           body,
+          keepalive,
           redirect: "manual",
           decompress: false,
           signal: AbortSignal.any([request.signal, deposed.signal]),

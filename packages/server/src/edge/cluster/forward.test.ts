@@ -1,0 +1,77 @@
+/** Forwarding of a replica: a request that may have been sent is never sent again, and a request that was not sent waits for a leader. */
+import { afterAll, expect, test } from "bun:test";
+import { createServer } from "node:net";
+import { forwardBy } from "./forward.ts";
+import type { ClusterMember } from "./member.ts";
+
+const place = { index: 0, params: {} };
+
+/** A leader that answers each `POST`, and breaks the connection at each other request. */
+async function startLeader(): Promise<{ address: string; methods: string[] }> {
+  const methods: string[] = [];
+  const server = createServer((socket) => {
+    socket.on("error", () => socket.destroy());
+    socket.on("data", (bytes) => {
+      const [method = ""] = String(bytes).split(" ", 1);
+      methods.push(method);
+      if (method === "POST") socket.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}");
+      else socket.end();
+    });
+  });
+  afterAll(() => server.close());
+  const { promise, resolve } = Promise.withResolvers<void>();
+  server.listen(0, "127.0.0.1", resolve);
+  await promise;
+  const at = server.address();
+  return { address: `http://127.0.0.1:${typeof at === "object" && at !== null ? at.port : 0}`, methods };
+}
+
+/** Forwards requests to the leader that `addressOf` names at the moment. */
+function forwarding(addressOf: () => string): (method: string, body?: BodyInit) => Promise<Response> {
+  const member = {
+    address: "http://replica",
+    leading: null,
+    credentials: { "Socle-Instance-Secret": "secret" },
+    onOtherLeader: () => () => undefined,
+    get leader() {
+      return { instance: addressOf(), address: addressOf(), term: 1, isLive: true };
+    },
+  };
+  const passOn = forwardBy({
+    member: member as Partial<ClusterMember> as ClusterMember,
+    addressOf: () => "127.0.0.1",
+    keepOpen: () => undefined,
+    reached: async () => true,
+  });
+  return (method, body = "{}") => {
+    const headers: Record<string, string> = typeof body === "string" ? { "Content-Length": String(body.length) } : {};
+    return passOn(new Request("http://replica/api/posts", { method, body, headers }), place);
+  };
+}
+
+test.each(["PUT", "DELETE", "PATCH"])(
+  "a %s whose kept connection breaks is sent once; the outcome is not known",
+  async (method) => {
+    const leader = await startLeader();
+    const forward = forwarding(() => leader.address);
+    expect((await forward("POST")).status).toBe(200);
+    const answer = await forward(method);
+    expect([answer.status, await answer.text()]).toEqual([503, expect.stringContaining("The outcome is not known")]);
+    expect(leader.methods).toEqual(["POST", method]);
+  },
+);
+
+test("a request that no leader has taken waits for the next leader", async () => {
+  const leader = await startLeader();
+  let asked = 0;
+  // The port of the first leader is closed.
+  const forward = forwarding(() => (asked++ < 4 ? "http://127.0.0.1:1" : leader.address));
+  expect((await forward("POST")).status).toBe(200);
+  expect(leader.methods).toEqual(["POST"]);
+});
+
+test("a large body that no leader has taken is refused: nothing was changed", async () => {
+  const forward = forwarding(() => "http://127.0.0.1:1");
+  const answer = await forward("POST", new Blob(["{}"]).stream());
+  expect([answer.status, await answer.text()]).toEqual([503, expect.stringContaining("nothing was changed")]);
+});
