@@ -21,7 +21,7 @@ const namesThatAddUp: readonly string[] = ["Vary", "Access-Control-Expose-Header
 
 /** The positions of writes in the event log (contract, "Live queries"). */
 export interface WritePositions {
-  /** The seq of the newest event on disk. */
+  /** The seq of the newest committed event. */
   readonly seq: number;
   /** Whether answers to reads tell the position, too: in a cluster. */
   readonly isForReads?: boolean;

@@ -114,7 +114,7 @@ export class Feed {
     const { budgets } = this.#shared;
     const { liveEvery: every, maxLiveRecords: capacity } = options;
     this.live = new LiveQueries({ ...options, turns, budgets, every, capacity });
-    this.positions = new Positions(() => this.seq);
+    this.positions = new Positions(() => options.events.committedSeq);
   }
 
   /** From now on events are sent, through the server that holds the sockets. */

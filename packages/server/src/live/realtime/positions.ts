@@ -8,7 +8,7 @@ import type { LiveSubscriptions } from "./live-subscriptions.ts";
 const everyMs = 200;
 
 export class Positions {
-  /** The seq of the newest event on disk. */
+  /** The seq of the newest committed event. */
   readonly #seq: () => number;
   /** The sockets with live queries, by caller. */
   readonly sockets = new Map<string, Set<LiveSubscriptions>>();

@@ -37,9 +37,9 @@ export class Realtime {
     ];
   }
 
-  /** The seq of the newest event on disk. */
+  /** The seq of the newest committed event: no answered write has a later event. Some events up to the seq may not be told yet. */
   get seq(): number {
-    return this.#options.events.flushedSeq;
+    return this.#options.events.committedSeq;
   }
 
   /** Whether somebody waits for the position of an answered write. */
