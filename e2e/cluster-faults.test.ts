@@ -64,7 +64,10 @@ async function check(load: Load): Promise<void> {
 afterEach(async () => {
   engine.resume();
   if (!engine.isRunning) await engine.start();
-  for (const { running } of instances) running.signal("SIGCONT");
+  for (const { running, proxy } of instances) {
+    running.signal("SIGCONT");
+    proxy.flow();
+  }
 });
 
 test("the leader is killed: another leads, nothing acknowledged is lost, and the killed instance comes back", async () => {
@@ -133,6 +136,26 @@ test("a replica is paused: a logout is answered when the right of the replica ha
   expect(await Promise.all([...early, meAt(paused, token)])).not.toContain(200);
   await check(load);
   expect(await meAt(paused, token)).toBe(401);
+});
+
+test("the leader alone cannot reach the engine, and the replicas have left: another leads, and the old leader serves no more", async () => {
+  const old = await cluster.leader();
+  const [next, other] = await cluster.replicas();
+  if (next === undefined || other === undefined) throw new Error("The cluster has too few replicas");
+  const token = await tokenAt(old);
+  for (const { running } of [next, other]) expect(await running.stop()).toBe(0);
+  old.proxy.stall();
+  await next.start();
+  while ((await cluster.leader()) !== next) await Bun.sleep(50);
+  // The connections of a replica break when the replica becomes the leader.
+  while ((await meAt(next, token)) !== 200) await Bun.sleep(50);
+  expect((await logout(next, token)).status).toBe(204);
+  expect(await meAt(old, token)).not.toBe(200);
+  old.proxy.flow();
+  await other.start();
+  await ready();
+  expect(await meAt(old, token)).toBe(401);
+  expect(await differences(instances)).toEqual([]);
 });
 
 for (const fault of ["stop", "pause"] as const)

@@ -142,6 +142,25 @@ test("sockets of all instances hear each event once and in order, by rules and f
   for (const group of hearers) for (const hearer of group) hearer.break();
 });
 
+test("a socket resumes at a replica that is behind, when the replica has the events that the socket has heard", async () => {
+  const leader = await cluster.leader();
+  const [replica] = await cluster.replicas();
+  if (replica === undefined) throw new Error("The cluster has no replica");
+  const hearer = new Hearer({ channel: "posts.*" });
+  expect(await hearer.connect(leader.url)).toBe(true);
+  replica.proxy.stall();
+  await create(leader, 1);
+  await until(() => hearer.heard.length === 1);
+  // The replica cannot know whether the event is of this cluster.
+  expect(await hearer.connect(replica.url)).toBe(false);
+  replica.proxy.flow();
+  while (!(await hearer.connect(replica.url))) await Bun.sleep(20);
+  await create(leader, 2);
+  await until(() => hearer.heard.length === 2);
+  expect(hearer.problems).toEqual([]);
+  hearer.break();
+});
+
 test("a session that ended and a rule that narrowed are in force at every instance before the answer, under load", async () => {
   const { id } = await create(instance(0), 1);
   const load = startLoad(instances);

@@ -20,6 +20,7 @@ import { Realtime } from "../live/realtime/index.ts";
 import { processNumbers, replicaMetricsText } from "../operate/admin/index.ts";
 import { putRight } from "../operate/backup/index.ts";
 import { asSetupError, changesVersions, Database } from "../store/database/index.ts";
+import type { EventLog } from "../store/events/index.ts";
 import { positionsOf, realtimeOptions } from "./api.ts";
 import { keepFilesPrivate } from "./file-modes.ts";
 import { openDashboard, openHttps, openStaticFiles } from "./http-parts.ts";
@@ -195,7 +196,10 @@ async function serve(
 ): Promise<{ url: string; server: HttpServer; reload: () => Promise<void> }> {
   const { config, logger, member, right, follower, questions, queries, paths, version, stopping } = serving;
   const { events, auth } = service;
-  const realtime = new Realtime(realtimeOptions({ service, config, logger, named: queries }));
+  const realtime = new Realtime({
+    ...realtimeOptions({ service, config, logger, named: queries }),
+    beforeSocket: () => upToDate(follower, events),
+  });
   auth.keys.onUse((id) => void questions.usedKey(id).catch(() => undefined));
   const files = openStaticFiles(config);
   const dashboard = await openDashboard(config, logger);
@@ -243,6 +247,17 @@ async function serve(
     openRouter: (connections) => openReaderRouter(router, connections),
   });
   return { url: server.url, server, reload: async () => void (await https.certificate?.look(true)) };
+}
+
+/**
+ * Waits until each event that a client of another instance may have heard by now is told here, too: the client may resume from that event.
+ * @throws AppError `unavailable` when this takes too long.
+ */
+async function upToDate(follower: Follower, events: EventLog): Promise<void> {
+  if ((await follower.catchUp()) && (await follower.reached(() => events.flushedSeq >= events.committedSeq))) return;
+  throw new AppError("unavailable", "This instance cannot look for the newest events; try again in a moment.", {
+    retryAfter: 1,
+  });
 }
 
 /** Why a replica is not ready. */

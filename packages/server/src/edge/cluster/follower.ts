@@ -42,7 +42,7 @@ export class Follower {
   /** The newest position that the leader has told, and when the leader was asked, by `performance.now()`. */
   #newest = 0;
   #toldAt = Number.NEGATIVE_INFINITY;
-  /** This instance has all entries that the journal had at this moment. */
+  /** This instance has all entries that the journal had at this moment, as the journal or the leader says. */
   #completeAt = performance.now();
   /** Somebody waits for the next read. */
   readonly #wake = new Signal();
@@ -85,11 +85,11 @@ export class Follower {
     await this.#running;
   }
 
-  /** Waits, for some seconds at most, until this instance has all commits that the journal has now. */
-  async catchUp(): Promise<void> {
+  /** Waits, for some seconds at most, until this instance has all commits that the journal has now. Answers whether this instance has them. */
+  catchUp(): Promise<boolean> {
     const now = performance.now();
     this.#hurry();
-    await this.reached(() => this.#completeAt >= now);
+    return this.reached(() => this.#completeAt >= now);
   }
 
   /** Waits until `isReached` holds after a commit, for some seconds at most, or until the stop. Answers whether `isReached` holds. */
@@ -113,8 +113,7 @@ export class Follower {
         await this.#run(JSON.parse(Buffer.from(body).toString()) as CommitEntry);
       }
       if (entries !== null && bytes < readBytes / 2) {
-        this.#completeAt = readAt;
-        this.#progress.happened();
+        this.#isComplete(readAt);
       }
       if (entries === null || entries.length === 0)
         await this.#pause(entries === null || this.position < this.#newest ? pauseMs : pollMs);
@@ -126,6 +125,11 @@ export class Follower {
     await database.replay(entry);
     this.#progress.happened();
     await onCommit(entry);
+  }
+
+  #isComplete(moment: number): void {
+    this.#completeAt = Math.max(this.#completeAt, moment);
+    this.#progress.happened();
   }
 
   /** The next read begins at once. */
@@ -161,6 +165,8 @@ export class Follower {
         // Without the engine, the newest commits cannot be read.
         const isStopping = (): boolean => this.#stopping.signal.aborted;
         await this.#progress.until(() => this.position >= answer.position || isStopping(), pollMs);
+        // A leader without the right to serve may have been replaced, and not know the newest commits.
+        if (answer.ms > 0 && this.position >= answer.position) this.#isComplete(askedAt);
         onQueries(answer.queries);
         if (answer.ms > 0 && this.position >= answer.narrowed && !this.#stopping.signal.aborted)
           right.prolong(askedAt + answer.ms);

@@ -27,7 +27,7 @@ async function startLeader(): Promise<{ address: string; methods: string[] }> {
 }
 
 /** Forwards requests to the leader that `addressOf` names at the moment. */
-function forwarding(addressOf: () => string): (method: string, body?: BodyInit) => Promise<Response> {
+function forwarding(addressOf: () => string): (method: string, body?: string | ReadableStream) => Promise<Response> {
   const member = {
     address: "http://replica",
     leading: null,

@@ -4,11 +4,11 @@
  */
 import { isSameSecret, messageOf, SetupError } from "../../base/kernel/index.ts";
 import { type Logger, Repeats } from "../../base/logging/index.ts";
-import { type Journal, JournalAway, type Leader } from "../../store/journal/index.ts";
+import { type InstanceRow, type Journal, JournalAway, type Leader } from "../../store/journal/index.ts";
 import { JournalCommits } from "./commit-point.ts";
 import { Replicas } from "./replicas.ts";
 import { ServingRight } from "./serving-right.ts";
-import { beatMs, leaseMs } from "./timing.ts";
+import { beatMs, leaseMs, withoutEngineMs } from "./timing.ts";
 
 /** Between two looks for a leader. */
 const lookMs = 250;
@@ -182,13 +182,24 @@ export class ClusterMember {
   /** Knows the replicas of a leader from now on. @param position the last commit. */
   async openReplicas(position: number): Promise<Replicas> {
     const before = this.leader?.instance;
-    const wasAway = performance.now() - this.#wasAwayAt < leaseMs;
-    const living = (await this.journal.instances()).filter(({ isLive }) => isLive).map(({ address }) => address);
-    // The lease of the leader before has run out, unless the leader went on without the engine.
-    const earlier = living.filter((address) => address !== this.address && (wasAway || address !== before));
+    // The lease of the leader before has run out, unless the leader went on without the engine. Then no row of an instance was written, either.
+    const wasAway = performance.now() - this.#wasAwayAt < withoutEngineMs;
+    const others = await this.#others();
+    const earlier = others.filter(({ address, isLive }) => wasAway || (isLive && address !== before));
     const { right } = this;
-    this.#replicas = new Replicas({ mayServe: () => right.isValid, position, earlier });
+    this.#replicas = new Replicas({
+      mayServe: () => right.isValid,
+      position,
+      earlier: earlier.map(({ address }) => address),
+      ...(wasAway && { earlierMs: withoutEngineMs }),
+    });
+    this.#replicas.keep(others);
     return this.#replicas;
+  }
+
+  /** The other instances that the journal knows. */
+  async #others(): Promise<readonly InstanceRow[]> {
+    return (await this.journal.instances()).filter(({ address }) => address !== this.address);
   }
 
   async #register(): Promise<boolean> {
@@ -215,8 +226,7 @@ export class ClusterMember {
         if (isTerm) this.right.prolong(sentAt + leaseMs);
         else if (commits.term === term) commits.lose();
         commits.reached(true);
-        const living = (await this.journal.instances()).filter(({ isLive }) => isLive);
-        this.#replicas?.keep(living.map(({ address }) => address));
+        this.#replicas?.keep(await this.#others());
       } else this.#saw(await this.journal.leader());
       await this.#register();
       this.#reached(true);
@@ -226,7 +236,7 @@ export class ClusterMember {
     }
   }
 
-  /** Without the engine nobody commits: a leader may serve on if each replica says that the engine is away for the replica, too. */
+  /** Without the engine nobody commits: a leader may serve on if each other instance says that the engine is away for the instance, too. */
   #goOnWithoutEngine(): void {
     if (this.#leading === null || this.#replicas === null || !this.#isAway) return;
     if (this.#replicas.areAllAway) this.right.prolong(performance.now() + leaseMs);

@@ -72,3 +72,23 @@ test("a commit of a new leader waits for an instance that may serve by a right o
   void replicas.answer(question("a", 6), open);
   await waiting;
 });
+
+test("a leader knows that the engine is away for all while each other instance says so, and not without other instances", async () => {
+  const alone = replicasAt(5);
+  expect(alone.areAllAway).toBe(false);
+  const away = (address: string): ReplicaQuestion => ({ ...question(address, 4), isAway: true });
+  alone.keep([
+    { address: "a", isLive: true },
+    { address: "b", isLive: false },
+  ]);
+  await alone.answer(away("a"), open);
+  // The instance `b` has ended, and may start again and lead.
+  expect(alone.areAllAway).toBe(false);
+  await alone.answer(away("b"), open);
+  expect(alone.areAllAway).toBe(true);
+  await alone.answer(question("b", 4), open);
+  expect(alone.areAllAway).toBe(false);
+  await alone.answer(away("b"), open);
+  await alone.answer({ ...away("b"), isLeaving: true }, open);
+  expect(alone.areAllAway).toBe(false);
+});

@@ -3,9 +3,13 @@
  * leader answers when there is a newer commit, and gives the replica the right to serve for a time. A commit that ends or narrows a
  * right is answered when each replica with the right to serve has the commit.
  */
+
 import type { Followers, ToldCommit } from "../../store/database/index.ts";
+import type { InstanceRow } from "../../store/journal/index.ts";
 import { Signal } from "./signal.ts";
-import { beatMs, leaseMs, pollMs } from "./timing.ts";
+import { awayMs, beatMs, leaseMs, pollMs } from "./timing.ts";
+
+const dayMs = 86_400_000;
 
 /** Notes that end or narrow the rights of callers. */
 const narrowing: readonly string[] = ["sessions.changed", "definitions.changed"];
@@ -42,6 +46,8 @@ interface Replica {
 
 export class Replicas implements Followers {
   readonly #replicas = new Map<string, Replica>();
+  /** The other instances of the last day, also those that have ended or left: each may start again. The values are times of `performance.now()`. */
+  readonly #known = new Map<string, number>();
   readonly #mayServe: () => boolean;
   #position: number;
   #narrowed: number;
@@ -53,10 +59,15 @@ export class Replicas implements Followers {
 
   /**
    * @param options `mayServe`: whether this leader has the right to serve; `position`: the last commit; `earlier`: the addresses of the
-   * instances that may serve by a right that an earlier leader gave.
+   * instances that may serve by a right that an earlier leader gave, for `earlierMs`.
    */
-  constructor(options: { mayServe: () => boolean; position: number; earlier: readonly string[] }) {
-    const serves = performance.now() + leaseMs;
+  constructor(options: {
+    mayServe: () => boolean;
+    position: number;
+    earlier: readonly string[];
+    earlierMs?: number;
+  }) {
+    const serves = performance.now() + (options.earlierMs ?? leaseMs);
     for (const address of options.earlier)
       this.#replicas.set(address, { address, position: 0, isAway: false, askedAt: 0, serves });
     this.#mayServe = options.mayServe;
@@ -71,20 +82,30 @@ export class Replicas implements Followers {
     return [...this.#replicas.values()].filter(({ askedAt }) => now - askedAt < leaseMs);
   }
 
-  /** Whether each replica said lately that the replica cannot reach the engine of the journal. */
+  /**
+   * Whether each other instance said lately that the instance cannot reach the engine of the journal, so that no other instance leads. An instance that
+   * says nothing may lead: so a leader without other instances never knows.
+   */
   get areAllAway(): boolean {
     const now = performance.now();
-    return [...this.#replicas.values()].every(({ isAway, askedAt }) => isAway && now - askedAt < 2 * beatMs);
+    const isAway = (address: string): boolean => {
+      const replica = this.#replicas.get(address);
+      return replica?.isAway === true && now - replica.askedAt < 2 * beatMs;
+    };
+    return this.#known.size > 0 && [...this.#known.keys()].every(isAway);
   }
 
-  /** Forgets the replicas that do not live any more. @param living the addresses of the living instances. */
-  keep(living: readonly string[]): void {
+  /** Forgets the replicas that do not live any more. @param instances the other instances that the journal knows. */
+  keep(instances: readonly Pick<InstanceRow, "address" | "isLive">[]): void {
     const now = performance.now();
+    const living = instances.filter(({ isLive }) => isLive).map(({ address }) => address);
+    for (const { address } of instances) this.#known.set(address, now);
+    for (const [address, seenAt] of this.#known) if (now - seenAt > dayMs) this.#known.delete(address);
     for (const { address, serves, askedAt } of this.#replicas.values())
       if (!living.includes(address) && serves < now && now - askedAt > leaseMs) this.#replicas.delete(address);
   }
 
-  /** Answers a question when there is a newer commit, or after a second. */
+  /** Answers a question when there is a newer commit, or after a second at most. */
   async answer({ address, isLeaving, ...asked }: ReplicaQuestion, signal: AbortSignal): Promise<LeaderAnswer> {
     if (isLeaving) {
       this.#replicas.delete(address);
@@ -93,8 +114,10 @@ export class Replicas implements Followers {
     }
     const replica = this.#replicas.getOrInsertComputed(address, () => ({ address, serves: 0, ...asked, askedAt: 0 }));
     Object.assign(replica, asked, { askedAt: performance.now() });
+    this.#known.set(address, replica.askedAt);
     this.#question.happened();
-    if (asked.position >= this.#position) await this.#commit.next(pollMs, signal);
+    // A replica without the engine learns by the answer that the replica has all commits.
+    if (asked.position >= this.#position) await this.#commit.next(asked.isAway ? awayMs : pollMs, signal);
     if (this.#mayServe() && !signal.aborted) replica.serves = performance.now() + leaseMs;
     return this.#answer(this.#mayServe() ? leaseMs : 0);
   }

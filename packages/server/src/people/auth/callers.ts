@@ -24,7 +24,7 @@ export class Callers {
   readonly #users: Users;
   readonly #tokens: () => AccessTokens;
   readonly #claims = new BoundedMap<string, AccessClaims>(maxClaims);
-  #catchUp: (() => Promise<void>) | null = null;
+  #catchUp: (() => Promise<unknown>) | null = null;
 
   constructor(options: CallersOptions) {
     this.#sessions = options.sessions;
@@ -49,7 +49,7 @@ export class Callers {
   }
 
   /** In a replica of a cluster: the session or key of a caller may be newer than this instance; `catchUp` takes all present commits. */
-  catchUpWith(catchUp: () => Promise<void>): void {
+  catchUpWith(catchUp: () => Promise<unknown>): void {
     this.#catchUp = catchUp;
   }
 
@@ -109,7 +109,7 @@ export class Callers {
     return claims;
   }
 
-  async #patiently(authenticate: () => Bearer | Promise<SignedIn>, catchUp: () => Promise<void>): Promise<Bearer> {
+  async #patiently(authenticate: () => Bearer | Promise<SignedIn>, catchUp: () => Promise<unknown>): Promise<Bearer> {
     try {
       return await authenticate();
     } catch (thrown) {
