@@ -46,13 +46,22 @@ export async function send({ url }: Pick<TestInstance, "url">, { method, path, b
     const answeredAt = performance.now();
     if (response.ok) {
       const position = Number(response.headers.get("socle-position"));
-      return { sentAt, position, answeredAt, outcome: "acknowledged", told: "", body: JSON.parse(text) };
+      return {
+        sentAt,
+        position,
+        answeredAt,
+        outcome: "acknowledged",
+        told: "",
+        body: text === "" ? null : JSON.parse(text),
+      };
     }
     const isRefused = response.status < 500 || certain.test(text);
     return { ...none, answeredAt, outcome: isRefused ? "refused" : "unknown", told: `${response.status} ${text}` };
   } catch (error) {
-    // A connection that cannot be opened and a connection that breaks are told by the same codes: both count as unknown.
-    return { ...none, answeredAt: performance.now(), outcome: "unknown", told: String(error) };
+    // No connection was opened, so nothing was sent.
+    const isRefused = error instanceof Error && "code" in error && error.code === "ECONNREFUSED";
+    const outcome = isRefused ? "refused" : "unknown";
+    return { ...none, answeredAt: performance.now(), outcome, told: String(error) };
   }
 }
 

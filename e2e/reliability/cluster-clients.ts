@@ -64,7 +64,7 @@ export class Clients {
       const kind = chance < 0.45 ? "create" : chance < 0.75 ? "increment" : chance < 0.9 ? "batch" : "enqueue";
       const done = await this.#change(kind, user);
       if (kind === "create" && done.outcome === "acknowledged" && this.#random() < 0.2) await this.#read(done, user);
-      await Bun.sleep(this.#random() * pauseMs);
+      await Bun.sleep(this.#random() * (done.outcome === "acknowledged" ? pauseMs : 3 * pauseMs));
     }
   }
 

@@ -10,6 +10,7 @@ import { Clients, pick } from "./cluster-clients.ts";
 import { evidenceOf, waitingAt } from "./cluster-evidence.ts";
 import { LeaderWatch, spread, type TakeOvers, takeOversOf } from "./cluster-leaders.ts";
 import { Listeners } from "./cluster-listeners.ts";
+import { Sessions } from "./cluster-sessions.ts";
 import type { World } from "./cluster-world.ts";
 
 /** The acknowledged changes between two bursts of faults, and the longest wait for the changes. */
@@ -28,6 +29,7 @@ export interface Outcome {
   readonly found: Readonly<Record<string, Found>>;
   readonly takeOvers: TakeOvers;
   readonly reads: Clients["reads"];
+  readonly sessions: Sessions["counts"];
   readonly moves: number;
   readonly seconds: number;
   readonly problems: readonly string[];
@@ -40,6 +42,7 @@ class Suite {
   readonly #breaks: Breaks;
   readonly #clients: Clients;
   readonly #listeners: Listeners;
+  readonly #sessions: Sessions;
   readonly #start = performance.now();
   readonly #problems: string[] = [];
 
@@ -50,10 +53,11 @@ class Suite {
     this.#breaks = new Breaks(world, this.#leaders, random);
     this.#listeners = new Listeners(world, random);
     this.#clients = new Clients(world, random);
+    this.#sessions = new Sessions(world, random);
   }
 
   get problems(): readonly string[] {
-    return [...this.#problems, ...this.#breaks.problems, ...this.#clients.problems];
+    return [...this.#problems, ...this.#breaks.problems, ...this.#clients.problems, ...this.#sessions.problems];
   }
 
   get faults(): number {
@@ -85,7 +89,7 @@ class Suite {
 
   async finish(): Promise<Outcome> {
     await this.#breaks.healed();
-    await this.#clients.stop();
+    await Promise.all([this.#clients.stop(), this.#sessions.stop()]);
     const { instances } = this.#world;
     for (const { url } of instances)
       while ((await fetch(`${url}/health/ready`).catch(() => null))?.status !== 200) await Bun.sleep(50);
@@ -122,6 +126,7 @@ class Suite {
       found,
       takeOvers: takeOversOf(this.#breaks.made, known.operations, this.#leaders),
       reads: this.#clients.reads,
+      sessions: this.#sessions.counts,
       moves: this.#listeners.moves,
       seconds: (performance.now() - this.#start) / 1_000,
       problems: problems.slice(0, maxProblems),
@@ -173,7 +178,17 @@ function number(value: number): string {
 }
 
 /** The measures of a run, as a table. */
-export function tableOf({ faults, refusedStarts, found, takeOvers, reads, moves, seconds, problems }: Outcome): string {
+export function tableOf({
+  faults,
+  refusedStarts,
+  found,
+  takeOvers,
+  reads,
+  sessions,
+  moves,
+  seconds,
+  problems,
+}: Outcome): string {
   const [alone, among] = [spread(takeOvers.alone), spread(takeOvers.among)];
   const times = ({ count, median, longest }: ReturnType<typeof spread>): string =>
     `${count}; ${number(median)} ms; ${number(longest)} ms`;
@@ -189,6 +204,10 @@ export function tableOf({ faults, refusedStarts, found, takeOvers, reads, moves,
     ["take-overs among other faults: number; median; longest", times(among)],
     ...Object.entries(found).map(([name, { counts }]): [string, string] => [name, counts]),
     ["reads with a position at another instance: found; refused", `${number(reads.found)}; ${number(reads.refused)}`],
+    [
+      "sessions ended; their tokens refused; not answered",
+      `${number(sessions.ended)}; ${number(sessions.refused)}; ${number(sessions.unanswered)}`,
+    ],
     ["subscriptions of the 30 listeners", number(moves)],
     ["promises broken", number(problems.length)],
   ];

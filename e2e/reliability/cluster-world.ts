@@ -14,7 +14,7 @@ const tallies = 3;
 const snapshotEvery = "4MiB";
 
 const admin = "admin@example.com";
-const password = "a long password";
+export const password = "a long password";
 const n = { name: "n", type: "integer" };
 const collections = [
   {
@@ -46,6 +46,7 @@ export default async ({ payload, runId, db }: any) => {
 
 export interface User {
   readonly id: string;
+  readonly email: string;
   readonly token: string;
 }
 
@@ -93,5 +94,5 @@ async function signIn({ url }: TestInstance, path: "login" | "register", email: 
   const answer = await post(`${url}/api/auth/${path}`, { email, password });
   if (!answer.ok) throw new Error(`${email} cannot sign in: ${answer.status} ${await answer.text()}`);
   const { accessToken, user } = (await answer.json()) as { accessToken: string; user: { id: string } };
-  return { id: user.id, token: accessToken };
+  return { id: user.id, email, token: accessToken };
 }
