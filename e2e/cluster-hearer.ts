@@ -30,7 +30,7 @@ export class Hearer {
     this.#partOf = options.partOf ?? JSON.stringify;
   }
 
-  /** Subscribes at an instance, with the last event heard. False when the instance breaks the connection before. */
+  /** Subscribes at an instance, with the last event heard. False when the instance refuses, or breaks the connection before. */
   connect(url: string): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<boolean>();
     this.break();
@@ -47,7 +47,10 @@ export class Hearer {
       const frame = JSON.parse(String(data)) as ServerFrame;
       if (frame.type === "event") this.#hear(frame.event);
       else if (frame.type === "subscribed") resolve(true);
-      else this.problems.push(String(data));
+      else {
+        this.problems.push(String(data));
+        resolve(false);
+      }
     };
     socket.onclose = () => {
       if (socket === this.#socket) this.#socket = null;

@@ -161,6 +161,33 @@ test("a socket resumes at a replica that is behind, when the replica has the eve
   hearer.break();
 });
 
+test("a client of a replica that has run an entry before the leader knows of it goes on at the leader without a loss", async () => {
+  const leader = await cluster.leader();
+  const [replica] = await cluster.replicas();
+  if (replica === undefined) throw new Error("The cluster has no replica");
+  const hearer = new Hearer({ channel: "posts.*" });
+  expect(await hearer.connect(replica.url)).toBe(true);
+  leader.proxy.hold("answers");
+  const writing = post(`${leader.url}/api/posts`, { title: "in doubt", n: 1 }, headers);
+  await until(() => hearer.heard.length === 1);
+  const [{ id, record }] = hearer.heard as [(typeof hearer.heard)[number]];
+  const of = JSON.parse(record) as { id: string };
+  // The number of an event is a part of the id of the event.
+  const later = { "Socle-Position": String(Number.parseInt(id.slice(-13), 16)) };
+  const read = async (): Promise<number> => (await fetch(`${leader.url}/api/posts/${of.id}`, { headers: later })).status;
+  expect(await Promise.all([read(), hearer.connect(leader.url)])).toEqual([503, false]);
+  leader.proxy.cut();
+  expect((await writing).status).toBe(503);
+  let status = await read();
+  while (status === 503) status = await read();
+  expect(status).toBe(200);
+  while (!(await hearer.connect(leader.url))) await Bun.sleep(20);
+  await create(leader, 2);
+  await until(() => hearer.heard.length === 2);
+  expect(hearer.problems).toEqual([]);
+  hearer.break();
+});
+
 test("a session that ended and a rule that narrowed are in force at every instance before the answer, under load", async () => {
   const { id } = await create(instance(0), 1);
   const load = startLoad(instances);

@@ -86,7 +86,10 @@ export function positionsOf(realtime: Realtime): WritePositions {
 /** The parts are built and not started. */
 export function buildApi(options: ApiOptions): { parts: ApiParts; backups: Backups } {
   const { service, scripts, config, logger } = options;
-  const realtime = new Realtime(realtimeOptions({ ...options, named: scripts.queries }));
+  const realtime = new Realtime({
+    ...realtimeOptions({ ...options, named: scripts.queries }),
+    ...(options.instance && { beforeSocket: options.instance.beforeSocket }),
+  });
   const { readers = null } = options;
   const ofAll = readers && {
     otherProcesses: () => readers.numbers(),

@@ -1,5 +1,5 @@
 /** The part of the API of an instance of a cluster: the routes for the other instances, and the wait of a request until this instance may answer. */
-import { AppError } from "../base/kernel/index.ts";
+import { AppError, nextTurn } from "../base/kernel/index.ts";
 import {
   type ClusterMember,
   clusterNumbers,
@@ -16,6 +16,10 @@ import type { Service } from "./service.ts";
 
 /** The paths that an instance answers in any state. */
 const always = /^\/(?:health(?:\/ready)?|_\/cluster\/[a-z]+)$/;
+
+/** The longest wait of a request on the leader for a commit that is under way, and the time between two looks. */
+const commitMs = 2_000;
+const lookMs = 5;
 
 export interface AdmitOptions {
   /** The right of the role that answers. */
@@ -41,7 +45,10 @@ export function admitBy({ right, seq, reached }: AdmitOptions): InstancePart["ad
   };
 }
 
-/** The part of the leader. */
+/**
+ * The part of the leader. A replica may run an entry before the leader hears that the journal has the entry, so a client of the replica may know
+ * more than the leader for a moment.
+ */
 function leaderPart(
   member: ClusterMember,
   {
@@ -63,8 +70,36 @@ function leaderPart(
       queries: scripts.queries,
       usedKey: (id) => auth.keys.used(id),
     }),
-    admit: admitBy({ right: member.right, seq: () => events.flushedSeq, reached: async () => true }),
+    admit: admitBy({
+      right: member.right,
+      seq: () => events.committedSeq,
+      reached: (seq) => comes(() => events.committedSeq >= seq),
+    }),
+    beforeSocket: async () => {
+      const commits = member.leading?.commits;
+      const begun = commits?.begun ?? 0;
+      if (await comes(() => commits === undefined || commits.decided >= begun)) {
+        const seq = events.committedSeq;
+        if (await comes(() => events.flushedSeq >= seq)) return;
+      }
+      throw notNewest();
+    },
   };
+}
+
+/** The error for a client who may have heard events that this instance cannot tell yet. */
+export function notNewest(): AppError {
+  return new AppError("unavailable", "This instance cannot look for the newest events; try again in a moment.", {
+    retryAfter: 1,
+  });
+}
+
+/** Waits, for some seconds at most, until a condition holds. Answers whether the condition holds. */
+async function comes(isThere: () => boolean): Promise<boolean> {
+  const end = performance.now() + commitMs;
+  // A commit that the journal has just decided is made in this turn.
+  for (await nextTurn(); !isThere(); await Bun.sleep(lookMs)) if (performance.now() > end) return false;
+  return true;
 }
 
 /** The parts of an app that leads a cluster. */

@@ -3,7 +3,7 @@
  * everything else goes to the leader. No user code runs here, no mail is sent, nothing is written but the entries of the journal.
  */
 import type { Config } from "../base/config/index.ts";
-import { AppError, freeBytes, messageOf } from "../base/kernel/index.ts";
+import { freeBytes, messageOf } from "../base/kernel/index.ts";
 import { EventLoopLag, type Logger, RequestMeter } from "../base/logging/index.ts";
 import {
   type ClusterMember,
@@ -25,7 +25,7 @@ import { positionsOf, realtimeOptions } from "./api.ts";
 import { keepFilesPrivate } from "./file-modes.ts";
 import { openDashboard, openHttps, openStaticFiles } from "./http-parts.ts";
 import { joinJournal, runToEnd } from "./instance-database.ts";
-import { admitBy } from "./instance-part.ts";
+import { admitBy, notNewest } from "./instance-part.ts";
 import { assemble, databaseOptions, dataPathsOf, knownSchemas, type Service } from "./service.ts";
 
 /** The pause between two looks for the leader, and for the tables of this version. */
@@ -249,15 +249,10 @@ async function serve(
   return { url: server.url, server, reload: async () => void (await https.certificate?.look(true)) };
 }
 
-/**
- * Waits until each event that a client of another instance may have heard by now is told here, too: the client may resume from that event.
- * @throws AppError `unavailable` when this takes too long.
- */
+/** See `InstancePart.beforeSocket`. */
 async function upToDate(follower: Follower, events: EventLog): Promise<void> {
   if ((await follower.catchUp()) && (await follower.reached(() => events.flushedSeq >= events.committedSeq))) return;
-  throw new AppError("unavailable", "This instance cannot look for the newest events; try again in a moment.", {
-    retryAfter: 1,
-  });
+  throw notNewest();
 }
 
 /** Why a replica is not ready. */

@@ -28,6 +28,9 @@ export class JournalCommits implements CommitPoint {
   #isAway = false;
   #isLost = false;
   #bytes = 0;
+  /** The appends that have begun, and the appends that are decided. */
+  begun = 0;
+  decided = 0;
 
   constructor(options: JournalCommitsOptions) {
     this.#options = options;
@@ -62,6 +65,15 @@ export class JournalCommits implements CommitPoint {
   }
 
   async append(position: number, entry: string, giveUp: (reason: AppError) => void): Promise<void> {
+    this.begun += 1;
+    try {
+      await this.#append(position, entry, giveUp);
+    } finally {
+      this.decided += 1;
+    }
+  }
+
+  async #append(position: number, entry: string, giveUp: (reason: AppError) => void): Promise<void> {
     const body = Buffer.from(entry);
     this.#bytes += body.byteLength;
     for (;;) {

@@ -87,6 +87,11 @@ export interface ApiParts {
 export interface InstancePart {
   readonly routes: Routes;
   readonly admit: (request: HttpRequest) => Promise<void> | null;
+  /**
+   * Waits until each event that a client of another instance may have heard by now is told here, too: the client may resume from that event.
+   * @throws AppError `unavailable` when this takes too long.
+   */
+  readonly beforeSocket: () => Promise<void>;
 }
 
 /** The side of the router on which connections are. */
