@@ -174,7 +174,8 @@ test("a client of a replica that has run an entry before the leader knows of it 
   const of = JSON.parse(record) as { id: string };
   // The number of an event is a part of the id of the event.
   const later = { "Socle-Position": String(Number.parseInt(id.slice(-13), 16)) };
-  const read = async (): Promise<number> => (await fetch(`${leader.url}/api/posts/${of.id}`, { headers: later })).status;
+  const read = async (): Promise<number> =>
+    (await fetch(`${leader.url}/api/posts/${of.id}`, { headers: later })).status;
   expect(await Promise.all([read(), hearer.connect(leader.url)])).toEqual([503, false]);
   leader.proxy.cut();
   expect((await writing).status).toBe(503);
