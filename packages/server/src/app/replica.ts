@@ -3,7 +3,7 @@
  * everything else goes to the leader. No user code runs here, no mail is sent, nothing is written but the entries of the journal.
  */
 import type { Config } from "../base/config/index.ts";
-import { freeBytes, messageOf } from "../base/kernel/index.ts";
+import { AppError, freeBytes, messageOf } from "../base/kernel/index.ts";
 import { EventLoopLag, type Logger, RequestMeter } from "../base/logging/index.ts";
 import {
   type ClusterMember,

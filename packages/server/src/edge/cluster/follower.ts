@@ -112,9 +112,7 @@ export class Follower {
         bytes += body.byteLength;
         await this.#run(JSON.parse(Buffer.from(body).toString()) as CommitEntry);
       }
-      if (entries !== null && bytes < readBytes / 2) {
-        this.#isComplete(readAt);
-      }
+      if (entries !== null && bytes < readBytes / 2) this.#isComplete(readAt);
       if (entries === null || entries.length === 0)
         await this.#pause(entries === null || this.position < this.#newest ? pauseMs : pollMs);
     }
@@ -165,8 +163,8 @@ export class Follower {
         // Without the engine, the newest commits cannot be read.
         const isStopping = (): boolean => this.#stopping.signal.aborted;
         await this.#progress.until(() => this.position >= answer.position || isStopping(), pollMs);
-        // A leader without the right to serve may have been replaced, and not know the newest commits.
-        if (answer.ms > 0 && this.position >= answer.position) this.#isComplete(askedAt);
+        // Without the engine, the leader's word has to do. A leader without the right to serve may have been replaced, and not know the newest commits.
+        if (member.isAway && answer.ms > 0 && this.position >= answer.position) this.#isComplete(askedAt);
         onQueries(answer.queries);
         if (answer.ms > 0 && this.position >= answer.narrowed && !this.#stopping.signal.aborted)
           right.prolong(askedAt + answer.ms);
