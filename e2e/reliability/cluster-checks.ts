@@ -140,9 +140,9 @@ function checkListeners({ listeners, evidence }: Known): Found {
     const at = wanted.findIndex(({ id, text }, i) => heard[i]?.id !== id || heard[i]?.record !== text);
     if (at === -1 && heard.length === wanted.length) continue;
     const place = at === -1 ? wanted.length : at;
-    const [log, own_] = [wanted[place], heard[place]];
+    const [logged, got] = [wanted[place], heard[place]];
     problems.push(
-      `${name} has heard ${heard.length} of ${wanted.length} events; event ${place} is ${log?.id} (${log?.text}), heard was ${own_?.id} (${own_?.record})`,
+      `${name} has heard ${heard.length} of ${wanted.length} events; event ${place} is ${logged?.id} (${logged?.text}), heard was ${got?.id} (${got?.record})`,
     );
   }
   return { problems, counts: `${listeners.length} listeners have heard ${number(heardInAll)} events` };

@@ -45,9 +45,9 @@ export class Clients {
     let count = 0;
     // The newest changes stand at the end, in the order of the answers.
     for (let i = this.operations.length - 1; i >= 0; i--) {
-      const { outcome, sentAt, answeredAt } = this.operations[i] as Operation;
-      if (answeredAt < moment) break;
-      if (outcome === "acknowledged" && sentAt > moment) count += 1;
+      const each = this.operations[i];
+      if (each === undefined || each.answeredAt < moment) break;
+      if (each.outcome === "acknowledged" && each.sentAt > moment) count += 1;
     }
     return count;
   }
