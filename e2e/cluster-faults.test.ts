@@ -158,6 +158,32 @@ test("the leader alone cannot reach the engine, and the replicas have left: anot
   expect(await differences(instances)).toEqual([]);
 });
 
+test("the engine is away for all, and a replica starts again with a way to the engine: a logout is answered when no other instance serves", async () => {
+  const old = await cluster.leader();
+  const [next, other] = await cluster.replicas();
+  if (next === undefined || other === undefined) throw new Error("The cluster has too few replicas");
+  const token = await tokenAt(old);
+  for (const each of instances) while ((await meAt(each, token)) !== 200) await Bun.sleep(50);
+  for (const { proxy } of instances) proxy.stall();
+  const isOver = performance.now() + 7_000;
+  // Longer than the lease: the leader goes on, because all instances say that the engine is away.
+  while (performance.now() < isOver) {
+    for (const each of instances) expect(await meAt(each, token)).toBe(200);
+    await Bun.sleep(50);
+  }
+  next.running.signal("SIGKILL");
+  await next.running.exited;
+  next.proxy.cut();
+  next.proxy.flow();
+  await next.start();
+  while ((await meAt(next, token)) !== 200 || (await cluster.leader()) !== next) await Bun.sleep(50);
+  expect((await logout(next, token)).status).toBe(204);
+  for (const each of [old, other]) expect(await meAt(each, token)).not.toBe(200);
+  for (const { proxy } of instances) proxy.flow();
+  await ready();
+  expect(await differences(instances)).toEqual([]);
+});
+
 for (const fault of ["stop", "pause"] as const)
   test(`the engine is away by ${fault}: reads go on, writes are refused, and all heals by itself`, async () => {
     const load = startLoad(instances, { width: 3 });

@@ -43,8 +43,11 @@ export class ClusterMember {
   #leading: Leading | null = null;
   #replicas: Replicas | null = null;
   #isAway = false;
-  /** When this instance last could not reach the engine, by `performance.now()`. */
-  #wasAwayAt = Number.NEGATIVE_INFINITY;
+  /**
+   * When this instance last could not reach the engine, by `performance.now()`. The process before may have said so until the start of this process,
+   * which is 0.
+   */
+  #wasAwayAt = 0;
   #leader: Leader | null = null;
   /** Called when another instance leads. */
   readonly #onChange = new Set<() => void>();
