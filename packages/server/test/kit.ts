@@ -18,6 +18,7 @@ import {
   openRouter,
   type StaticFiles,
 } from "../src/edge/http/index.ts";
+import type { Database } from "../src/store/database/index.ts";
 
 // A test waits for conditions, for as long as a busy machine needs, also where it is run without `npm test`.
 setDefaultTimeout(300_000);
@@ -87,6 +88,8 @@ export async function openApi(options: {
   pages?: AuthPages;
   /** See `ScriptsOptions`. */
   now?: () => number;
+  /** See `ServiceOptions`. */
+  joinCluster?: (database: Database) => Promise<void>;
 }): Promise<TestApi> {
   const folder = options.folder ?? temporaryFolder();
   await mkdir(join(folder, "collections"), { recursive: true });
@@ -100,7 +103,9 @@ export async function openApi(options: {
   const log: string[] = [];
   const ring = new LogRing();
   const logger = quietLogger(log, ring);
-  const service = await openService({ config, logger, onFatal: (error) => log.push(`FATAL ${String(error)}`) });
+  const { joinCluster } = options;
+  const onFatal = (error: unknown): unknown => log.push(`FATAL ${String(error)}`);
+  const service = await openService({ config, logger, onFatal, ...(joinCluster && { joinCluster }) });
   let isOpen = true;
   const close = async (): Promise<void> => {
     if (isOpen) parts.realtime.stop();

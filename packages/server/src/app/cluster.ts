@@ -11,6 +11,7 @@ import { ClusterMember, type ClusterStatus, clusterStatus, type Leading } from "
 import { freePort } from "../edge/http/index.ts";
 import { isBucket } from "../files/storage/index.ts";
 import { Snapshots } from "../operate/backup/index.ts";
+import type { MirrorState } from "../operate/mirror/index.ts";
 import { EntryMismatch } from "../store/database/index.ts";
 import { JournalAway, JournalGap, openJournal } from "../store/journal/index.ts";
 import { type App, type AppOptions, type Running, startApp, version } from "./app.ts";
@@ -160,11 +161,20 @@ class Instance implements Running {
   }
 
   async #lead(leading: Leading): Promise<void> {
+    try {
+      await this.#serve(leading);
+    } finally {
+      await leading.commits.mirror?.close();
+    }
+  }
+
+  async #serve(leading: Leading): Promise<void> {
     const stopped = aborted(this.#stopping.signal);
-    const app = await startApp({ ...this.#options, instance: leadingInstance(this.#member, this.#journalId) });
+    const { config } = this.#options;
+    const instance = { member: this.#member, journalId: this.#journalId, config, logger: this.#logger };
+    const app = await startApp({ ...this.#options, instance: leadingInstance(instance) });
     this.#role = { kind: "leader", app };
     this.#first.resolve();
-    const { config } = this.#options;
     const parts = { member: this.#member, snapshots: this.#snapshots, logger: this.#logger };
     const keeper = new SnapshotKeeper({ ...parts, leading, database: app.service.database, config });
     const isLost = await Promise.race([leading.lost.then(() => true), stopped.then(() => false)]);
@@ -277,11 +287,12 @@ export function snapshotsOf({ config, logger }: Pick<AppOptions, "config" | "log
 export async function statusOfCluster({
   config,
   logger,
-}: Pick<AppOptions, "config" | "logger">): Promise<ClusterStatus> {
+}: Pick<AppOptions, "config" | "logger">): Promise<ClusterStatus & { mirror: MirrorState | null }> {
   const journal = openJournal({ url: checkConfig(config).journal, cluster: config["cluster.name"], logger });
   try {
     await journal.open();
-    return await clusterStatus(journal);
+    const { mirrorStateOf } = await import("../operate/mirror/index.ts");
+    return { ...(await clusterStatus(journal)), mirror: await mirrorStateOf(journal, config["cluster.name"]) };
   } catch (thrown) {
     throw thrown instanceof JournalAway ? new SetupError(`cluster.journal: ${messageOf(thrown)}`) : thrown;
   } finally {

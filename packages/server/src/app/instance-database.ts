@@ -1,6 +1,9 @@
 /** The database of an instance of a cluster: whether the file belongs to the journal, and the way to the end of the journal. */
+import type { Config } from "../base/config/index.ts";
 import { AppError, SetupError } from "../base/kernel/index.ts";
-import type { ClusterMember } from "../edge/cluster/index.ts";
+import type { Logger } from "../base/logging/index.ts";
+import type { ClusterMember, JournalCommits } from "../edge/cluster/index.ts";
+import type { Mirror } from "../operate/mirror/index.ts";
 import type { CommitEntry, CommitPoint, Database } from "../store/database/index.ts";
 import { type Journal, JournalGap } from "../store/journal/index.ts";
 
@@ -57,8 +60,17 @@ export async function runToEnd(database: Database, journal: Journal): Promise<vo
   }
 }
 
+export interface LeadOptions {
+  readonly member: ClusterMember;
+  /** The id of the journal. */
+  readonly journalId: string;
+  readonly config: Pick<Config, "cluster.mirror" | "cluster.name">;
+  readonly logger: Logger;
+}
+
 /** Makes the database the database of the leader: at the end of the journal, with the first commit of the term. */
-export async function leadDatabase(database: Database, member: ClusterMember, id: string): Promise<void> {
+export async function leadDatabase(database: Database, options: LeadOptions): Promise<void> {
+  const { member, journalId: id, config } = options;
   const { journal, leading } = member;
   if (leading === null) throw new AppError("unavailable", "Another instance leads now.");
   await joinJournal(database, journal, id);
@@ -66,5 +78,25 @@ export async function leadDatabase(database: Database, member: ClusterMember, id
   const followers = await member.openReplicas(database.position);
   database.journalBy({ followers, commitPoint: leading.commits });
   member.position = () => database.position;
+  if (config["cluster.mirror"]) leading.commits.mirror = await openMirror(database, leading.commits, options);
   await database.transact(() => undefined);
+}
+
+/** The mirror of the leader, at the position of the database. The module is loaded only for a mirror. */
+async function openMirror(
+  database: Database,
+  commits: JournalCommits,
+  { member, journalId, config, logger }: LeadOptions,
+): Promise<Mirror> {
+  const { Mirror } = await import("../operate/mirror/index.ts");
+  const mirror = new Mirror({
+    journal: member.journal,
+    cluster: config["cluster.name"],
+    journalId,
+    logger,
+    term: () => commits.term,
+    commit: () => database.transact(() => undefined),
+  });
+  await mirror.open(database.position, database.reader);
+  return mirror;
 }

@@ -10,7 +10,7 @@ import {
 } from "../edge/cluster/index.ts";
 import type { HttpRequest, InstancePart } from "../edge/http/index.ts";
 import type { Database } from "../store/database/index.ts";
-import { leadDatabase } from "./instance-database.ts";
+import { type LeadOptions, leadDatabase } from "./instance-database.ts";
 import type { Scripts } from "./scripts.ts";
 import type { Service } from "./service.ts";
 
@@ -112,10 +112,10 @@ export interface LeadingInstance {
   readonly clientOf: (request: Request) => string | null;
 }
 
-/** @param journalId the id of the journal. */
-export function leadingInstance(member: ClusterMember, journalId: string): LeadingInstance {
+export function leadingInstance(options: LeadOptions): LeadingInstance {
+  const { member } = options;
   return {
-    joinCluster: (database) => leadDatabase(database, member, journalId),
+    joinCluster: (database) => leadDatabase(database, options),
     part: (parts) => leaderPart(member, parts),
     overview: overviewPart(member),
     clientOf: (request) => clientOf(member, request),

@@ -39,6 +39,8 @@ test("a start loads the named modules of the runtime and packages, and no other 
     "node:timers/promises",
   ]);
   expect(files.has("app/app.ts")).toBe(true);
+  // Only a leader with `cluster.mirror` loads the mirror.
+  expect([...files].filter((file) => file.startsWith("operate/mirror/"))).toEqual([]);
   expect([...files].filter((file) => file.startsWith("cli/commands/"))).toEqual(["cli/commands/serve.ts"]);
   expect(
     [...files].filter((file) => file.startsWith("testing/") || file.startsWith("code/script-host/child/")),

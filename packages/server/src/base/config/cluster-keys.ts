@@ -1,7 +1,7 @@
 /** Configuration keys of a cluster: a service of several machines with a journal in PostgreSQL. */
 import { Secret } from "../kernel/index.ts";
 import { key, optional } from "./key.ts";
-import { duration, publicAddress, secret, size, type ValueKind } from "./values.ts";
+import { boolean, duration, publicAddress, secret, size, type ValueKind } from "./values.ts";
 
 /** The address of a PostgreSQL server, with user, password and database. */
 const journalAddress: ValueKind<Secret> = {
@@ -47,6 +47,11 @@ export const clusterKeys = {
   "cluster.secret": optional(
     clusterSecret,
     "secret that the instances of the cluster share; needed with cluster.journal",
+  ),
+  "cluster.mirror": key(
+    boolean,
+    false,
+    "whether the leader keeps the records as typed tables in the PostgreSQL of the journal, for SQL tools; the rules of permissions do not apply there",
   ),
   "cluster.maxLag": key(
     duration(100),

@@ -22,6 +22,7 @@ const values: { [path in KeyPath]: [unknown, string, unknown] } = {
   "cluster.name": ["shop", "shop", "shop"],
   "cluster.address": ["http://10.0.0.5:8080/", "http://10.0.0.5:8080", "http://10.0.0.5:8080"],
   "cluster.secret": ["0123456789abcdef", "0123456789abcdef", "0123456789abcdef"],
+  "cluster.mirror": [true, "true", true],
   "cluster.maxLag": ["2s", "2s", 2_000],
   "cluster.snapshotEvery": ["64MiB", "64MiB", 64 * 1024 ** 2],
   "tls.cert": ["tls/cert.pem", "./tls/cert.pem", join(folder, "tls/cert.pem")],

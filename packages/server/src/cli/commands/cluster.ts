@@ -1,6 +1,7 @@
 /** `socle cluster init` and `socle cluster status`: a cluster from the outside, also when no instance runs. */
 import { clusterCommands, keepFilesPrivate } from "../../app/index.ts";
 import { count, printable } from "../../base/kernel/index.ts";
+import type { MirrorState } from "../../operate/mirror/index.ts";
 import type { Command } from "../command.ts";
 import { readableSize } from "../progress-bar.ts";
 
@@ -34,6 +35,11 @@ function table(rows: readonly (readonly string[])[]): string {
     .join("");
 }
 
+function mirrorLine({ schema, state, position, reason }: MirrorState): string {
+  const at = position === null ? "no position" : `position ${position}`;
+  return `Mirror: ${schema}, ${state}, ${at}${reason === null ? "" : `: ${printable(reason)}`}\n`;
+}
+
 export const clusterStatus: Command = {
   name: "cluster status",
   summary: "Show leader, instances, journal and snapshots of a cluster; exit code 1 without a leader",
@@ -42,7 +48,7 @@ export const clusterStatus: Command = {
     const settings = await load();
     const { statusOfCluster } = await clusterCommands();
     const status = await statusOfCluster(settings);
-    const { leader, term, position, instances, journal, snapshots } = status;
+    const { leader, term, position, instances, journal, snapshots, mirror } = status;
     const code = leader === null ? 1 : 0;
     if (options["json"] === true) {
       terminal.out(`${JSON.stringify(status, null, 2)}\n`);
@@ -51,6 +57,7 @@ export const clusterStatus: Command = {
     const lines = [
       `Cluster ${settings.config["cluster.name"]}: ${leader === null ? "no leader" : `leader ${printable(leader)}`}, term ${term}\n`,
       `Journal: position ${position}, entries kept: ${journal.entries} (${readableSize(journal.bytes)})\n`,
+      mirror === null ? "" : mirrorLine(mirror),
       `${count(instances.length, "instance")}\n`,
       instances.length === 0
         ? ""

@@ -3,7 +3,8 @@
  * an append without an answer is decided before anything else happens.
  */
 import { AppError } from "../../base/kernel/index.ts";
-import type { CommitPoint } from "../../store/database/index.ts";
+import type { Mirror } from "../../operate/mirror/index.ts";
+import type { CommitPoint, UndecidedCommit } from "../../store/database/index.ts";
 import { type Journal, JournalAway, OutcomeUnknown } from "../../store/journal/index.ts";
 import { leaseMs } from "./timing.ts";
 
@@ -11,6 +12,9 @@ import { leaseMs } from "./timing.ts";
 const pauseMs = 200;
 /** How long callers wait for the outcome of an append without an answer. */
 const unknownMs = 1_000;
+
+/** How often an append without an answer is tried with the mirror: an engine that the mirror holds up goes on without the mirror. */
+const mirrorTries = 2;
 
 interface JournalCommitsOptions {
   readonly journal: Journal;
@@ -31,6 +35,8 @@ export class JournalCommits implements CommitPoint {
   /** The appends that have begun, and the appends that are decided. */
   begun = 0;
   decided = 0;
+  /** Changes with each commit; null without a mirror. */
+  mirror: Mirror | null = null;
 
   constructor(options: JournalCommitsOptions) {
     this.#options = options;
@@ -64,23 +70,30 @@ export class JournalCommits implements CommitPoint {
     this.#options.onLost();
   }
 
-  async append(position: number, entry: string, giveUp: (reason: AppError) => void): Promise<void> {
+  async append(position: number, commit: UndecidedCommit, giveUp: (reason: AppError) => void): Promise<void> {
     this.begun += 1;
     try {
-      await this.#append(position, entry, giveUp);
+      await this.#append(position, commit, giveUp);
     } finally {
       this.decided += 1;
     }
   }
 
-  async #append(position: number, entry: string, giveUp: (reason: AppError) => void): Promise<void> {
-    const body = Buffer.from(entry);
+  async #append(position: number, commit: UndecidedCommit, giveUp: (reason: AppError) => void): Promise<void> {
+    const body = Buffer.from(commit.entry);
     this.#bytes += body.byteLength;
-    for (;;) {
+    const { mirror } = this;
+    const changes = mirror === null ? null : await mirror.changesOf(position, commit);
+    for (let tries = 0; ; tries++) {
       const term = this.#term;
+      if (tries === mirrorTries) changes?.failed("PostgreSQL has not answered an append with the changes");
+      const beside = tries < mirrorTries ? changes : null;
       try {
-        const outcome = await this.#options.journal.append({ position, term, body });
-        if (outcome === "appended") return;
+        const outcome = await this.#options.journal.append({ position, term, body }, beside);
+        if (outcome === "appended") {
+          mirror?.appended(position);
+          return;
+        }
         // A new term of this leader began meanwhile.
         if (term !== this.#term) continue;
         this.lose();
@@ -91,7 +104,9 @@ export class JournalCommits implements CommitPoint {
           throw away();
         }
         if (!(thrown instanceof OutcomeUnknown)) throw thrown;
-        if (await this.#decide(position, term, giveUp)) return;
+        if (!(await this.#decide(position, term, giveUp))) continue;
+        mirror?.appended(position);
+        return;
       }
     }
   }

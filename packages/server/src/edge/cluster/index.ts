@@ -1,4 +1,5 @@
 /** Cluster: this process as an instance of several: roles, the lease, commits in the journal, following, forwarding, questions between instances. */
+export type { JournalCommits } from "./commit-point.ts";
 export { Follower } from "./follower.ts";
 export { forwardBy } from "./forward.ts";
 export { type Introduction, instanceRoutes, isOfInstance } from "./instance-routes.ts";

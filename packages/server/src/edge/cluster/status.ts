@@ -54,6 +54,7 @@ export function clusterNumbers(member: ClusterMember, lagMs: number): ClusterNum
     isLeader: leading !== null,
     term: leading?.commits.term ?? leader?.term ?? 0,
     isJournalReached: !isAway,
+    isMirrorWhole: leading?.commits.mirror ? leading.commits.mirror.phase === "whole" : null,
   };
 }
 

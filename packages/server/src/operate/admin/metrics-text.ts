@@ -26,6 +26,8 @@ export interface ClusterNumbers {
   readonly isLeader: boolean;
   readonly term: number;
   readonly isJournalReached: boolean;
+  /** Whether the mirror has all records; null for an instance that keeps no mirror now. */
+  readonly isMirrorWhole: boolean | null;
 }
 
 /** The parts of the service that the overview and the metrics tell about. */
@@ -140,13 +142,17 @@ export async function replicaMetricsText(
   ].join("");
 }
 
-function clusterMetrics({ position, lagMs, isLeader, term, isJournalReached }: ClusterNumbers): string[] {
+function clusterMetrics(numbers: ClusterNumbers): string[] {
+  const { position, lagMs, isLeader, term, isJournalReached, isMirrorWhole } = numbers;
   return [
     gauge("socle_cluster_position", "The last commit that this instance has.", position),
     gauge("socle_cluster_lag_seconds", "How old the state of this instance may be.", lagMs / 1_000),
     gauge("socle_cluster_leader", "1 while this instance leads the cluster.", Number(isLeader)),
     gauge("socle_cluster_term", "Grows with each leader.", term),
     gauge("socle_cluster_journal_reached", "1 while PostgreSQL answers this instance.", Number(isJournalReached)),
+    ...(isMirrorWhole === null
+      ? []
+      : [gauge("socle_cluster_mirror_whole", "1 while the mirror has all records.", Number(isMirrorWhole))]),
   ];
 }
 

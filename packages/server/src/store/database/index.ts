@@ -47,4 +47,5 @@ export {
   type ToldCommit,
   type TransactOptions,
   type Transactor,
+  type UndecidedCommit,
 } from "./transaction.ts";

@@ -3,7 +3,15 @@ import { afterEach, expect, test } from "bun:test";
 import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../../test/kit.ts";
 import { AppError } from "../../base/kernel/index.ts";
-import { type CommitEntry, type CommitPoint, Database, EntryMismatch, noteKind, positionSchema } from "./index.ts";
+import {
+  type CommitEntry,
+  type CommitPoint,
+  Database,
+  EntryMismatch,
+  noteKind,
+  positionSchema,
+  type UndecidedCommit,
+} from "./index.ts";
 
 const counted = noteKind<{ n: number }>("test.counted");
 const schema = {
@@ -22,7 +30,7 @@ class Kept implements CommitPoint {
   refusal: AppError | null = null;
   failure: Error | null = null;
 
-  async append(position: number, entry: string): Promise<void> {
+  async append(position: number, { entry }: UndecidedCommit): Promise<void> {
     await Bun.sleep(0);
     if (this.failure !== null) throw this.failure;
     this.positions.push(position);

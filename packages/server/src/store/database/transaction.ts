@@ -45,6 +45,15 @@ export interface Followers {
   renew(): Promise<void>;
 }
 
+/** A commit before the commit point has decided. */
+export interface UndecidedCommit {
+  /** See `StatementLog.toEntry`. */
+  readonly entry: string;
+  readonly notes: readonly Note[];
+  /** Reads the database as the commit leaves the database; until the answer of the commit point. */
+  readonly state: Reader;
+}
+
 /** The place outside of the database that decides whether a commit happens: the journal of a cluster. */
 export interface CommitPoint {
   /** The reason for which no transaction may run now; null if transactions may run. */
@@ -53,7 +62,7 @@ export interface CommitPoint {
    * Resolves when the entry is the commit of a position. An error means that the commit does not happen. While the outcome stays unknown,
    * `giveUp` is called with the answer for the callers, who wait no longer.
    */
-  append(position: number, entry: string, giveUp: (reason: AppError) => void): Promise<void>;
+  append(position: number, commit: UndecidedCommit, giveUp: (reason: AppError) => void): Promise<void>;
 }
 
 /** The numbering of commits, with everything that hears of each commit. */

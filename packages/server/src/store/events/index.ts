@@ -10,7 +10,9 @@ export {
   type LiveEvent,
   LoggedEvent,
   liveEventOf,
+  newestEvent,
   parseEventId,
+  recordsAfter,
   stampsAt,
 } from "./event-table.ts";
 export { EventRetention } from "./retention.ts";

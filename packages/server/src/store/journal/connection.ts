@@ -25,6 +25,11 @@ interface EngineState {
   readonly standby: boolean;
 }
 
+/** Whether an error is the answer of the engine to a statement, so that the connection is there. */
+export function isRefusal(error: unknown): boolean {
+  return error instanceof JournalAway && error.cause instanceof SQL.PostgresError && error.cause.severity === "ERROR";
+}
+
 /** SQLSTATE of errors after which a statement may have been committed: a connection that breaks, a server that stops, and `40003`. */
 const uncertain = /^(?:08|57P|40003)/;
 

@@ -32,6 +32,15 @@ export interface InstanceRow {
 }
 
 /** A copy of the database, kept outside the journal under `name`. */
+/** A function of the engine that an append calls in the same statement, so that both happen or neither. */
+export interface Beside {
+  /** The quoted name of a function `(position bigint, a text, b text)`, which answers null, or as text why the function has changed nothing. */
+  readonly call: string;
+  readonly values: readonly [a: string, b: string];
+  /** Called when the entry is appended without the changes of the function. */
+  readonly failed: (reason: string) => void;
+}
+
 export interface SnapshotRow {
   /** The newest position that the copy includes. */
   readonly position: number;
@@ -67,12 +76,12 @@ export interface Journal {
   /**
    * Appends the entry at `position`, which has to be the next position, while `term` is the term of the leader. An entry that was sent before in the same
    * term, and stands in the journal, is "appended". "fenced": the entry is certainly not in the journal, and never will be; the term is over.
-   * `entry.body` must not change before the answer.
+   * `entry.body` must not change before the answer. A failure of `beside` does not hold up the entry.
    * @throws JournalAway: the entry was certainly not appended by this call.
    * @throws OutcomeUnknown: the entry may stand in the journal, or may still be appended; `nextTerm`, then `read`, decides.
    * @throws Error for a position that is not the next, or holds another entry of the same term: a defect of the caller.
    */
-  append(entry: Entry): Promise<"appended" | "fenced">;
+  append(entry: Entry, beside?: Beside | null): Promise<"appended" | "fenced">;
   /**
    * The entries after position `after`, in order and without a gap: at least one if the journal has one, and bodies of about
    * `maxBytes` in sum, at most.
@@ -117,6 +126,8 @@ export interface Journal {
   snapshots(): Promise<readonly SnapshotRow[]>;
   /** Removes the entries up to `position`, in steps. Positions after the newest entry are never skipped. */
   trim(position: number): Promise<void>;
+  /** Runs a statement on tables beside the journal; without values, several statements in a transaction. Answers the rows. */
+  ask<Row>(statement: string, values?: readonly unknown[]): Promise<Row[]>;
   /** Ends the connections, and the statements that still run. Later calls throw `JournalAway`. */
   close(): Promise<void>;
 }

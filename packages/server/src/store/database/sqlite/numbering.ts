@@ -4,7 +4,7 @@
  */
 import type { AppError } from "../../../base/kernel/index.ts";
 import { type MigrationSite, type Note, StatementLog } from "../entry.ts";
-import type { Lead, TransactionConnection } from "../transaction.ts";
+import type { Lead, TransactionConnection, UndecidedCommit } from "../transaction.ts";
 import { writePosition } from "./position-table.ts";
 
 /** A commit before the end: the statements for the journal, if a journal decides. */
@@ -27,7 +27,8 @@ export class Numbered {
   ): Promise<void> | null {
     this.#numbering.write(connection);
     if (this.log === null) return null;
-    return this.#numbering.append(this.log.toEntry(notes, site), giveUp).then(() => {
+    const commit = { entry: this.log.toEntry(notes, site), notes, state: connection };
+    return this.#numbering.append(commit, giveUp).then(() => {
       this.isDecided = true;
     });
   }
@@ -60,8 +61,8 @@ export class Numbering {
     if (this.#led !== null) writePosition(connection, this.#led.position + 1);
   }
 
-  async append(entry: string, giveUp: (reason: AppError) => void): Promise<void> {
-    await this.#led?.commitPoint?.append(this.#led.position + 1, entry, giveUp);
+  async append(commit: UndecidedCommit, giveUp: (reason: AppError) => void): Promise<void> {
+    await this.#led?.commitPoint?.append(this.#led.position + 1, commit, giveUp);
   }
 
   /** A commit has happened. Answers what the answer of the commit must wait for. */

@@ -1,9 +1,10 @@
 /** PostgresJournal: the driver of a journal in PostgreSQL, over three connections, so that a lease never waits behind a page of entries. */
-import { SetupError } from "../../../base/kernel/index.ts";
+import { messageOf, SetupError } from "../../../base/kernel/index.ts";
 import type { Logger } from "../../../base/logging/index.ts";
 import type { Address } from "../address.ts";
-import { EngineConnection } from "../connection.ts";
+import { EngineConnection, isRefusal } from "../connection.ts";
 import {
+  type Beside,
   type Entry,
   type InstanceRow,
   type Journal,
@@ -58,9 +59,21 @@ export class PostgresJournal implements Journal {
     }
   }
 
-  async append({ position, term, body }: Entry): Promise<"appended" | "fenced"> {
+  async append(entry: Entry, beside: Beside | null = null): Promise<"appended" | "fenced"> {
+    const { position, term, body } = entry;
     const values = [this.#cluster, position, term, body];
-    const [done] = await this.#appends.run<{ holds: boolean; added: boolean }>(sql.append, values);
+    type Row = { holds: boolean; added: boolean; failure?: string | null };
+    let done: Row | undefined;
+    try {
+      [done] = await (beside === null
+        ? this.#appends.run<Row>(sql.append, values)
+        : this.#appends.run<Row>(sql.appendBeside(beside.call), [...values, ...beside.values]));
+    } catch (error) {
+      if (beside === null || !isRefusal(error)) throw error;
+      beside.failed(messageOf(error));
+      return this.append(entry);
+    }
+    if (typeof done?.failure === "string") beside?.failed(done.failure);
     if (done?.added === true) return "appended";
     // The entry may stand since an earlier call of the same term.
     const [row] = await this.#lookUp(position, body);
@@ -180,6 +193,10 @@ export class PostgresJournal implements Journal {
     while (removed === trimEntries);
   }
 
+  async ask<Row>(statement: string, values: readonly unknown[] = []): Promise<Row[]> {
+    return this.#known(() => this.#pages.run<Row>(statement, values));
+  }
+
   async close(): Promise<void> {
     await Promise.all([this.#appends.close(), this.#leases.close(), this.#pages.close()]);
   }
@@ -201,8 +218,12 @@ export class PostgresJournal implements Journal {
 
   /** Runs a statement that is no append: a lost answer is `JournalAway`. */
   async #ask<Row>(connection: EngineConnection, statement: string, values: readonly unknown[] = []): Promise<Row[]> {
+    return this.#known(() => connection.run<Row>(statement, [this.#cluster, ...values]));
+  }
+
+  async #known<T>(run: () => Promise<T>): Promise<T> {
     try {
-      return await connection.run<Row>(statement, [this.#cluster, ...values]);
+      return await run();
     } catch (error) {
       if (!(error instanceof OutcomeUnknown)) throw error;
       throw new JournalAway(error.message, { cause: error });

@@ -14,7 +14,17 @@ export const cluster = "SELECT id, format FROM socle_cluster WHERE cluster = $1"
  * statement that waited for such a change looks at the new term (READ COMMITTED). The entry needs the entry before, or the
  * trimmed position before. Answers whether the term holds, and whether the entry was added.
  */
-export const append = `
+export const append = appendWith("");
+
+/** `append` with a call of a function beside the entry: `$5` and `$6` are values of the function. */
+export function appendBeside(call: string): string {
+  return appendWith(
+    `, CASE WHEN EXISTS (SELECT 1 FROM added) THEN ${call}($2::bigint, $5::text, $6::text) END AS failure`,
+  );
+}
+
+function appendWith(column: string): string {
+  return `
 WITH fence AS (
   SELECT 1 FROM socle_leader WHERE cluster = $1 AND term = $3::bigint FOR SHARE
 ), added AS (
@@ -24,7 +34,8 @@ WITH fence AS (
     OR EXISTS (SELECT 1 FROM socle_cluster WHERE cluster = $1 AND trimmed = $2::bigint - 1)
   ON CONFLICT (cluster, position) DO NOTHING RETURNING 1
 )
-SELECT EXISTS (SELECT 1 FROM fence) AS holds, EXISTS (SELECT 1 FROM added) AS added`;
+SELECT EXISTS (SELECT 1 FROM fence) AS holds, EXISTS (SELECT 1 FROM added) AS added${column}`;
+}
 
 /** `$2` position, `$3` body. */
 export const standing = `
