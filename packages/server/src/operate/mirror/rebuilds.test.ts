@@ -139,6 +139,26 @@ test("while PostgreSQL is away, nothing changes; afterwards the same tables go o
   expect((await world.rows("things")).map(({ n }) => Number(n))).not.toContain(99);
 });
 
+test("a commit whose answer is lost is in the mirror if the commit has happened", async () => {
+  const world = await withThings();
+  await world.expectWhole();
+  const table = await tableId(world);
+  const outcomes: number[] = [];
+  for (let n = 0; n < 10; n++) {
+    world.proxy.hold("answers");
+    const posting = world.api.request("POST", "/api/things", { body: { n }, token: world.token });
+    await Promise.race([world.proxy.arrival("answers"), posting]);
+    world.proxy.cut();
+    if ((await posting).status === 201) outcomes.push(n);
+    while (world.member.isAway) await Bun.sleep(20);
+  }
+  await world.expectWhole();
+  expect(await tableId(world)).toBe(table);
+  const numbers = (await world.rows("things")).map(({ n }) => Number(n));
+  expect(outcomes.filter((n) => !numbers.includes(n))).toEqual([]);
+  expect(new Set(numbers).size).toBe(numbers.length);
+});
+
 for (const [name, harm] of [
   ["a column that was dropped by hand", (table: string) => `ALTER TABLE ${table} DROP COLUMN n`],
   ["a table that was dropped by hand", (table: string) => `DROP TABLE ${table}`],

@@ -205,11 +205,11 @@ export function eventsAfter(reader: Reader, seq: number, limit: number): EventRo
   return reader.all<EventRow>(`SELECT ${columns} FROM _events WHERE seq > ? ORDER BY seq LIMIT ?`, seq, limit);
 }
 
-/** The records that were created, changed or deleted by the events after a seq, each record once. */
+/** The records that were created, changed or deleted by the events after a seq, each record once. An event about a collection has no id. */
 export function recordsAfter(reader: Reader, seq: number): { collection: string; id: string | null }[] {
   return reader.all(
     `SELECT DISTINCT substr(type, 1, instr(type, '.') - 1) AS collection, json_extract(payload, '$.id') AS id
-     FROM _events WHERE seq > ? AND source = 'collections' AND type NOT LIKE 'system.%'`,
+     FROM _events WHERE seq > ? AND source = 'collections'`,
     seq,
   );
 }

@@ -34,7 +34,7 @@ export interface InstanceRow {
 /** A copy of the database, kept outside the journal under `name`. */
 /** A function of the engine that an append calls in the same statement, so that both happen or neither. */
 export interface Beside {
-  /** The quoted name of a function `(position bigint, a text, b text)`, which answers null, or as text why the function has changed nothing. */
+  /** The quoted name of a function `(position bigint, a text, b text)`, whose error undoes the append. */
   readonly call: string;
   readonly values: readonly [a: string, b: string];
   /** Called when the entry is appended without the changes of the function. */

@@ -45,7 +45,7 @@ export function preparation(schema: string): string {
   return `
 SELECT pg_advisory_xact_lock(7240198113);
 CREATE SCHEMA IF NOT EXISTS ${name};
-CREATE OR REPLACE FUNCTION ${callOf(schema)}(at bigint, phase text, changes text) RETURNS text
+CREATE OR REPLACE FUNCTION ${callOf(schema)}(at bigint, phase text, changes text) RETURNS boolean
 LANGUAGE plpgsql SET lock_timeout = '${lockMs}ms' AS $function$
 DECLARE change jsonb;
 BEGIN
@@ -54,9 +54,7 @@ BEGIN
   END LOOP;
   UPDATE ${name}._mirror SET position = at, state = phase WHERE position = at - 1 OR position IS NULL;
   IF NOT FOUND THEN RAISE EXCEPTION 'the mirror is not at the position before %', at; END IF;
-  RETURN NULL;
-EXCEPTION WHEN OTHERS THEN
-  RETURN SQLERRM || ' (' || SQLSTATE || ')';
+  RETURN true;
 END $function$;`;
 }
 

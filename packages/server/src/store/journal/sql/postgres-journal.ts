@@ -62,7 +62,7 @@ export class PostgresJournal implements Journal {
   async append(entry: Entry, beside: Beside | null = null): Promise<"appended" | "fenced"> {
     const { position, term, body } = entry;
     const values = [this.#cluster, position, term, body];
-    type Row = { holds: boolean; added: boolean; failure?: string | null };
+    type Row = { holds: boolean; added: boolean };
     let done: Row | undefined;
     try {
       [done] = await (beside === null
@@ -73,7 +73,6 @@ export class PostgresJournal implements Journal {
       beside.failed(messageOf(error));
       return this.append(entry);
     }
-    if (typeof done?.failure === "string") beside?.failed(done.failure);
     if (done?.added === true) return "appended";
     // The entry may stand since an earlier call of the same term.
     const [row] = await this.#lookUp(position, body);

@@ -18,9 +18,7 @@ export const append = appendWith("");
 
 /** `append` with a call of a function beside the entry: `$5` and `$6` are values of the function. */
 export function appendBeside(call: string): string {
-  return appendWith(
-    `, CASE WHEN EXISTS (SELECT 1 FROM added) THEN ${call}($2::bigint, $5::text, $6::text) END AS failure`,
-  );
+  return appendWith(`, CASE WHEN EXISTS (SELECT 1 FROM added) THEN ${call}($2::bigint, $5::text, $6::text) END`);
 }
 
 function appendWith(column: string): string {
