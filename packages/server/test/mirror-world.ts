@@ -28,6 +28,8 @@ export interface MirrorWorld {
   expectWhole(mayStop?: boolean): Promise<void>;
   /** The rows of a table, by id. */
   rows(table: string): Promise<Record<string, unknown>[]>;
+  /** The number of a table in PostgreSQL: a table that is made anew has another number. */
+  tableId(table: string): Promise<number>;
   state(): Promise<{ position: number | null; state: string; reason: string | null }>;
   end(): Promise<void>;
 }
@@ -92,6 +94,11 @@ async function openWorld({
     },
     async rows(table) {
       return [...(await raw.unsafe(`SELECT * FROM "${schema}"."${table}" ORDER BY id`))];
+    },
+    async tableId(table) {
+      const [row] = await raw`SELECT c.oid::int AS id FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace
+        WHERE s.nspname = ${schema} AND c.relname = ${table}`;
+      return Number(row?.id);
     },
     async state() {
       const [row] = await raw.unsafe(`SELECT position, state, reason FROM "${schema}"._mirror`);

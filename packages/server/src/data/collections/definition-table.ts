@@ -45,10 +45,9 @@ export function definitionRows(reader: Reader): DefinitionRow[] {
   return reader.all<DefinitionRow>(`SELECT ${columns} FROM _collections`);
 }
 
-/** The definitions as a reader finds them, with the time of the creation of each collection. */
-export function collectionRows(reader: Reader): { definition: CollectionDefinition; createdAt: string }[] {
-  const rows = definitionRows(reader);
-  return parse(rows).map((definition, i) => ({ definition, createdAt: rows[i]?.createdAt ?? "" }));
+/** The definitions in the view of a reader. */
+export function definitionsIn(reader: Reader): CollectionDefinition[] {
+  return parse(definitionRows(reader));
 }
 
 export async function storedDefinitions(reader: SlowReader): Promise<CollectionDefinition[]> {

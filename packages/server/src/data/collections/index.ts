@@ -21,7 +21,7 @@ export { collectionRenames, withNewTargets } from "./collection-renames.ts";
 export { Collections, definitionsChanged } from "./collections.ts";
 export { type Counter, counterKey, keepNumber, lastNumber } from "./counter-table.ts";
 export { applyDefinitionFiles, changedDefinitions, parseDefinition, readDefinitionFiles } from "./definition-files.ts";
-export { collectionRows, collectionSchema } from "./definition-table.ts";
+export { collectionSchema, definitionsIn } from "./definition-table.ts";
 export { MigrationError } from "./migration-error.ts";
 export { type CollectionPlan, type Definitions, keepUnsent, type ParsedDefinition, type ValueRename } from "./plan.ts";
 export { planChange, type SchemaChange } from "./plan-change.ts";

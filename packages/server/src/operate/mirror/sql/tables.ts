@@ -6,7 +6,7 @@ import {
   type FieldType,
   USERS,
 } from "@socle/protocol";
-import { collectionRows, columnName, tableName } from "../../../data/collections/index.ts";
+import { columnName, definitionsIn, tableName } from "../../../data/collections/index.ts";
 import { typeOf } from "../../../data/fields/index.ts";
 import { ownerColumn } from "../../../data/permissions/index.ts";
 import { userTable } from "../../../people/auth/index.ts";
@@ -29,9 +29,6 @@ const engineTypes: { readonly [type in FieldType]: string } = {
 
 /** Names that PostgreSQL gives columns of its own in every table. */
 const taken = /^(?:tableoid|xmin|cmin|xmax|cmax|ctid)$/;
-/** The columns that a row of JSON has in one array: a function of SQLite takes a bounded number of arguments. */
-const group = 100;
-
 /** A column: the quoted name and the type in PostgreSQL, the value in SQLite, and the value of PostgreSQL made from the JSON of the row. */
 interface Column {
   readonly name: string;
@@ -66,16 +63,14 @@ function columnOf(
   const moment = `iif(${column} LIKE '0000-%', '0001' || substr(${column}, 5) || ' BC', ${column})`;
   const plain = type === "datetime" ? moment : column;
   const engineType = engineTypes[type];
-  const item = (row: string, place: number, arrow: "->" | "->>"): string =>
-    `${row}->${Math.floor(place / group)}${arrow}${place % group}`;
   return {
     name: identifier(taken.test(name) ? `_field_${name}` : name),
     type: isArray ? `${engineType}[]` : engineType,
     value: isJson ? `json(${column})` : plain,
     read: (row, place) => {
-      if (isArray) return `ARRAY(SELECT jsonb_array_elements_text(${item(row, place, "->")}))`;
-      if (isJson) return `nullif(${item(row, place, "->")}, 'null')`;
-      const text = item(row, place, "->>");
+      if (isArray) return `ARRAY(SELECT jsonb_array_elements_text(${row}->${place}))`;
+      if (isJson) return `nullif(${row}->${place}, 'null')`;
+      const text = `${row}->>${place}`;
       if (type === "boolean") return `(${text}) = '1'`;
       return engineType === "text" ? text : `(${text})::${engineType}`;
     },
@@ -96,20 +91,17 @@ function columnsOf({ fields }: CollectionDefinition): Column[] {
   ];
 }
 
-/** @param source the records in SQLite; @param since when the collection was created. */
-function mirrored(definition: CollectionDefinition, source: string, since: string): MirroredTable {
+/** @param source the records in SQLite. */
+function mirrored(definition: CollectionDefinition, source: string): MirroredTable {
   const columns = columnsOf(definition);
-  const groups = Array.from({ length: Math.ceil(columns.length / group) }, (_, i) =>
-    columns.slice(i * group, (i + 1) * group).map(({ value }) => value),
-  );
-  const row = `json_array(${groups.map((values) => `json_array(${values.join(", ")})`).join(", ")})`;
+  const row = `json_array(${columns.map(({ value }) => value).join(", ")})`;
   const rows = `SELECT _seq AS seq, id, ${row} AS row FROM ${source}`;
   const fields = definition.fields.map(({ permissions: _, ...field }) => ({ ...field, column: typeOf(field).column }));
   const names = columns.map(({ name }) => name);
   const values = columns.map(({ read }, place) => read("r", place));
   const changes = names.slice(1).map((name) => `${name} = excluded.${name}`);
   return {
-    shape: JSON.stringify([since, fields]),
+    shape: JSON.stringify(fields),
     byIds: `${rows} WHERE id IN (SELECT value FROM json_each(?))`,
     after: `${rows} WHERE _seq > ? ORDER BY _seq LIMIT ${pageRecords}`,
     columns: columns.map(({ name, type }, i) => `${name} ${type}${i === 0 ? " PRIMARY KEY" : ""}`).join(", "),
@@ -126,8 +118,8 @@ export function hasTables(state: Reader): boolean {
 /** The tables that the mirror of a database has, by collection. */
 export function mirroredTables(state: Reader): Map<string, MirroredTable> {
   const users: CollectionDefinition = { name: USERS, fields: [...ACCOUNT_FIELDS] };
-  const tables = new Map([[USERS, mirrored(users, `(${userTable.rows})`, "")]]);
-  for (const { definition, createdAt } of collectionRows(state))
-    tables.set(definition.name, mirrored(definition, identifier(tableName(definition.name)), createdAt));
+  const tables = new Map([[USERS, mirrored(users, `(${userTable.rows})`)]]);
+  for (const definition of definitionsIn(state))
+    tables.set(definition.name, mirrored(definition, identifier(tableName(definition.name))));
   return tables;
 }
