@@ -18,12 +18,12 @@ async function withThings(options: Parameters<typeof openMirrorWorld>[0] = {}): 
   return world;
 }
 
-async function fill(world: MirrorWorld, count: number, text = "x"): Promise<void> {
+async function fill(world: MirrorWorld, count: number, more: object = {}): Promise<void> {
   for (let from = 0; from < count; from += 100) {
     const operations = Array.from({ length: Math.min(100, count - from) }, (_, i) => ({
       method: "create",
       collection: "things",
-      body: { n: from + i, text },
+      body: { n: from + i, text: "x", ...more },
     }));
     await world.send("POST", "/api/batch", { operations });
   }
@@ -225,4 +225,21 @@ test("a commit with more records than one statement takes has the table made ane
   const rows = await world.rows("things");
   expect(rows).toHaveLength(100);
   expect(rows.filter(({ parent }) => parent !== null)).toEqual([]);
+  // A migration of a large database runs on a thread.
+  await world.send("PUT", "/api/admin/collections/things", { fields: [...fields, { name: "added", type: "boolean" }] });
+  await world.expectWhole();
+  expect(Object.keys((await world.rows("things"))[0] ?? {})).toContain("added");
+});
+
+test("a commit with thousands of records changes the table in place", async () => {
+  const world = await withThings();
+  const { id } = await world.send("POST", "/api/things", { n: -1 });
+  await fill(world, 1_300, { parent: id });
+  await world.expectWhole();
+  const table = await world.tableId("things");
+  expect((await world.rows("things")).filter(({ parent }) => parent === id)).toHaveLength(1_300);
+  await world.send("DELETE", `/api/things/${id}`);
+  await world.expectWhole();
+  expect(await world.tableId("things")).toBe(table);
+  expect((await world.rows("things")).filter(({ parent }) => parent === null)).toHaveLength(1_300);
 });

@@ -29,6 +29,7 @@ const engineTypes: { readonly [type in FieldType]: string } = {
 
 /** Names that PostgreSQL gives columns of its own in every table. */
 const taken = /^(?:tableoid|xmin|cmin|xmax|cmax|ctid)$/;
+
 /** A column: the quoted name and the type in PostgreSQL, the value in SQLite, and the value of PostgreSQL made from the JSON of the row. */
 interface Column {
   readonly name: string;
