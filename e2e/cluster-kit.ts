@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { bucket, s3Key, startS3 } from "../packages/server/test/s3-server.ts";
 import { startTcpProxy, type TcpProxy } from "../packages/server/test/tcp-proxy.ts";
 import { startPostgres, type TestPostgres } from "../packages/server/test/test-postgres.ts";
-import { type Running, serve, temporaryFolder } from "./kit.ts";
+import { freePort, type Running, serve, temporaryFolder } from "./kit.ts";
 
 export interface TestInstance {
   readonly folder: string;
@@ -32,13 +32,6 @@ export interface TestCluster {
 
 let clusters = 0;
 
-function freePort(): number {
-  const probe = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
-  const port = Number(probe.port);
-  void probe.stop(true);
-  return port;
-}
-
 /** The output of an instance, from the first start on. */
 function outputOf(folder: string): string {
   const logs = [...new Bun.Glob("output-*").scanSync(folder)].toSorted();
@@ -59,7 +52,7 @@ export async function startCluster(
   for (let i = 0; i < size; i++) {
     const folder = temporaryFolder();
     for (const [path, text] of Object.entries(files)) await Bun.write(`${folder}/${path}`, text);
-    const port = freePort();
+    const port = await freePort();
     const proxy = await startTcpProxy(engine.port);
     const env = {
       SERVICE_PORT: String(port),

@@ -1,31 +1,23 @@
-/** Kit of the end-to-end tests: the built executable, started as by a user. */
+/** Kit of the end-to-end tests: projects, and services of a process, of several processes, or of a cluster. */
 import { afterAll } from "bun:test";
-import { closeSync, cpSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { cpSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { built, isolatedExecutable } from "../scripts/isolated.ts";
+import { clusterOf, startCluster } from "./cluster-service.ts";
+import {
+  type Finished,
+  type Running,
+  root,
+  runCommand,
+  type ServeOptions,
+  startProcess,
+  temporaryFolder,
+} from "./service-process.ts";
 
-export const root = join(import.meta.dir, "..");
-if (!existsSync(built)) throw new Error(`${built} is missing: run npm run build first (npm test does)`);
-const isolated = isolatedExecutable();
-// This module is loaded once for all files of a run.
-process.on("exit", isolated.remove);
-/**
- * The executable that every test runs, without source and `node_modules` beside the file. `SOCLE_EXECUTABLE` names
- * another executable, for example a release.
- */
-export const executable = process.env["SOCLE_EXECUTABLE"] ?? isolated.path;
+export { executable, type Finished, freePort, type Running, root, type ServeOptions, temporaryFolder } from "./service-process.ts";
 
 /** Whether the test has the long form, with more rounds than show the promise: `npm run test:long`. */
 export const isLong = process.env["SOCLE_LONG"] !== undefined;
-
-/** A folder that is removed after the file's tests. */
-export function temporaryFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), "socle-e2e-"));
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 /**
  * Copies an example, without the files that a service or a command has left there: the socket of a running service cannot
@@ -65,94 +57,49 @@ export async function printedProject(page: string): Promise<{ cwd: string; paths
   return { cwd, paths };
 }
 
-/** Only the variables of a user's machine: no variable of the test run decides anything. */
-function environment(more: Record<string, string> = {}): Record<string, string> {
-  return { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "", ...more };
-}
-
 /** The processes of each service of the tests, if `SOCLE_TEST_PROCESSES` says so. A test that names a number has that number. */
 const testedProcesses: Record<string, string> =
   process.env["SOCLE_TEST_PROCESSES"] === undefined ? {} : { SERVICE_PROCESSES: process.env["SOCLE_TEST_PROCESSES"] };
 
-export interface Finished {
-  code: number;
-  stdout: string;
-  stderr: string;
+/** The instances of each service of the tests, if `SOCLE_TEST_CLUSTER` says so: the service is a cluster then. */
+const testedInstances = Number(process.env["SOCLE_TEST_CLUSTER"] ?? 1);
+
+/**
+ * The services that a cluster cannot be, with the reasons. A test, or a file, that has such a service says so by `singleService`; the test
+ * runs as a single service.
+ */
+const singleServices = {
+} as const;
+
+let isSingle = false;
+
+/** Makes each service that starts from now on, in this test or in the tests of this file, a single service of a single instance. */
+export function singleService(_reason: keyof typeof singleServices): void {
+  isSingle = true;
+  afterAll(() => {
+    isSingle = false;
+  });
 }
 
-/** Runs a command of the executable to its end. */
+/** Runs a command of the executable to its end. The command knows the cluster whose instances run in the folder. */
 export async function socle(
   args: readonly string[],
   options: { cwd?: string; env?: Record<string, string>; stdin?: string; executable?: string } = {},
 ): Promise<Finished> {
-  const child = Bun.spawn([options.executable ?? executable, ...args], {
-    cwd: options.cwd ?? temporaryFolder(),
-    env: environment(options.env),
-    stdin: new Blob([options.stdin ?? ""]),
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [stdout, stderr, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
-  return { code, stdout, stderr };
+  const cwd = options.cwd ?? temporaryFolder();
+  return runCommand(args, { ...options, cwd, env: { ...clusterOf(cwd), ...options.env } });
 }
 
-export interface Running {
-  readonly url: string;
-  readonly pid: number;
-  /** The output so far. */
-  output(): string;
-  signal(name: NodeJS.Signals): void;
-  /** The exit code of the service; null after a signal. */
-  readonly exited: Promise<number | null>;
-  stop(): Promise<number | null>;
-}
-
-export interface ServeOptions {
-  readonly args?: readonly string[];
-  readonly env?: Record<string, string>;
-  readonly executable?: string;
-  /** A file for the output. The service outlives the test that starts the service then, and the caller ends the service. */
-  readonly log?: string;
-}
-
-/** Starts the service in a folder and waits until the service listens. The service is stopped after the file's tests, or the test. */
+/**
+ * Starts the service in a folder and waits until the service listens. The service is stopped after the file's tests, or the test. With
+ * `SOCLE_TEST_CLUSTER`, the service is a cluster, unless the test configures a cluster or `singleService` names the reason.
+ */
 export async function serve(cwd: string, options: ServeOptions = {}): Promise<Running> {
-  const log = options.log ?? join(temporaryFolder(), "output");
-  // Both streams append: with separate positions, each stream would overwrite the other's bytes.
-  const sink = openSync(log, "a");
-  const child = Bun.spawn([options.executable ?? executable, ...(options.args ?? [])], {
-    cwd,
-    env: environment({ ...testedProcesses, ...options.env }),
-    stdin: "ignore",
-    stdout: sink,
-    stderr: sink,
-  });
-  closeSync(sink);
-  const output = (): string => (existsSync(log) ? readFileSync(log, "utf8") : "");
-  const exited = child.exited.then(() => child.exitCode);
-  if (options.log === undefined) afterAll(() => child.kill("SIGKILL"));
-  let url: string | undefined;
-  while (url === undefined) {
-    if (child.exitCode !== null || child.signalCode !== null)
-      throw new Error(`did not start (exit code ${child.exitCode}, signal ${child.signalCode}):\n${output()}`);
-    await Bun.sleep(5);
-    url = /Listening on ([^\s"]+)[\n"]/.exec(output())?.[1];
-  }
-  return {
-    url,
-    pid: child.pid,
-    output,
-    signal: (name) => child.kill(name),
-    exited,
-    stop() {
-      child.kill("SIGTERM");
-      return exited;
-    },
-  };
+  const isInstance = options.env?.["SERVICE_CLUSTER_JOURNAL"] !== undefined;
+  // `socle dev` is a single service, also where a cluster is configured.
+  if (testedInstances > 1 && !isSingle && !isInstance && options.args?.[0] !== "dev")
+    return startCluster(cwd, { ...options, size: testedInstances });
+  return startProcess(cwd, isInstance ? options : { ...options, env: { ...testedProcesses, ...options.env } });
 }
 
 export async function post(url: string, body: unknown, headers: Record<string, string> = {}): Promise<Response> {
@@ -174,14 +121,6 @@ export async function inParallel<T>(
     for (let next = iterator.next(); next.done !== true; next = iterator.next()) await work(next.value);
   };
   await Promise.all(Array.from({ length: width }, worker));
-}
-
-/** A port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
-  const { port = 0 } = server;
-  await server.stop(true);
-  return port;
 }
 
 /** Milliseconds after which a test gives up waiting. A busy machine is slow: only a condition that never comes takes so long. */

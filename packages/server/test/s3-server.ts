@@ -1,5 +1,7 @@
 /** A real S3 server (the npm package s3rver) on loopback, in a process of its own. */
 import { afterAll } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { temporaryFolder } from "./kit.ts";
 
@@ -9,16 +11,32 @@ export const s3Key = "S3RVER";
 
 /** Starts the server with an empty bucket; answers its address. The server is stopped after the file's tests. */
 export async function startS3(): Promise<{ endpoint: string; stop: () => Promise<void> }> {
-  const child = Bun.spawn(["node", join(import.meta.dir, "s3-process.mjs"), temporaryFolder(), bucket], {
-    stdout: "pipe",
-    stderr: "inherit",
-  });
+  const { endpoint, child } = await start(temporaryFolder());
   const stop = async (): Promise<void> => {
     child.kill();
     await child.exited;
   };
   afterAll(stop);
+  return { endpoint, stop };
+}
+
+/** Starts a server for all files of a test run, which ends with this process; answers its address. */
+export async function startS3OfRun(): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), "socle-bucket-"));
+  const { endpoint, child } = await start(folder);
+  process.once("exit", () => {
+    child.kill("SIGKILL");
+    rmSync(folder, { recursive: true, force: true });
+  });
+  return endpoint;
+}
+
+async function start(folder: string): Promise<{ endpoint: string; child: Bun.Subprocess }> {
+  const child = Bun.spawn(["node", join(import.meta.dir, "s3-process.mjs"), folder, bucket], {
+    stdout: "pipe",
+    stderr: "inherit",
+  });
   const { value } = await child.stdout.getReader().read();
   if (value === undefined) throw new Error("s3rver did not start; is Node.js installed, and was npm ci run?");
-  return { endpoint: new TextDecoder().decode(value).trim(), stop };
+  return { endpoint: new TextDecoder().decode(value).trim(), child };
 }

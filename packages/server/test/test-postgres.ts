@@ -31,7 +31,7 @@ const settings = [
   "listen_addresses = '127.0.0.1'",
   "unix_socket_directories = ''",
   "ssl = on",
-  "max_connections = 60",
+  "max_connections = 200",
   "shared_buffers = 32MB",
   "log_min_messages = error",
   "timezone = 'UTC'",
@@ -250,24 +250,23 @@ async function prepare(folder: string): Promise<TestPostgres> {
   return new TestPostgres({ folder, port: await freePort(), identity, certificate: cert });
 }
 
-let running: Promise<TestPostgres> | null = null;
-
 /** Prepares and starts an engine; a failure leaves no process and no folder. */
-async function begin(folder: string): Promise<TestPostgres> {
+async function open(folder: string): Promise<{ engine: TestPostgres; end: () => Promise<void> }> {
   let engine: TestPostgres | null = null;
-  const abandon = (): void => engine?.abandon();
+  const abandon = (): void => {
+    engine?.abandon();
+    rmSync(folder, { recursive: true, force: true });
+  };
   const end = async (): Promise<void> => {
     process.off("exit", abandon);
-    running = null;
     await engine?.stop("immediate");
     rmSync(folder, { recursive: true, force: true });
   };
   process.once("exit", abandon);
-  afterAll(end);
   try {
     engine = await prepare(folder);
     await engine.start();
-    return engine;
+    return { engine, end };
   } catch (error) {
     await end();
     const reason = error instanceof Error ? error.message.replaceAll(/\s+/g, " ") : String(error);
@@ -276,11 +275,27 @@ async function begin(folder: string): Promise<TestPostgres> {
   }
 }
 
+let running: Promise<TestPostgres> | null = null;
+
+async function begin(): Promise<TestPostgres> {
+  const opening = open(mkdtempSync(join(tmpdir(), "socle-postgres-")));
+  afterAll(async () => {
+    running = null;
+    await (await opening.catch(() => null))?.end();
+  });
+  return (await opening).engine;
+}
+
 /**
- * The engine of this test process, started at the first call, which stands outside of tests and hooks.
+ * The engine of this test file, started at the first call, which stands outside of tests and hooks.
  * @throws Error with one line that says why the engine cannot run.
  */
 export function startPostgres(): Promise<TestPostgres> {
-  running ??= begin(mkdtempSync(join(tmpdir(), "socle-postgres-")));
+  running ??= begin();
   return running;
+}
+
+/** An engine for all files of a test run, which ends with this process. @throws as `startPostgres`. */
+export async function startPostgresOfRun(): Promise<TestPostgres> {
+  return (await open(mkdtempSync(join(tmpdir(), "socle-postgres-")))).engine;
 }

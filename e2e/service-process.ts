@@ -1,0 +1,118 @@
+/** Service process of the end-to-end tests: the built executable as a process, started as by a user. */
+import { afterAll } from "bun:test";
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { built, isolatedExecutable } from "../scripts/isolated.ts";
+
+export const root = join(import.meta.dir, "..");
+if (!existsSync(built)) throw new Error(`${built} is missing: run npm run build first (npm test does)`);
+const isolated = isolatedExecutable();
+// This module is loaded once for all files of a run.
+process.on("exit", isolated.remove);
+/**
+ * The executable that every test runs, without source and `node_modules` beside the file. `SOCLE_EXECUTABLE` names
+ * another executable, for example a release.
+ */
+export const executable = process.env["SOCLE_EXECUTABLE"] ?? isolated.path;
+
+/** A folder that is removed after the file's tests. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "socle-e2e-"));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Only the variables of a user's machine: no variable of the test run decides anything. */
+function environment(more: Record<string, string> = {}): Record<string, string> {
+  return { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "", ...more };
+}
+
+export interface Finished {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** Runs a command of the executable to its end. */
+export async function runCommand(
+  args: readonly string[],
+  options: { cwd: string; env?: Record<string, string>; stdin?: string; executable?: string },
+): Promise<Finished> {
+  const child = Bun.spawn([options.executable ?? executable, ...args], {
+    cwd: options.cwd,
+    env: environment(options.env),
+    stdin: new Blob([options.stdin ?? ""]),
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [stdout, stderr, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  return { code, stdout, stderr };
+}
+
+export interface Running {
+  readonly url: string;
+  readonly pid: number;
+  /** The output so far. */
+  output(): string;
+  signal(name: NodeJS.Signals): void;
+  /** The exit code of the service; null after a signal. */
+  readonly exited: Promise<number | null>;
+  stop(): Promise<number | null>;
+}
+
+export interface ServeOptions {
+  readonly args?: readonly string[];
+  readonly env?: Record<string, string>;
+  readonly executable?: string;
+  /** A file for the output. The service outlives the test that starts the service then, and the caller ends the service. */
+  readonly log?: string;
+}
+
+/** Starts the service in a folder and waits until the service listens. The service is stopped after the file's tests, or the test. */
+export async function startProcess(cwd: string, options: ServeOptions = {}): Promise<Running> {
+  const log = options.log ?? join(temporaryFolder(), "output");
+  // Both streams append: with separate positions, each stream would overwrite the other's bytes.
+  const sink = openSync(log, "a");
+  const child = Bun.spawn([options.executable ?? executable, ...(options.args ?? [])], {
+    cwd,
+    env: environment(options.env),
+    stdin: "ignore",
+    stdout: sink,
+    stderr: sink,
+  });
+  closeSync(sink);
+  const output = (): string => (existsSync(log) ? readFileSync(log, "utf8") : "");
+  const exited = child.exited.then(() => child.exitCode);
+  if (options.log === undefined) afterAll(() => child.kill("SIGKILL"));
+  let url: string | undefined;
+  while (url === undefined) {
+    if (child.exitCode !== null || child.signalCode !== null)
+      throw new Error(`did not start (exit code ${child.exitCode}, signal ${child.signalCode}):\n${output()}`);
+    await Bun.sleep(5);
+    url = /Listening on ([^\s"]+)[\n"]/.exec(output())?.[1];
+  }
+  return {
+    url,
+    pid: child.pid,
+    output,
+    signal: (name) => child.kill(name),
+    exited,
+    stop() {
+      child.kill("SIGTERM");
+      return exited;
+    },
+  };
+}
+
+/** A port that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
+  const { port = 0 } = server;
+  await server.stop(true);
+  return port;
+}
