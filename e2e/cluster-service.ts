@@ -56,14 +56,15 @@ async function openCluster(cwd: string, env: Record<string, string>): Promise<Cl
   return cluster;
 }
 
-/** The port that the test wants for the service, and the arguments without this port. */
-function portOf(cwd: string, { args = [], env = {} }: ServeOptions): { port: number; args: readonly string[] } {
+/** The port that the test wants for the service, and the arguments for an instance with another port. */
+function portOf(cwd: string, { args = [], env = {} }: ServeOptions): { port: number; argsWith: (port: number) => string[] } {
   const at = args.indexOf("--port");
-  if (at >= 0) return { port: Number(args[at + 1]), args: args.toSpliced(at, 2) };
-  if (env["SERVICE_PORT"] !== undefined) return { port: Number(env["SERVICE_PORT"]), args };
+  if (at >= 0) return { port: Number(args[at + 1]), argsWith: (port) => args.with(at + 1, String(port)) };
+  const argsWith = (): string[] => [...args];
+  if (env["SERVICE_PORT"] !== undefined) return { port: Number(env["SERVICE_PORT"]), argsWith };
   const file = join(cwd, "config.json");
   const port = existsSync(file) ? /"port": ?(\d+)/.exec(readFileSync(file, "utf8"))?.[1] : undefined;
-  return { port: Number(port ?? 0), args };
+  return { port: Number(port ?? 0), argsWith };
 }
 
 /** Starts the proxy in front of the instances, in a process of its own: a test may hold up the test process. */
@@ -83,7 +84,7 @@ async function startProxy(port: number, targets: readonly number[]): Promise<{ p
  */
 export async function startCluster(cwd: string, options: ServeOptions & { size: number }): Promise<Running> {
   const cluster = await openCluster(cwd, options.env ?? {});
-  const { port, args } = portOf(cwd, options);
+  const { port, argsWith } = portOf(cwd, options);
   const startInstance = async (i: number): Promise<{ port: number; running: Running }> => {
     const own = await freePort();
     const env = {
@@ -94,7 +95,7 @@ export async function startCluster(cwd: string, options: ServeOptions & { size: 
       ...(i > 0 && { SERVICE_DATABASE: join(cluster.databases, `${i + 1}`, "socle.db") }),
     };
     const { log, ...rest } = options;
-    return { port: own, running: await startProcess(cwd, { ...rest, args, env, ...(i === 0 && log && { log }) }) };
+    return { port: own, running: await startProcess(cwd, { ...rest, args: argsWith(own), env, ...(i === 0 && log && { log }) }) };
   };
   const first = await startInstance(0);
   const others = await Promise.all(Array.from({ length: options.size - 1 }, (_, i) => startInstance(i + 1)));
@@ -114,7 +115,8 @@ export async function startCluster(cwd: string, options: ServeOptions & { size: 
   return {
     url,
     pid: first.running.pid,
-    output: () => instances.map(({ running }) => running.output()).join(""),
+    // The instances know their own addresses only.
+    output: () => instances.map((each) => each.running.output().replaceAll(`:${each.port}`, `:${proxy.port}`)).join(""),
     signal: (name) => {
       for (const { running } of instances) running.signal(name);
     },
