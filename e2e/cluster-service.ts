@@ -3,7 +3,7 @@
  * gives each request to the next instance. The engine of the journal and the bucket serve all files of a test run.
  */
 import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { bucket, s3Key, startS3OfRun } from "../packages/server/test/s3-server.ts";
 import { startPostgresOfRun } from "../packages/server/test/test-postgres.ts";
 import { freePort, type Running, runCommand, type ServeOptions, startProcess, temporaryFolder } from "./service-process.ts";
@@ -36,6 +36,15 @@ export function clusterOf(cwd: string): Readonly<Record<string, string>> {
   return clusters.get(cwd)?.env ?? {};
 }
 
+/** The values of the project's configuration; empty for a file that the service refuses. */
+function configOf(cwd: string): Record<string, unknown> {
+  try {
+    return Bun.JSONC.parse(readFileSync(join(cwd, "config.json"), "utf8")) as Record<string, unknown>;
+  } catch {
+    return {};
+  }
+}
+
 async function openCluster(cwd: string, env: Record<string, string>): Promise<Cluster> {
   const known = clusters.get(cwd);
   if (known !== undefined) return known;
@@ -47,7 +56,7 @@ async function openCluster(cwd: string, env: Record<string, string>): Promise<Cl
     SERVICE_STORAGE: `s3://${bucket}/${name}`,
   };
   const cluster = { env: own, databases: temporaryFolder() };
-  if (existsSync(join(cwd, "socle.db"))) {
+  if (existsSync(resolve(cwd, env["SERVICE_DATABASE"] ?? String(configOf(cwd)["database"] ?? "socle.db")))) {
     // A command has made the database before the first start.
     const { code, stderr } = await runCommand(["cluster", "init"], { cwd, env: { ...own, ...env } });
     if (code !== 0) throw new Error(`socle cluster init: ${stderr}`);
@@ -62,9 +71,7 @@ function portOf(cwd: string, { args = [], env = {} }: ServeOptions): { port: num
   if (at >= 0) return { port: Number(args[at + 1]), argsWith: (port) => args.with(at + 1, String(port)) };
   const argsWith = (): string[] => [...args];
   if (env["SERVICE_PORT"] !== undefined) return { port: Number(env["SERVICE_PORT"]), argsWith };
-  const file = join(cwd, "config.json");
-  const port = existsSync(file) ? /"port": ?(\d+)/.exec(readFileSync(file, "utf8"))?.[1] : undefined;
-  return { port: Number(port ?? 0), argsWith };
+  return { port: Number(configOf(cwd)["port"] ?? 0), argsWith };
 }
 
 /** Starts the proxy in front of the instances, in a process of its own: a test may hold up the test process. */
