@@ -9,7 +9,7 @@ export { clientBuild } from "./client-build.ts";
 export { Dashboard, dashboardPath, dashboardSetupPath, EmbeddedFiles } from "./dashboard.ts";
 export { dashboardBuild } from "./dashboard-build.ts";
 export { projectDocument } from "./documents.ts";
-export { type Exchange, isWhole, type WritePositions } from "./exchange.ts";
+export { type Exchange, type GivenAnswer, isWhole, type WritePositions } from "./exchange.ts";
 export { KeptAnswers, keptAnswerSchema } from "./kept-answer-table.ts";
 export { LiveStreams } from "./live-streams.ts";
 export type { PassOn, RoutePlace } from "./pass-on.ts";

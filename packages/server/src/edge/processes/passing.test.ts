@@ -89,6 +89,18 @@ test("method, URL, headers, place, address and body arrive, and so does the answ
   expect([empty.status, empty.headers.getSetCookie(), await empty.text()]).toEqual([204, ["a", "b"], ""]);
 });
 
+test("a file that is small or in memory keeps its length, as an answer of the leader itself", async () => {
+  const { pass } = join(() => ({ status: 200, headers: { "Content-Length": "90000" }, body: new Blob(["x".repeat(90_000)]) }));
+  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: pass });
+  try {
+    const answer = await fetch(server.url);
+    expect([answer.headers.get("content-length"), answer.headers.get("transfer-encoding")]).toEqual(["90000", null]);
+    expect(await answer.text()).toBe("x".repeat(90_000));
+  } finally {
+    await server.stop(true);
+  }
+});
+
 test("a small body that comes late follows the request, and a body that breaks off ends the request", async () => {
   const slowly = (controller: ReadableStreamDefaultController<Uint8Array>, end: () => void): void =>
     void turns(20).then(() => {

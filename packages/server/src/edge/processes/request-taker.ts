@@ -1,9 +1,12 @@
 /** Request taker: the leader answers requests that a reader process has passed on, through the routes of the leader. */
 import type { Logger } from "../../base/logging/index.ts";
-import { type HttpServer, isWhole, PassedRequest } from "../http/index.ts";
+import { type GivenAnswer, type HttpServer, isWhole, PassedRequest } from "../http/index.ts";
 import { ReceivedBody, SentBody } from "./body-stream.ts";
 import { type AnswerHead, kinds, type RequestHead } from "./frames.ts";
 import type { FrameSink, LinkFrame } from "./link.ts";
+
+/** A file of at most this size goes in one frame: the runtime drops the length of an answer in pieces. */
+const smallFile = 256 * 1024;
 
 interface Taken {
   readonly request: PassedRequest;
@@ -78,10 +81,10 @@ export class RequestTaker {
       }
       const { given } = exchange;
       if (given === null || response === undefined) throw new Error("A request that was passed on has no answer");
-      if (isWhole(given.body)) {
-        this.#taken.delete(id);
-        this.#link.send({ kind: kinds.answer, id, head: headOf(given, "whole"), body: given.body ?? "" });
-      } else await this.#sendInPieces(id, response, headOf(given, "pieces"));
+      const whole = await wholeOf(given.body);
+      if (whole === null) await this.#sendInPieces(id, response, headOf(given, "pieces"));
+      else if (this.#taken.delete(id))
+        this.#link.send({ kind: kinds.answer, id, head: headOf(given, "whole"), body: whole });
     } catch (error) {
       this.#logger.error("A request of another process failed", { error });
       this.#taken.delete(id);
@@ -100,6 +103,12 @@ export class RequestTaker {
     else await sent.send(body);
     this.#taken.delete(id);
   }
+}
+
+/** The body of an answer that goes in one frame; null for a body that goes in pieces. */
+async function wholeOf(body: GivenAnswer["body"]): Promise<string | Uint8Array | null> {
+  if (isWhole(body)) return body ?? "";
+  return body instanceof Blob && body.size <= smallFile ? body.bytes() : null;
 }
 
 function headOf(
