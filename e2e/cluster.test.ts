@@ -72,6 +72,39 @@ test("a write at any instance is read at the same instance at once, and at each 
   }
 });
 
+test("a write at any instance is told to the live queries of the caller at each instance", async () => {
+  const told = await Promise.all(
+    instances.map(async ({ url }) => {
+      const socket = new WebSocket(
+        `${url.replace("http", "ws")}/api/realtime?token=${headers["Authorization"]?.slice(7)}`,
+      );
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const positions: number[] = [];
+      const frames: string[] = [];
+      socket.onmessage = ({ data }) => {
+        const frame = JSON.parse(String(data)) as { type: string; seq?: number };
+        frames.push(frame.type);
+        if (frame.type === "position") positions.push(frame.seq ?? 0);
+        if (frame.type === "result") resolve();
+      };
+      // No write of the test is in the window.
+      const query = { collection: "posts", filter: 'title = "nowhere"' };
+      socket.onopen = () => socket.send(JSON.stringify({ action: "subscribe", id: "nowhere", query }));
+      await promise;
+      return { socket, positions, frames };
+    }),
+  );
+  for (const [index] of instances.entries()) {
+    const { position } = await create(instance(index), 1_000 + index);
+    for (const { positions } of told) await until(() => positions.some((seq) => seq >= position));
+  }
+  for (const { socket, frames } of told) {
+    socket.close();
+    expect(frames.slice(0, 2).toSorted()).toEqual(["result", "subscribed"]);
+    expect(new Set(frames.slice(2))).toEqual(new Set(["position"]));
+  }
+});
+
 test("a position that an instance does not have is told; a request waits for the position for a bounded time", async () => {
   for (const { url } of await cluster.replicas()) {
     const answer = await fetch(`${url}/api/posts`, { headers: { "Socle-Position": "1000000" } });

@@ -70,16 +70,19 @@ export function realtimeOptions(parts: {
 }
 
 /** The positions of an instance of a cluster, which answers to reads tell, too. */
-export function positionsOf(realtime: Realtime): WritePositions {
+export function positionsOf(realtime: Realtime, ofOthers?: InstancePart["wrote"]): WritePositions {
   return {
     get seq() {
       return realtime.seq;
     },
     get hasViewers() {
-      return realtime.hasViewers;
+      return realtime.hasViewers || ofOthers !== undefined;
     },
     isForReads: true,
-    wrote: (caller) => realtime.wrote(caller),
+    wrote(caller) {
+      realtime.wrote(caller);
+      ofOthers?.(caller, realtime.seq);
+    },
   };
 }
 
@@ -106,7 +109,10 @@ export function buildApi(options: ApiOptions): { parts: ApiParts; backups: Backu
       },
     },
   };
-  const ofInstance = options.instance && { instance: options.instance, positions: positionsOf(realtime) };
+  const ofInstance = options.instance && {
+    instance: options.instance,
+    positions: positionsOf(realtime, options.instance.wrote),
+  };
   const core = { ...options, ...service, ...ofAll, ...ofInstance, realtime, meter: new RequestMeter() };
   const backups = new Backups({
     ...core,

@@ -84,6 +84,7 @@ function leaderPart(
       }
       throw notNewest();
     },
+    wrote: (caller, seq) => member.replicas?.wrote(caller, seq),
   };
 }
 

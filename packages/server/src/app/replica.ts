@@ -200,6 +200,7 @@ async function serve(
     ...realtimeOptions({ service, config, logger, named: queries }),
     beforeSocket: () => upToDate(follower, events),
   });
+  follower.tellWrites(realtime);
   auth.keys.onUse((id) => void questions.usedKey(id).catch(() => undefined));
   const files = openStaticFiles(config);
   const dashboard = await openDashboard(config, logger);

@@ -32,6 +32,12 @@ export interface FollowerOptions {
   readonly logger: Logger;
 }
 
+/** The sockets of this instance that wait for the positions of answered writes; see `Positions`. */
+interface Viewers {
+  readonly hasViewers: boolean;
+  wrote(caller: string | null, seq?: number): void;
+}
+
 export class Follower {
   readonly #options: FollowerOptions;
   readonly #stopping = new AbortController();
@@ -47,6 +53,7 @@ export class Follower {
   /** Somebody waits for the next read. */
   readonly #wake = new Signal();
   #isWoken = false;
+  #viewers: Viewers | null = null;
 
   constructor(options: FollowerOptions) {
     this.#options = options;
@@ -68,6 +75,11 @@ export class Follower {
 
   get position(): number {
     return this.#options.database.position;
+  }
+
+  /** From now on, the viewers hear of the writes at other instances. */
+  tellWrites(viewers: Viewers): void {
+    this.#viewers = viewers;
   }
 
   start(): void {
@@ -166,12 +178,15 @@ export class Follower {
         // Without the engine, the leader's word has to do. A leader without the right to serve may have been replaced, and not know the newest commits.
         if (member.isAway && answer.ms > 0 && this.position >= answer.position) this.#isComplete(askedAt);
         onQueries(answer.queries);
+        for (const [caller, seq] of answer.wrote) this.#viewers?.wrote(caller, seq);
         if (answer.ms > 0 && this.position >= answer.narrowed && !this.#stopping.signal.aborted)
           right.prolong(askedAt + answer.ms);
       } catch (thrown) {
         if (!isCut && !this.#stopping.signal.aborted)
           logger.warn(`The leader ${leader.address} does not answer: ${messageOf(thrown)}`);
         isCut = true;
+        // The answer that is lost may have told of writes.
+        this.#viewers?.wrote(null);
         await Bun.sleep(pauseMs);
       }
     }
@@ -184,7 +199,8 @@ export class Follower {
   async #question(address: string, isLeaving: boolean): Promise<LeaderAnswer> {
     const { member } = this.#options;
     const { address: own, isAway } = member;
-    const question: ReplicaQuestion = { address: own, position: this.position, isAway, isLeaving };
+    const hasViewers = this.#viewers?.hasViewers ?? false;
+    const question: ReplicaQuestion = { address: own, position: this.position, isAway, isLeaving, hasViewers };
     const signals = [
       AbortSignal.timeout(isLeaving ? pauseMs : questionMs),
       ...(isLeaving ? [] : [this.#stopping.signal]),
@@ -202,9 +218,9 @@ export class Follower {
 
 /** @throws Error for JSON of another form. */
 function answerOf(json: unknown): LeaderAnswer {
-  const { position, narrowed, ms, queries } = isObject(json) ? json : {};
+  const { position, narrowed, ms, queries, wrote = [] } = isObject(json) ? json : {};
   const isNumber = (value: unknown): value is number => typeof value === "number";
-  if (!isNumber(position) || !isNumber(narrowed) || !isNumber(ms) || !isNumber(queries))
+  if (!isNumber(position) || !isNumber(narrowed) || !isNumber(ms) || !isNumber(queries) || !Array.isArray(wrote))
     throw new Error("it answers in another form");
-  return { position, narrowed, ms, queries };
+  return { position, narrowed, ms, queries, wrote };
 }

@@ -6,7 +6,7 @@ import { type ReplicaQuestion, Replicas } from "./replicas.ts";
 const open = new AbortController().signal;
 
 function question(address: string, position: number): ReplicaQuestion {
-  return { address, position, isAway: false, isLeaving: false };
+  return { address, position, isAway: false, isLeaving: false, hasViewers: false };
 }
 
 function replicasAt(position: number, { mayServe = true, earlier = [] as readonly string[] } = {}): Replicas {
@@ -91,4 +91,32 @@ test("a leader knows that the engine is away for all while each other instance s
   await alone.answer(away("b"), open);
   await alone.answer({ ...away("b"), isLeaving: true }, open);
   expect(alone.areAllAway).toBe(false);
+});
+
+test("a write that was answered is told once to each replica, and at once to a replica with viewers", async () => {
+  const replicas = replicasAt(5);
+  const viewing = { ...question("viewing", 5), hasViewers: true };
+  const other = replicas.answer(question("other", 5), open);
+  replicas.wrote("usr_1", 7);
+  expect(await isSoon(other)).toBe(false);
+  const waiting = replicas.answer(viewing, open);
+  expect(await isSoon(waiting)).toBe(false);
+  replicas.wrote("usr_1", 8);
+  replicas.wrote("usr_2", 9);
+  const writes = [
+    ["usr_1", 8],
+    ["usr_2", 9],
+  ];
+  expect((await waiting).wrote.map(([caller, seq]) => [caller, seq])).toEqual(writes);
+  expect((await other).wrote.map(([caller, seq]) => [caller, seq])).toEqual(writes);
+  // A replica that went before the answer has heard of no write.
+  replicas.wrote("usr_3", 10);
+  const gone = new AbortController();
+  gone.abort();
+  expect((await replicas.answer(viewing, gone.signal)).wrote).toEqual([]);
+  expect((await replicas.answer(viewing, open)).wrote).toEqual([["usr_3", 10]]);
+  const next = replicas.answer(viewing, open);
+  expect(await isSoon(next)).toBe(false);
+  replicas.tell({ position: 6, notes: [], isMigration: false });
+  expect((await next).wrote).toEqual([]);
 });

@@ -22,6 +22,8 @@ export interface ReplicaQuestion {
   readonly isAway: boolean;
   /** Whether the replica stops, and serves no more. */
   readonly isLeaving: boolean;
+  /** Whether a socket of the replica waits for the position of an answered write. */
+  readonly hasViewers: boolean;
 }
 
 export interface LeaderAnswer {
@@ -33,12 +35,17 @@ export interface LeaderAnswer {
   readonly ms: number;
   /** Grows with each load of the server queries. */
   readonly queries: number;
+  /** The callers whose writes were answered since the last answer to this replica, with the newest event at that time. */
+  readonly wrote: readonly (readonly [caller: string, seq: number])[];
 }
 
 interface Replica {
   readonly address: string;
   position: number;
   isAway: boolean;
+  hasViewers: boolean;
+  /** See `LeaderAnswer`. Bounded by the writes of some seconds: only a replica that has asked lately gets callers. */
+  readonly wrote: Map<string, number>;
   /** Times by `performance.now()`. */
   askedAt: number;
   serves: number;
@@ -68,8 +75,7 @@ export class Replicas implements Followers {
     earlierMs?: number;
   }) {
     const serves = performance.now() + (options.earlierMs ?? leaseMs);
-    for (const address of options.earlier)
-      this.#replicas.set(address, { address, position: 0, isAway: false, askedAt: 0, serves });
+    for (const address of options.earlier) this.#replicas.set(address, { ...unknownReplica(address), serves });
     this.#mayServe = options.mayServe;
     this.#position = options.position;
     // Any commit of an earlier term may have narrowed rights.
@@ -110,20 +116,33 @@ export class Replicas implements Followers {
     if (isLeaving) {
       this.#replicas.delete(address);
       this.#question.happened();
-      return this.#answer(0);
+      return this.#answer(0, []);
     }
-    const replica = this.#replicas.getOrInsertComputed(address, () => ({ address, serves: 0, ...asked, askedAt: 0 }));
+    const replica = this.#replicas.getOrInsertComputed(address, unknownReplica);
     Object.assign(replica, asked, { askedAt: performance.now() });
     this.#known.set(address, replica.askedAt);
     this.#question.happened();
     // A replica without the engine learns by the answer that the replica has all commits.
-    if (asked.position >= this.#position) await this.#commit.next(asked.isAway ? awayMs : pollMs, signal);
+    if (asked.position >= this.#position && !(replica.hasViewers && replica.wrote.size > 0))
+      await this.#commit.next(asked.isAway ? awayMs : pollMs, signal);
     if (this.#mayServe() && !signal.aborted) replica.serves = performance.now() + leaseMs;
-    return this.#answer(this.#mayServe() ? leaseMs : 0);
+    const wrote = signal.aborted ? [] : [...replica.wrote];
+    for (const [caller] of wrote) replica.wrote.delete(caller);
+    return this.#answer(this.#mayServe() ? leaseMs : 0, wrote);
   }
 
-  #answer(ms: number): LeaderAnswer {
-    return { position: this.#position, narrowed: this.#narrowed, ms, queries: this.queries };
+  #answer(ms: number, wrote: LeaderAnswer["wrote"]): LeaderAnswer {
+    return { position: this.#position, narrowed: this.#narrowed, ms, queries: this.queries, wrote };
+  }
+
+  /**
+   * A write of a caller was answered: the replicas hear of the caller, at once if the replica had viewers at the last question. A viewer
+   * may have come since, so each replica hears with the next answer.
+   */
+  wrote(caller: string, seq: number): void {
+    const { living } = this;
+    for (const { wrote } of living) wrote.set(caller, seq);
+    if (living.some(({ hasViewers }) => hasViewers)) this.#commit.happened();
   }
 
   tell({ position, notes }: ToldCommit): Promise<void> | null {
@@ -147,4 +166,8 @@ export class Replicas implements Followers {
       await this.#question.next(Math.max(...behind.map(({ serves }) => serves)) - now);
     }
   }
+}
+
+function unknownReplica(address: string): Replica {
+  return { address, position: 0, isAway: false, hasViewers: false, wrote: new Map(), askedAt: 0, serves: 0 };
 }

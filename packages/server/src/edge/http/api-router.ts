@@ -92,6 +92,8 @@ export interface InstancePart {
    * @throws AppError `unavailable` when this takes too long.
    */
   readonly beforeSocket: () => Promise<void>;
+  /** A write was answered, for the live queries at the other instances. */
+  readonly wrote: (caller: string, seq: number) => void;
 }
 
 /** The side of the router on which connections are. */

@@ -90,7 +90,11 @@ test("method, URL, headers, place, address and body arrive, and so does the answ
 });
 
 test("a file that is small or in memory keeps its length, as an answer of the leader itself", async () => {
-  const { pass } = join(() => ({ status: 200, headers: { "Content-Length": "90000" }, body: new Blob(["x".repeat(90_000)]) }));
+  const { pass } = join(() => ({
+    status: 200,
+    headers: { "Content-Length": "90000" },
+    body: new Blob(["x".repeat(90_000)]),
+  }));
   const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: pass });
   try {
     const answer = await fetch(server.url);

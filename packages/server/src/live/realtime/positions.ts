@@ -31,13 +31,16 @@ export class Positions {
     this.#due.delete(socket);
   }
 
-  /** A write of a caller was answered. @param caller a user id or an address. */
-  wrote(caller: string): void {
-    const sockets = this.sockets.get(caller);
-    if (sockets === undefined) return;
-    const seq = this.#seq();
-    for (const socket of sockets) this.#due.set(socket, seq);
-    this.#timer ??= this.#next();
+  /**
+   * A write of a caller was answered.
+   * @param caller a user id or an address; null for writes of unknown callers.
+   * @param seq the newest event on disk at the time of the answer; also an event that this process has not heard yet.
+   */
+  wrote(caller: string | null, seq = this.#seq()): void {
+    const sockets =
+      caller === null ? [...this.sockets.values()].flatMap((each) => [...each]) : this.sockets.get(caller);
+    for (const socket of sockets ?? []) this.#due.set(socket, Math.max(seq, this.#due.get(socket) ?? 0));
+    if (this.#due.size > 0) this.#timer ??= this.#next();
   }
 
   close(): void {

@@ -47,9 +47,9 @@ export class Realtime {
     return this.#feed.positions.sockets.size > 0;
   }
 
-  /** A write was answered. @param caller a user id or an address. */
-  wrote(caller: string): void {
-    this.#feed.positions.wrote(caller);
+  /** See `Positions.wrote`. */
+  wrote(caller: string | null, seq?: number): void {
+    this.#feed.positions.wrote(caller, seq);
   }
 
   get sockets(): number {
