@@ -13,6 +13,8 @@ const patienceMs = 10_000;
 const pauseMs = 100;
 /** A body of at most this size is read before the request leaves, so that the leader knows the size. */
 const smallBody = 64 * 1024;
+/** An answer of at most this size is read before the answer to the client begins. */
+const smallAnswer = 256 * 1024;
 /** Headers that belong to a connection (RFC 9110, 7.6.1). */
 const ownHeaders = ["connection", "keep-alive", "transfer-encoding", "upgrade", "te", "trailer", "content-length"];
 /** Errors of a connection that never was. */
@@ -76,7 +78,10 @@ async function forward(request: Request, member: ClusterMember, client: string):
         const { status } = answer;
         const own = new Headers(answer.headers);
         for (const name of ownHeaders) if (name !== "content-length") own.delete(name);
-        return new Response(answer.body, { status, headers: own });
+        const length = Number(answer.headers.get("content-length") ?? Number.POSITIVE_INFINITY);
+        // The runtime drops the length of a body that is a stream.
+        const isWhole = request.method !== "HEAD" && answer.body !== null && length <= smallAnswer;
+        return new Response(isWhole ? await answer.bytes() : answer.body, { status, headers: own });
       } catch (thrown) {
         if (request.signal.aborted) throw thrown;
         if (!wasNotSent(thrown) && !isRead) throw unknown();
