@@ -26,7 +26,15 @@ const settings = {
   SERVICE_LIMITS_RATE_LOGIN: "off",
 };
 
-const files = { "collections/posts.json": JSON.stringify(posts), "collections/own.json": JSON.stringify(own) };
+/** An endpoint that answers the headers of the request. */
+const echo = `export const access = "public";
+export const POST = (request) => Response.json([...request.headers]);
+`;
+const files = {
+  "endpoints/echo.ts": echo,
+  "collections/posts.json": JSON.stringify(posts),
+  "collections/own.json": JSON.stringify(own),
+};
 const cluster = await startCluster(3, { files, settings });
 const { instances } = cluster;
 const [first] = await cluster.replicas();
@@ -103,6 +111,45 @@ test("a write at any instance is told to the live queries of the caller at each 
     expect(frames.slice(0, 2).toSorted()).toEqual(["result", "subscribed"]);
     expect(new Set(frames.slice(2))).toEqual(new Set(["position"]));
   }
+});
+
+test("the code of an endpoint gets no header between instances, and a request that is sent again may name another position", async () => {
+  for (const [index, { url }] of instances.entries()) {
+    const send = (at: string, position: string): Promise<Response> =>
+      post(
+        `${at}/api/function/echo`,
+        {},
+        // The address by which clients know the cluster.
+        { Host: "api.example.com", "Idempotency-Key": `echo-${index}`, "Socle-Position": position },
+      );
+    const answer = await send(url, "1");
+    expect(answer.status).toBe(200);
+    const text = await answer.text();
+    expect(text).toContain("idempotency-key");
+    expect(text).not.toMatch(/socle-(?:client|instance)|between instances/i);
+    for (const other of instances) {
+      const again = await send(other.url, "2");
+      expect([again.status, again.headers.get("idempotency-replayed")]).toEqual([200, "true"]);
+    }
+  }
+});
+
+test("a replica forwards a request whatever the Host", async () => {
+  for (const { url } of instances)
+    for (const host of ["Host: [", "Host: a b"]) {
+      const { promise, resolve } = Promise.withResolvers<string>();
+      let text = "";
+      await Bun.connect({
+        hostname: "127.0.0.1",
+        port: Number(new URL(url).port),
+        socket: {
+          data: (_, bytes) => void (text += bytes.toString()),
+          close: () => resolve(text),
+          open: (socket) => void socket.write(`GET /nope HTTP/1.1\r\n${host}\r\nConnection: close\r\n\r\n`),
+        },
+      });
+      expect(await promise).toMatch(/^HTTP\/1\.1 404[\s\S]*X-Request-Id/i);
+    }
 });
 
 test("a position that an instance does not have is told; a request waits for the position for a bounded time", async () => {

@@ -3,7 +3,7 @@
  * a leader; a request that may have been sent is never sent twice, unless the request only reads.
  */
 import { AppError, isObject } from "../../base/kernel/index.ts";
-import type { PassOn } from "../http/index.ts";
+import { type PassOn, pathIn } from "../http/index.ts";
 import { unknown } from "./commit-point.ts";
 import { instancePrefix } from "./instance-routes.ts";
 import type { ClusterMember } from "./member.ts";
@@ -34,7 +34,7 @@ export interface ForwardOptions {
 
 export function forwardBy({ member, addressOf, keepOpen, reached }: ForwardOptions): PassOn {
   return async (request) => {
-    if (new URL(request.url).pathname.startsWith(`${instancePrefix}/`)) return nothing();
+    if (pathIn(request.url).startsWith(`${instancePrefix}/`)) return nothing();
     const answering = forward(request, member, addressOf(request));
     keepOpen(request, answering);
     const answer = await answering.catch((thrown: unknown) => failed(thrown));
@@ -47,7 +47,8 @@ export function forwardBy({ member, addressOf, keepOpen, reached }: ForwardOptio
 
 async function forward(request: Request, member: ClusterMember, client: string): Promise<Response> {
   const end = performance.now() + patienceMs;
-  const url = new URL(request.url);
+  // The Host header of a client may be no part of a URL.
+  const path = /^(?:[a-z]+:\/\/[^/?#]*)?([^#]*)/i.exec(request.url)?.[1] ?? "/";
   const isRead = request.method === "GET" || request.method === "HEAD";
   // The runtime sends a PUT or a DELETE again when a kept connection breaks.
   const keepalive = isRead || request.method === "POST" || request.method === "PATCH";
@@ -64,7 +65,7 @@ async function forward(request: Request, member: ClusterMember, client: string):
       const deposed = new AbortController();
       const endWait = member.onOtherLeader(() => deposed.abort());
       try {
-        const answer = await fetch(`${leader.address}${url.pathname}${url.search}`, {
+        const answer = await fetch(`${leader.address}${path}`, {
           method: request.method,
           headers,
           body,

@@ -10,6 +10,7 @@ export { Dashboard, dashboardPath, dashboardSetupPath, EmbeddedFiles } from "./d
 export { dashboardBuild } from "./dashboard-build.ts";
 export { projectDocument } from "./documents.ts";
 export { type Exchange, type GivenAnswer, isWhole, type WritePositions } from "./exchange.ts";
+export { pathIn } from "./headers.ts";
 export { KeptAnswers, keptAnswerSchema } from "./kept-answer-table.ts";
 export { LiveStreams } from "./live-streams.ts";
 export type { PassOn, RoutePlace } from "./pass-on.ts";

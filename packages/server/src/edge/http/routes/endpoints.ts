@@ -24,7 +24,7 @@ const reserved: readonly string[] = ["api", "_"];
 /** A body up to this size is read before the handler is called. */
 const wholeBytes = 64 * 1024;
 
-/** Headers of the connection to the client (RFC 9110, 7.6.1). */
+/** Headers of the connection to the client (RFC 9110, 7.6.1), and the headers that instances of a cluster send each other. */
 const ofConnection: ReadonlySet<string> = new Set([
   "connection",
   "keep-alive",
@@ -33,6 +33,8 @@ const ofConnection: ReadonlySet<string> = new Set([
   "trailer",
   "transfer-encoding",
   "upgrade",
+  "socle-client",
+  "socle-instance-secret",
 ]);
 
 /**
@@ -41,7 +43,7 @@ const ofConnection: ReadonlySet<string> = new Set([
  */
 const ofAttempt: ReadonlySet<string> = new Set([
   ...ofConnection,
-  ..."authorization content-length date forwarded idempotency-key priority user-agent via".split(" "),
+  ..."authorization content-length date forwarded idempotency-key priority socle-position user-agent via".split(" "),
   ..."x-forwarded-for x-forwarded-port x-real-ip true-client-ip cf-connecting-ip fly-client-ip".split(" "),
   ..."x-request-id x-request-start x-correlation-id cf-ray fly-request-id x-azure-ref x-vercel-id".split(" "),
   ..."traceparent tracestate baggage b3 x-b3-traceid x-b3-spanid x-b3-parentspanid sentry-trace".split(" "),
