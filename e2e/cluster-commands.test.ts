@@ -3,7 +3,9 @@ import { Database as Driver } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { bucket, s3Key, startS3 } from "../packages/server/test/s3-server.ts";
 import { startPostgres } from "../packages/server/test/test-postgres.ts";
-import { post, project, type Running, serve, socle } from "./kit.ts";
+import { post, project, type Running, serve, singleService, socle } from "./kit.ts";
+
+singleService("cluster");
 
 const s3 = await startS3();
 const engine = await startPostgres();
@@ -132,6 +134,12 @@ test("a single service becomes a cluster with all data, and a snapshot a single 
   expect(ofReplica.get("socle_cluster_position")).toBeGreaterThan(1);
   expect(ofReplica.get("socle_cluster_journal_reached")).toBe(1);
   for (const instance of [replica, leader]) expect(await instance.stop()).toBe(0);
+
+  // A command that only reads works beside a stopped instance; a command that writes does not.
+  expect(await socle(["types"], { cwd: first, env })).toMatchObject({ code: 0, stderr: "" });
+  const made = await socle(["admin", "create", "a@example.com", "--password", "a long password"], { cwd: first, env });
+  expect([made.code, made.stderr]).toEqual([2, expect.stringContaining("run the command beside the leader")]);
+  expect(made.stderr).not.toContain("Configure the cluster");
 
   const third = await folderWithPosts();
   const [snapshot] = empty.status.snapshots;

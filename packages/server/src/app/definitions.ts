@@ -23,7 +23,7 @@ export async function readDefinitions(config: Config, logger: Logger): Promise<C
     config,
     logger,
     request: { kind: "definitions" },
-    open: buildService,
+    open: (options) => buildService({ ...options, onlyReads: true }),
     async alone(service) {
       await service.collections.start();
       return definitionsOf(service, config);

@@ -29,6 +29,8 @@ export interface ServiceOptions {
   clock?: Clock;
   /** For the leader of a cluster: brings the database to the end of the journal, before any module reads. */
   joinCluster?: (database: Database) => Promise<void>;
+  /** The caller changes nothing, so the database may also be the database of an instance of a cluster. */
+  onlyReads?: boolean;
 }
 
 /** Everything except the network: `socle serve` adds HTTP, other commands use the service directly. */
@@ -102,7 +104,8 @@ export async function openService(options: ServiceOptions): Promise<Service> {
  * table to this version. No part is started.
  * @throws SetupError with a readable line; the database is closed then.
  */
-export async function buildService({ config, logger, onFatal, clock: given, joinCluster }: ServiceOptions) {
+export async function buildService(options: ServiceOptions) {
+  const { config, logger, onFatal, clock: given, joinCluster } = options;
   const paths = dataPathsOf(config);
   // In a cluster, the journal has the data.
   if (!hasMoves(paths) && joinCluster === undefined) refuseMissingDatabase(config);
@@ -121,10 +124,11 @@ export async function buildService({ config, logger, onFatal, clock: given, join
   const folder = isBucket(config.storage) ? `${config.database}-files` : config.storage;
   warnOfOpenFiles([database.path, `${database.path}-wal`, folder], databaseLogger);
   try {
-    if (joinCluster === undefined) refuseJournal(database);
-    else await joinCluster(database);
+    if (joinCluster !== undefined) await joinCluster(database);
+    const isClosed = joinCluster === undefined && database.journal !== null;
+    if (isClosed) refuseJournal(database, options);
     const service = assemble(database, { config, logger, ...(given && { clock: given }) });
-    await database.prepare(schemas);
+    if (!isClosed) await database.prepare(schemas);
     return service;
   } catch (thrown) {
     await database.close();
@@ -133,12 +137,19 @@ export async function buildService({ config, logger, onFatal, clock: given, join
   }
 }
 
-/** A service beside the journal would change what no other instance has. */
-function refuseJournal(database: Database): void {
-  if (database.journal !== null)
-    throw new SetupError(
-      `database ${database.path}: belongs to the journal of a cluster, and no cluster serves here now. Configure the cluster (cluster.journal); or restore a backup or a snapshot of the cluster with socle restore, as the database of a single service`,
-    );
+/**
+ * Refuses the database of an instance of a cluster: a change beside the journal is a change that no other instance has.
+ * @throws SetupError, unless the caller only reads tables of this version.
+ */
+function refuseJournal(database: Database, { config, onlyReads = false }: ServiceOptions): void {
+  const versions = database.tableVersions();
+  const isKnown = Object.entries(knownSchemas).every(([module, version]) => versions.get(module) === version);
+  if (onlyReads && isKnown) return;
+  throw new SetupError(
+    config["cluster.journal"] === undefined
+      ? `database ${database.path}: belongs to the journal of a cluster, and no cluster serves here now. Configure the cluster (cluster.journal); or restore a backup or a snapshot of the cluster with socle restore, as the database of a single service`
+      : `database ${database.path}: belongs to the journal of cluster.name ${config["cluster.name"]}, which the leader alone changes: run the command beside the leader, while the leader serves (socle cluster status names the leader)`,
+  );
 }
 
 /** The options of a database by the configuration, for the process that writes and for a reader process. */
