@@ -4,7 +4,9 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { connect } from "node:tls";
 import { startAcmeServer } from "../packages/server/test/acme-server.ts";
-import { freePort, project, type Running, serve, socle, temporaryFolder, until } from "./kit.ts";
+import { freePort, project, type Running, serve, singleService, socle, temporaryFolder, until } from "./kit.ts";
+
+singleService("certificate");
 
 const domains = ["api.example.com", "www.example.com"];
 

@@ -4,7 +4,9 @@ import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { randomNumbers, randomSeed } from "../packages/server/test/random.ts";
-import { executable, post, project, type Running, serve, socle, temporaryFolder, until } from "./kit.ts";
+import { executable, post, project, type Running, serve, singleService, socle, temporaryFolder, until } from "./kit.ts";
+
+singleService("restore");
 
 const items = {
   name: "items",

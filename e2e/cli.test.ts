@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { cpSync, existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import packageJson from "../package.json" with { type: "json" };
-import { executable, post, project, serve, socle, temporaryFolder } from "./kit.ts";
+import { executable, post, project, serve, singleService, socle, temporaryFolder } from "./kit.ts";
 
 test.each([["version"], ["--version"], ["-v"]])("socle %s", async (word) => {
   expect(await socle([word])).toEqual({ code: 0, stdout: `${packageJson.version}\n`, stderr: "" });
@@ -88,6 +88,7 @@ describe("socle admin create", () => {
   };
 
   test("after the first start, while the service runs, and by standard input", async () => {
+    singleService("commands");
     const cwd = await project();
     await (await serve(cwd)).stop();
     const first = await socle(["admin", "create", "One@example.com", "--password", "a long password"], { cwd });
@@ -120,6 +121,7 @@ describe("socle admin create", () => {
     ["nobody", "a long password", "email must be an email address"],
     ["a@example.com", "short", "password must be at least 8 characters long"],
   ])("refuses %s with %s", async (email, password, message) => {
+    singleService("commands");
     const cwd = await project();
     await (await serve(cwd)).stop();
     const { code, stderr } = await socle(["admin", "create", email, "--password", password], { cwd });

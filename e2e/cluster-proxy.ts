@@ -7,6 +7,8 @@
 import { connect, createServer, type Socket } from "node:net";
 
 const [wanted = "0", ...targets] = Bun.argv.slice(2);
+/** The places of the instances that accept connections. */
+const living = [...targets.keys()];
 let turn = 0;
 /** The highest position that an answer had. */
 let highest = 0;
@@ -16,6 +18,8 @@ type Expected = "head" | "unread" | "chunks" | { readonly body: number };
 
 class Connection {
   readonly #client: Socket;
+  /** What was sent to an instance before its connection stood. */
+  readonly #unsent = new Map<Socket, Buffer[]>();
   /** The connection to each instance that has had a request of this connection. */
   readonly #servers = new Map<number, Socket>();
   #server: Socket;
@@ -39,7 +43,7 @@ class Connection {
 
   /** The connection to the next instance. */
   #next(): Socket {
-    const index = turn++ % targets.length;
+    const index = living[turn++ % living.length] ?? 0;
     const known = this.#servers.get(index);
     if (known !== undefined) return known;
     const client = this.#client;
@@ -62,9 +66,20 @@ class Connection {
     server.on("end", () => {
       if (server === this.#server) client.end();
     });
+    this.#unsent.set(server, []);
+    server.on("connect", () => this.#unsent.delete(server));
     server.on("error", () => server.destroy());
     server.on("close", () => {
       this.#servers.delete(index);
+      // An instance that has stopped: another instance gets the request, as by a balancer.
+      const unsent = this.#unsent.get(server);
+      this.#unsent.delete(server);
+      if (living.includes(index) && unsent !== undefined) living.splice(living.indexOf(index), 1);
+      if (server === this.#server && unsent !== undefined && living.length > 0 && !client.destroyed) {
+        this.#server = this.#next();
+        for (const bytes of unsent) this.#send(bytes);
+        return;
+      }
       if (server === this.#server) client.destroySoon();
     });
     return server;
@@ -116,6 +131,7 @@ class Connection {
 
   #send(bytes: Buffer): void {
     const { client, server } = { client: this.#client, server: this.#server };
+    this.#unsent.get(server)?.push(bytes);
     if (!server.write(bytes)) {
       client.pause();
       server.once("drain", () => client.resume());

@@ -6,7 +6,14 @@ import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { bucket, s3Key, startS3OfRun } from "../packages/server/test/s3-server.ts";
 import { startPostgresOfRun } from "../packages/server/test/test-postgres.ts";
-import { freePort, type Running, runCommand, type ServeOptions, startProcess, temporaryFolder } from "./service-process.ts";
+import {
+  freePort,
+  type Running,
+  runCommand,
+  type ServeOptions,
+  startProcess,
+  temporaryFolder,
+} from "./service-process.ts";
 
 /** The cluster of a folder: what stays the same when the service starts again. */
 interface Cluster {
@@ -17,18 +24,12 @@ interface Cluster {
 }
 
 const clusters = new Map<string, Cluster>();
-let servers: Promise<Record<string, string>> | null = null;
+let servers: Promise<{ journal: string; endpoint: string }> | null = null;
 
-/** The servers of this test run, as variables of the environment. */
-async function startServers(): Promise<Record<string, string>> {
+/** The servers of this test run: the address of the engine, and the address of the bucket's server. */
+async function startServers(): Promise<{ journal: string; endpoint: string }> {
   const [engine, endpoint] = await Promise.all([startPostgresOfRun(), startS3OfRun()]);
-  return {
-    SERVICE_CLUSTER_JOURNAL: engine.url(),
-    SERVICE_CLUSTER_SECRET: "a secret between instances",
-    SERVICE_S3_ENDPOINT: endpoint,
-    SERVICE_S3_ACCESS_KEY_ID: s3Key,
-    SERVICE_S3_SECRET_ACCESS_KEY: s3Key,
-  };
+  return { journal: engine.url(), endpoint };
 }
 
 /** The variables of the cluster whose first instance has its database in this folder; empty without a cluster. */
@@ -50,10 +51,18 @@ async function openCluster(cwd: string, env: Record<string, string>): Promise<Cl
   if (known !== undefined) return known;
   servers ??= startServers();
   const name = `service-${clusters.size}`;
-  const own = {
-    ...(await servers),
+  const { journal, endpoint } = await servers;
+  const hasBucket = /^s3:/.test(env["SERVICE_STORAGE"] ?? String(configOf(cwd)["storage"] ?? ""));
+  const own: Record<string, string> = {
+    SERVICE_CLUSTER_JOURNAL: journal,
     SERVICE_CLUSTER_NAME: name,
-    SERVICE_STORAGE: `s3://${bucket}/${name}`,
+    SERVICE_CLUSTER_SECRET: "a secret between instances",
+    ...(!hasBucket && {
+      SERVICE_STORAGE: `s3://${bucket}/${name}`,
+      SERVICE_S3_ENDPOINT: endpoint,
+      SERVICE_S3_ACCESS_KEY_ID: s3Key,
+      SERVICE_S3_SECRET_ACCESS_KEY: s3Key,
+    }),
   };
   const cluster = { env: own, databases: temporaryFolder() };
   if (existsSync(resolve(cwd, env["SERVICE_DATABASE"] ?? String(configOf(cwd)["database"] ?? "socle.db")))) {
@@ -66,7 +75,10 @@ async function openCluster(cwd: string, env: Record<string, string>): Promise<Cl
 }
 
 /** The port that the test wants for the service, and the arguments for an instance with another port. */
-function portOf(cwd: string, { args = [], env = {} }: ServeOptions): { port: number; argsWith: (port: number) => string[] } {
+function portOf(
+  cwd: string,
+  { args = [], env = {} }: ServeOptions,
+): { port: number; argsWith: (port: number) => string[] } {
   const at = args.indexOf("--port");
   if (at >= 0) return { port: Number(args[at + 1]), argsWith: (port) => args.with(at + 1, String(port)) };
   const argsWith = (): string[] => [...args];
@@ -91,6 +103,8 @@ async function startProxy(port: number, targets: readonly number[]): Promise<{ p
  */
 export async function startCluster(cwd: string, options: ServeOptions & { size: number }): Promise<Running> {
   const cluster = await openCluster(cwd, options.env ?? {});
+  // The lines of all instances stand in the order of time.
+  const output = options.log ?? join(temporaryFolder(), "output");
   const { port, argsWith } = portOf(cwd, options);
   const startInstance = async (i: number): Promise<{ port: number; running: Running }> => {
     const own = await freePort();
@@ -101,8 +115,10 @@ export async function startCluster(cwd: string, options: ServeOptions & { size: 
       SERVICE_CLUSTER_ADDRESS: `http://127.0.0.1:${own}`,
       ...(i > 0 && { SERVICE_DATABASE: join(cluster.databases, `${i + 1}`, "socle.db") }),
     };
-    const { log, ...rest } = options;
-    return { port: own, running: await startProcess(cwd, { ...rest, args: argsWith(own), env, ...(i === 0 && log && { log }) }) };
+    return {
+      port: own,
+      running: await startProcess(cwd, { ...options, args: argsWith(own), env }, { output, port: own }),
+    };
   };
   const first = await startInstance(0);
   const others = await Promise.all(Array.from({ length: options.size - 1 }, (_, i) => startInstance(i + 1)));
@@ -123,7 +139,8 @@ export async function startCluster(cwd: string, options: ServeOptions & { size: 
     url,
     pid: first.running.pid,
     // The instances know their own addresses only.
-    output: () => instances.map((each) => each.running.output().replaceAll(`:${each.port}`, `:${proxy.port}`)).join(""),
+    output: () =>
+      instances.reduce((text, each) => text.replaceAll(`:${each.port}`, `:${proxy.port}`), first.running.output()),
     signal: (name) => {
       for (const { running } of instances) running.signal(name);
     },

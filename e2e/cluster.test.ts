@@ -143,7 +143,9 @@ test("a replica forwards a request whatever the Host", async () => {
         hostname: "127.0.0.1",
         port: Number(new URL(url).port),
         socket: {
-          data: (_, bytes) => void (text += bytes.toString()),
+          data: (_, bytes) => {
+            text += bytes.toString();
+          },
           close: () => resolve(text),
           open: (socket) => void socket.write(`GET /nope HTTP/1.1\r\n${host}\r\nConnection: close\r\n\r\n`),
         },

@@ -2,8 +2,10 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { chmodSync, chownSync, existsSync, mkdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { project, serve, socle, temporaryFolder, until } from "./kit.ts";
+import { project, serve, singleService, socle, temporaryFolder, until } from "./kit.ts";
 import { write } from "./scripts-kit.ts";
+
+singleService("process");
 
 const job = 'export const schedule = "0 3 1 1 *";\nexport default ({ logger }: any) => logger.info("it ran");\n';
 const own = process.getuid?.() ?? 0;

@@ -122,6 +122,7 @@ test("the page of the users leads to the first definition, which the users of th
   await page.getByRole("link", { name: "Add fields to users" }).click();
   await page.getByRole("textbox", { name: "Name of the field" }).fill("nick");
   await page.getByRole("button", { name: "Create collection" }).click();
+  await page.getByRole("button", { name: "Create collection" }).waitFor({ state: "hidden" });
   await page.getByText("admin@example.com").first().waitFor();
   const stored = (await fresh.api("GET", "/api/admin/collections/users")) as CollectionEntry;
   expect(stored.definition.permissions).toEqual({ read: "owner", update: "owner" });

@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { brotliDecompressSync } from "node:zlib";
 import { openWindow } from "./browser.ts";
-import { project, serve, socle } from "./kit.ts";
+import { project, serve, singleService, socle } from "./kit.ts";
 
 const server = await serve(await project({ collections: [{ name: "posts", fields: [] }] }));
 const link = /within 30 minutes: (\S+)\n/.exec(server.output())?.[1] ?? "";
@@ -105,6 +105,7 @@ describe("the configuration", () => {
   });
 
   test("another build from a folder; without one, a single warning, and the API works", async () => {
+    singleService("process");
     const cwd = await project({ config: { dashboard: { path: "own" } } });
     const without = await serve(cwd);
     expect(without.output().match(/WARN .*/g)).toEqual([expect.stringContaining("own: has no index.html")]);

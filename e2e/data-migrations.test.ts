@@ -4,7 +4,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { RecordList } from "@socle/protocol";
-import { executable, project, serve, socle, until } from "./kit.ts";
+import { executable, project, serve, singleService, socle, until } from "./kit.ts";
 import { write } from "./scripts-kit.ts";
 
 const number = { name: "n", type: "integer", required: true };
@@ -78,6 +78,7 @@ describe("a migration that ends in the middle goes on from its last slice", () =
     ["kill -9", "SIGKILL", null],
     ["SIGTERM", "SIGTERM", 0],
   ] as const)("after %s, each record is changed once", async (_, signal, code) => {
+    singleService("start");
     const cwd = await filled();
     const gate = `while (done >= 30 && !(await Bun.file("go").exists())) await Bun.sleep(5);`;
     await write(cwd, { "migrations/001-count.ts": counting(gate) });

@@ -167,7 +167,7 @@ describe("the way to a first record", () => {
   ])("%s", async (_, collections, length) => {
     const cwd = await project({ collections });
     // The database has a user already.
-    const first = await serve(cwd);
+    const first = await serve(cwd, { single: "development" });
     await post(`${first.url}/api/auth/register`, { email: "me@example.com", password: "long enough" });
     await first.stop();
     const server = await serve(cwd, { args: ["dev"] });

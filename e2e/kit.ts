@@ -14,7 +14,15 @@ import {
   temporaryFolder,
 } from "./service-process.ts";
 
-export { executable, type Finished, freePort, type Running, root, type ServeOptions, temporaryFolder } from "./service-process.ts";
+export {
+  executable,
+  type Finished,
+  freePort,
+  type Running,
+  root,
+  type ServeOptions,
+  temporaryFolder,
+} from "./service-process.ts";
 
 /** Whether the test has the long form, with more rounds than show the promise: `npm run test:long`. */
 export const isLong = process.env["SOCLE_LONG"] !== undefined;
@@ -69,12 +77,32 @@ const testedInstances = Number(process.env["SOCLE_TEST_CLUSTER"] ?? 1);
  * runs as a single service.
  */
 const singleServices = {
+  files:
+    "The test looks into the folder of the stored files; a cluster has the files in a bucket, with a folder for uploads of each instance.",
+  lengths: "The test asks for the Content-Length of large downloads; downloads from a bucket come in pieces.",
+  database:
+    "The test changes the file of a stopped service; in a cluster, the journal has every change, and other instances have files of their own.",
+  commands:
+    "The test has a command change the data of a stopped service; in a cluster, commands ask the leader, which has to run.",
+  restore:
+    "The test makes or restores backups of a folder; a cluster begins anew from a restored database by `socle cluster init`.",
+  start: "The test ends the service before the service listens, and `serve` begins with listening.",
+  process:
+    "The test is about a process of the system: the manager, the open files or the control socket of the process, or the lines of its log.",
+  numbers: "The test asks the service for the sockets; each instance of a cluster counts its own.",
+  development: "The test goes on with `socle dev` on the same folder, which is a single service.",
+  certificate:
+    "The test has a certificate that no authority has signed, and instances reach each other by the certificate of each.",
+  processes: "The test is about reader processes, which no instance has.",
+  cluster: "The test makes a cluster out of a single service.",
 } as const;
+
+type SingleReason = keyof typeof singleServices;
 
 let isSingle = false;
 
-/** Makes each service that starts from now on, in this test or in the tests of this file, a single service of a single instance. */
-export function singleService(_reason: keyof typeof singleServices): void {
+/** Makes each service that starts in this test, or in this file when called outside of tests, a single service. */
+export function singleService(_reason: SingleReason): void {
   isSingle = true;
   afterAll(() => {
     isSingle = false;
@@ -94,10 +122,13 @@ export async function socle(
  * Starts the service in a folder and waits until the service listens. The service is stopped after the file's tests, or the test. With
  * `SOCLE_TEST_CLUSTER`, the service is a cluster, unless the test configures a cluster or `singleService` names the reason.
  */
-export async function serve(cwd: string, options: ServeOptions = {}): Promise<Running> {
+export async function serve(
+  cwd: string,
+  { single, ...options }: ServeOptions & { readonly single?: SingleReason } = {},
+): Promise<Running> {
   const isInstance = options.env?.["SERVICE_CLUSTER_JOURNAL"] !== undefined;
   // `socle dev` is a single service, also where a cluster is configured.
-  if (testedInstances > 1 && !isSingle && !isInstance && options.args?.[0] !== "dev")
+  if (testedInstances > 1 && !isSingle && single === undefined && !isInstance && options.args?.[0] !== "dev")
     return startCluster(cwd, { ...options, size: testedInstances });
   return startProcess(cwd, isInstance ? options : { ...options, env: { ...testedProcesses, ...options.env } });
 }

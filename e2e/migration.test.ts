@@ -3,7 +3,7 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
-import { post, project, serve, until } from "./kit.ts";
+import { post, project, serve, singleService, until } from "./kit.ts";
 
 const env = { SERVICE_ADMIN_EMAIL: "admin@example.com", SERVICE_ADMIN_PASSWORD: "correct horse" };
 
@@ -49,6 +49,7 @@ function shapeOf(record: object): string {
 }
 
 test("100 changes of fields under 32 connections of reads and writes", async () => {
+  singleService("files");
   const cwd = await project({ collections: [{ name: "items", fields: shapes[0] }] });
   const server = await serve(cwd, { env });
   const admin = await signIn(server.url);
@@ -133,6 +134,7 @@ describe("a large collection", () => {
 
   /** Writes records into the database of a service that is not running. */
   async function large(): Promise<string> {
+    singleService("database");
     const cwd = await project({ collections: [{ name: "items", fields: [n, text("a"), text("gone")] }] });
     await (await serve(cwd, { env })).stop();
     const database = new Database(join(cwd, "socle.db"));

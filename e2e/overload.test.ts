@@ -1,7 +1,18 @@
 /** Clients that take nothing, leave in the middle, send without an end, or only connect: the others hardly notice. */
 import { afterAll, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
-import { executable, inParallel, isLong, peakMiB, post, project, type Running, serve, until } from "./kit.ts";
+import {
+  executable,
+  inParallel,
+  isLong,
+  peakMiB,
+  post,
+  project,
+  type Running,
+  serve,
+  singleService,
+  until,
+} from "./kit.ts";
 
 const big = { name: "big", fields: [{ name: "text", type: "text" }] };
 const notes = { name: "notes", fields: [{ name: "text", type: "text" }] };
@@ -101,6 +112,7 @@ test("bodies that never end take bounded memory; too many get 503, and small one
 });
 
 test("a process that may open few files outlives more connections than it can have; sockets stay and hear", async () => {
+  singleService("process");
   const folder = await project({ collections: [notes], config: { host: "127.0.0.1", metrics: { token: "watching" } } });
   const limited = await serve(folder, { executable: "bash", args: ["-c", `ulimit -n 256; exec "${executable}"`] });
   const heard: string[] = [];

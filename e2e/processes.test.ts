@@ -5,8 +5,10 @@
  */
 import { expect, test } from "bun:test";
 import type { ServerFrame } from "@socle/protocol";
-import { inParallel, post, project, type Running, serve, socle, until } from "./kit.ts";
+import { inParallel, post, project, type Running, serve, singleService, socle, until } from "./kit.ts";
 import { isRunning, onEachProcess, type PinnedClient, readersOf } from "./processes-kit.ts";
+
+singleService("processes");
 
 const processes = 3;
 const config = { host: "127.0.0.1", processes, limits: { rate: { register: "off", login: "off" } } };

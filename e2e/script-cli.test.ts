@@ -206,7 +206,7 @@ describe("run", async () => {
         'export const schedule = "0 0 1 1 *";\nexport default ({ logger, runId, attempt }: any) => logger.warn("fine", { attempt });\n',
     },
   });
-  const server = await serve(cwd);
+  const server = await serve(cwd, { single: "commands" });
   const record = (await (await post(`${server.url}/api/a`, { n: 7 })).json()) as StoredRecord;
   const registered = await post(`${server.url}/api/auth/register`, {
     email: "me@example.com",

@@ -1,8 +1,10 @@
 /** The notify protocol of systemd, from a socket like the manager's: ready, alive, loading again, stopping. */
 import { expect, test } from "bun:test";
 import { receiver } from "./datagrams.ts";
-import { project, serve, socle, until } from "./kit.ts";
+import { project, serve, singleService, socle, until } from "./kit.ts";
 import { write } from "./scripts-kit.ts";
+
+singleService("process");
 
 test("the manager hears of the start, of a reload and of the stop, and nothing else", async () => {
   const { path, received } = receiver();

@@ -73,9 +73,17 @@ export interface ServeOptions {
   readonly log?: string;
 }
 
-/** Starts the service in a folder and waits until the service listens. The service is stopped after the file's tests, or the test. */
-export async function startProcess(cwd: string, options: ServeOptions = {}): Promise<Running> {
-  const log = options.log ?? join(temporaryFolder(), "output");
+/**
+ * Starts the service in a folder and waits until the service listens. The service is stopped after the file's tests, or the test.
+ * @param shared the file for the output of several processes, and the port of this process, by which its start is found in the output.
+ */
+export async function startProcess(
+  cwd: string,
+  options: ServeOptions = {},
+  shared?: { readonly output: string; readonly port: number },
+): Promise<Running> {
+  const log = shared?.output ?? options.log ?? join(temporaryFolder(), "output");
+  const listening = new RegExp(`Listening on ([^\\s"]+${shared === undefined ? "" : `:${shared.port}`})[\n"]`);
   // Both streams append: with separate positions, each stream would overwrite the other's bytes.
   const sink = openSync(log, "a");
   const child = Bun.spawn([options.executable ?? executable, ...(options.args ?? [])], {
@@ -94,7 +102,7 @@ export async function startProcess(cwd: string, options: ServeOptions = {}): Pro
     if (child.exitCode !== null || child.signalCode !== null)
       throw new Error(`did not start (exit code ${child.exitCode}, signal ${child.signalCode}):\n${output()}`);
     await Bun.sleep(5);
-    url = /Listening on ([^\s"]+)[\n"]/.exec(output())?.[1];
+    url = listening.exec(output())?.[1];
   }
   return {
     url,

@@ -25,7 +25,10 @@ socle.subscribe("notes.*", ({ payload }) => document.body.append(payload.title +
 </script>`;
 mkdirSync(join(cwd, "public"));
 writeFileSync(join(cwd, "public/index.html"), page(""));
-const server = await serve(cwd, { env: { SERVICE_ADMIN_EMAIL: admin.email, SERVICE_ADMIN_PASSWORD: admin.password } });
+const server = await serve(cwd, {
+  single: "numbers",
+  env: { SERVICE_ADMIN_EMAIL: admin.email, SERVICE_ADMIN_PASSWORD: admin.password },
+});
 const elsewhere = Bun.serve({
   port: 0,
   hostname: "127.0.0.1",

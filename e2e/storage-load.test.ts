@@ -7,7 +7,7 @@ import type { StoredFile } from "@socle/protocol";
 import { fileForm, formType } from "../packages/server/test/forms.ts";
 import { png } from "../packages/server/test/images.ts";
 import { bucket, s3Key, startS3 } from "../packages/server/test/s3-server.ts";
-import { post, project, type Running, serve, until } from "./kit.ts";
+import { post, project, type Running, serve, singleService, until } from "./kit.ts";
 
 async function open(config: object = {}, env: Record<string, string> = {}): Promise<{ cwd: string; server: Running }> {
   const cwd = await project({ config });
@@ -44,6 +44,7 @@ function filesIn(folder: string): number {
 }
 
 test("thumbnails whose callers have disconnected are not made before that of a caller who waits", async () => {
+  singleService("files");
   const { cwd, server } = await open();
   const token = await register(server, "me@example.com");
   const large = [png(5_000, 5_000), png(5_000, 4_900)];
@@ -80,6 +81,7 @@ test("beyond the queue a thumbnail is 503 with Retry-After, and the log says so 
 });
 
 test("one user's slow uploads keep no other waiting, and beyond a share are refused unread", async () => {
+  singleService("files");
   const { cwd, server } = await open({ limits: { uploads: 16 } });
   const busy = await register(server, "busy@example.com");
   const other = await register(server, "other@example.com");

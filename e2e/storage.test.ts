@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { StoredFile } from "@socle/protocol";
 import { fileForm, formType } from "../packages/server/test/forms.ts";
 import { bucket, s3Key, startS3 } from "../packages/server/test/s3-server.ts";
-import { inParallel, post, project, type Running, serve, socle, temporaryFolder, until } from "./kit.ts";
+import { inParallel, post, project, type Running, serve, singleService, socle, temporaryFolder, until } from "./kit.ts";
 
 async function register(url: string, email = "me@example.com"): Promise<string> {
   const response = await post(`${url}/api/auth/register`, { email, password: "long enough" });
@@ -51,6 +51,7 @@ const mebibyte = 1024 * 1024;
 
 describe("on the wire", () => {
   test("what is uploaded is downloaded, whole and in parts, by many at once", async () => {
+    singleService("lengths");
     const cwd = await project();
     const { url } = await serve(cwd);
     const token = await register(url);
@@ -109,6 +110,7 @@ describe("on the wire", () => {
   });
 
   test("a length that lies and a connection that breaks leave nothing, and the service goes on", async () => {
+    singleService("files");
     const cwd = await project();
     const server = await serve(cwd);
     const token = await register(server.url);
@@ -179,6 +181,7 @@ describe("on the disk", () => {
   });
 
   test("what a crash has left between two steps is removed at the next start", async () => {
+    singleService("files");
     const cwd = await project();
     const first = await serve(cwd);
     const token = await register(first.url);
@@ -201,6 +204,7 @@ describe("on the disk", () => {
   });
 
   test("bytes that somebody has taken away are an error of the service, not of the caller", async () => {
+    singleService("files");
     const cwd = await project();
     const server = await serve(cwd);
     const file = await store(server.url, await register(server.url), "gone");

@@ -4,7 +4,9 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
 import { newCertificate } from "../packages/server/test/certificates.ts";
-import { project, type Running, serve, socle, until } from "./kit.ts";
+import { project, type Running, serve, singleService, socle, until } from "./kit.ts";
+
+singleService("certificate");
 
 const posts = { name: "posts", fields: [{ name: "title", type: "string" }] };
 type Pair = Awaited<ReturnType<typeof newCertificate>>;

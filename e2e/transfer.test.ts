@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { randomNumbers, randomSeed } from "../packages/server/test/random.ts";
-import { project, serve, socle } from "./kit.ts";
+import { project, serve, singleService, socle } from "./kit.ts";
 
 const fields = [
   { name: "n", type: "integer", unique: true },
@@ -21,6 +21,7 @@ function ndjson(count: number): string {
 }
 
 test("in and out again, with a service and without one, is the same", async () => {
+  singleService("commands");
   const cwd = await project({ collections });
   await Bun.write(join(cwd, "rows.ndjson"), ndjson(2_500));
   const first = await socle(["import", "rows", "rows.ndjson"], { cwd });
@@ -41,6 +42,7 @@ test("in and out again, with a service and without one, is the same", async () =
 });
 
 test("hooks decide about the rows, and functions run for the records, with a service and without one", async () => {
+  singleService("commands");
   const code = `
       export const beforeCreate = ({ record, earlier }) => {
         if (record.n % 2 === 1) throw new Refusal("odd", { field: "n" });

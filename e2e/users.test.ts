@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { SocleClient, SocleError, type Tokens } from "../packages/client/src/index.ts";
-import { patience, project, type Running, serve, socle, until } from "./kit.ts";
+import { patience, project, type Running, serve, singleService, socle, until } from "./kit.ts";
 
 const posts = {
   name: "posts",
@@ -142,6 +142,7 @@ describe("users", () => {
   });
 
   test("a definition that users contradict stops the start; renames and drops migrate; an admin is made without fields", async () => {
+    singleService("commands");
     const name = { name: "name", type: "string", required: true };
     const cwd = await project();
     const first = await serve(cwd);
