@@ -68,14 +68,18 @@ class Connection {
     });
     this.#unsent.set(server, []);
     server.on("connect", () => this.#unsent.delete(server));
-    server.on("error", () => server.destroy());
+    let isRefused = false;
+    server.on("error", (error: NodeJS.ErrnoException) => {
+      isRefused = error.code === "ECONNREFUSED";
+      server.destroy();
+    });
     server.on("close", () => {
       this.#servers.delete(index);
-      // An instance that has stopped: another instance gets the request, as by a balancer.
-      const unsent = this.#unsent.get(server);
+      const unsent = this.#unsent.get(server) ?? [];
       this.#unsent.delete(server);
-      if (living.includes(index) && unsent !== undefined) living.splice(living.indexOf(index), 1);
-      if (server === this.#server && unsent !== undefined && living.length > 0 && !client.destroyed) {
+      // An instance that has stopped: another instance gets the request, as by a balancer.
+      if (isRefused && living.includes(index)) living.splice(living.indexOf(index), 1);
+      if (isRefused && server === this.#server && living.length > 0 && !client.destroyed) {
         this.#server = this.#next();
         for (const bytes of unsent) this.#send(bytes);
         return;
