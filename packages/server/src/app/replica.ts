@@ -32,6 +32,8 @@ import { assemble, databaseOptions, dataPathsOf, knownSchemas, type Service } fr
 const lookMs = 250;
 /** The longest time for the last requests of a replica that becomes the leader, or stops. */
 const graceMs = 1_000;
+/** How long before the end of this time the waiting requests are answered. */
+const answerMs = 300;
 
 export interface ReplicaOptions {
   readonly config: Config;
@@ -91,8 +93,10 @@ export async function startReplica(options: ReplicaOptions): Promise<ReplicaServ
     ended: follower.ended,
     reload: http.reload,
     async stop() {
+      // A little before connections are closed, so that the callers get an answer.
+      const givingUp = setTimeout(http.giveUp, graceMs - answerMs);
       await http.server.refuse(graceMs);
-      http.server.giveUp();
+      clearTimeout(givingUp);
       await http.server.end();
       await started.disposeAsync();
     },
@@ -193,7 +197,7 @@ interface Serving extends ReplicaOptions {
 async function serve(
   service: Service,
   serving: Serving,
-): Promise<{ url: string; server: HttpServer; reload: () => Promise<void> }> {
+): Promise<{ url: string; server: HttpServer; reload: () => Promise<void>; giveUp: () => void }> {
   const { config, logger, member, right, follower, questions, queries, paths, version, stopping } = serving;
   const { events, auth } = service;
   const realtime = new Realtime({
@@ -206,11 +210,13 @@ async function serve(
   const dashboard = await openDashboard(config, logger);
   const https = await openHttps(config, logger.for("tls"));
   const reached = (seq: number): Promise<boolean> => follower.reached(() => events.flushedSeq >= seq);
+  const givenUp = new AbortController();
   const passOn = forwardBy({
     member,
     addressOf: (request) => server.addressOf(request),
     keepOpen: (request, over) => server.keepOpen(request, over),
     reached,
+    givenUp: givenUp.signal,
   });
   const parts = {
     ...service,
@@ -247,7 +253,11 @@ async function serve(
     isShared: true,
     openRouter: (connections) => openReaderRouter(router, connections),
   });
-  return { url: server.url, server, reload: async () => void (await https.certificate?.look(true)) };
+  const giveUp = (): void => {
+    givenUp.abort();
+    server.giveUp();
+  };
+  return { url: server.url, server, reload: async () => void (await https.certificate?.look(true)), giveUp };
 }
 
 /** See `InstancePart.beforeSocket`. */

@@ -30,19 +30,34 @@ export interface ForwardOptions {
   readonly keepOpen: (request: Request, over: Promise<unknown>) => void;
   /** Waits, for some seconds at most, until this instance has the events up to a seq. */
   readonly reached: (seq: number) => Promise<boolean>;
+  /** Aborted when this instance ends in a moment: the requests that still wait for the leader are answered. */
+  readonly givenUp: AbortSignal;
 }
 
-export function forwardBy({ member, addressOf, keepOpen, reached }: ForwardOptions): PassOn {
+export function forwardBy({ member, addressOf, keepOpen, reached, givenUp }: ForwardOptions): PassOn {
   return async (request) => {
     if (pathIn(request.url).startsWith(`${instancePrefix}/`)) return nothing();
     const answering = forward(request, member, addressOf(request));
     keepOpen(request, answering);
-    const answer = await answering.catch((thrown: unknown) => failed(thrown));
+    const answer = await unlessGivenUp(answering, givenUp).catch((thrown: unknown) => failed(thrown));
     const seq = Number(answer.headers.get("socle-position") ?? 0);
     // The client finds its write at this instance, unless the instance cannot read the journal at the moment.
     if (answer.ok && seq > 0) await reached(seq);
     return answer;
   };
+}
+
+/** @throws AppError `unavailable` when this instance gives up before the answer of the leader. */
+async function unlessGivenUp(answering: Promise<Response>, givenUp: AbortSignal): Promise<Response> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const giveUp = (): void => reject(unknown());
+  if (givenUp.aborted) giveUp();
+  givenUp.addEventListener("abort", giveUp);
+  try {
+    return await Promise.race([answering, promise]);
+  } finally {
+    givenUp.removeEventListener("abort", giveUp);
+  }
 }
 
 async function forward(request: Request, member: ClusterMember, client: string): Promise<Response> {
