@@ -2,14 +2,15 @@
 import { afterAll } from "bun:test";
 import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { atEndOfRun } from "../packages/server/test/run-end.ts";
 import { built, isolatedExecutable } from "../scripts/isolated.ts";
 
 export const root = join(import.meta.dir, "..");
 if (!existsSync(built)) throw new Error(`${built} is missing: run npm run build first (npm test does)`);
 const isolated = isolatedExecutable();
 // This module is loaded once for all files of a run.
-process.on("exit", isolated.remove);
+atEndOfRun(`rm -rf '${dirname(isolated.path)}'`);
 /**
  * The executable that every test runs, without source and `node_modules` beside the file. `SOCLE_EXECUTABLE` names
  * another executable, for example a release.

@@ -1,9 +1,10 @@
 /** A real S3 server (the npm package s3rver) on loopback, in a process of its own. */
 import { afterAll } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { temporaryFolder } from "./kit.ts";
+import { atEndOfRun } from "./run-end.ts";
 
 export const bucket = "socle-test";
 /** The keys that s3rver knows. */
@@ -24,10 +25,7 @@ export async function startS3(): Promise<{ endpoint: string; stop: () => Promise
 export async function startS3OfRun(): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), "socle-bucket-"));
   const { endpoint, child } = await start(folder);
-  process.once("exit", () => {
-    child.kill("SIGKILL");
-    rmSync(folder, { recursive: true, force: true });
-  });
+  atEndOfRun(`kill -KILL ${child.pid}; rm -rf '${folder}'`);
   return endpoint;
 }
 

@@ -20,6 +20,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { SQL } from "bun";
 import { newCertificate } from "./certificates.ts";
+import { atEndOfRun } from "./run-end.ts";
 
 const engineUser = "socle";
 export const enginePassword = "p@ss/word";
@@ -128,6 +129,11 @@ export class TestPostgres {
         throw new Error(readFileSync(join(this.#folder, "log"), "utf8").trim());
       await Bun.sleep(20);
     }
+  }
+
+  get pid(): number {
+    if (this.#process === null) throw new Error("PostgreSQL does not run");
+    return this.#process.pid;
   }
 
   get isRunning(): boolean {
@@ -253,10 +259,7 @@ async function prepare(folder: string): Promise<TestPostgres> {
 /** Prepares and starts an engine; a failure leaves no process and no folder. */
 async function open(folder: string): Promise<{ engine: TestPostgres; end: () => Promise<void> }> {
   let engine: TestPostgres | null = null;
-  const abandon = (): void => {
-    engine?.abandon();
-    rmSync(folder, { recursive: true, force: true });
-  };
+  const abandon = (): void => engine?.abandon();
   const end = async (): Promise<void> => {
     process.off("exit", abandon);
     await engine?.stop("immediate");
@@ -297,5 +300,9 @@ export function startPostgres(): Promise<TestPostgres> {
 
 /** An engine for all files of a test run, which ends with this process. @throws as `startPostgres`. */
 export async function startPostgresOfRun(): Promise<TestPostgres> {
-  return (await open(mkdtempSync(join(tmpdir(), "socle-postgres-")))).engine;
+  const folder = mkdtempSync(join(tmpdir(), "socle-postgres-"));
+  const { engine } = await open(folder);
+  const pid = engine.pid;
+  atEndOfRun(`kill -QUIT ${pid}; while kill -0 ${pid}; do sleep 0.1; done; rm -rf '${folder}'`);
+  return engine;
 }
