@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 interface Target {
   readonly port: number;
-  /** What the target has had: method, position, and the length of the body. */
+  /** The requests so far: method, position, and the length of the body. */
   readonly had: string[];
   stop(): Promise<void>;
 }

@@ -18,7 +18,7 @@ type Expected = "head" | "unread" | "chunks" | { readonly body: number };
 
 class Connection {
   readonly #client: Socket;
-  /** What was sent to an instance before its connection stood. */
+  /** The bytes for an instance before the connection to the instance stood. */
   readonly #unsent = new Map<Socket, Buffer[]>();
   /** The connection to each instance that has had a request of this connection. */
   readonly #servers = new Map<number, Socket>();
