@@ -30,8 +30,14 @@ const settings = {
 const echo = `export const access = "public";
 export const POST = (request) => Response.json([...request.headers]);
 `;
+/** An endpoint that says in the log that a request came, and never answers. */
+const never = `export const access = "public";
+export const options = { timeout: "60s" };
+export const GET = (_, { logger }) => (logger.info("a request waits"), new Promise(() => {}));
+`;
 const files = {
   "endpoints/echo.ts": echo,
+  "endpoints/never.ts": never,
   "collections/posts.json": JSON.stringify(posts),
   "collections/own.json": JSON.stringify(own),
 };
@@ -308,4 +314,19 @@ test("the databases of all instances have equal content", async () => {
   await load.stop();
   expect(broken(load.writes, numbersAt(instance(0), "posts"))).toEqual([]);
   expect(await differences(instances)).toEqual([]);
+});
+
+test("a replica that stops answers the requests that wait for the leader", async () => {
+  const [replica] = await cluster.replicas();
+  const leader = await cluster.leader();
+  if (replica === undefined) throw new Error("The cluster has no replica");
+  const waiting = fetch(`${replica.url}/api/function/never`);
+  await until(() => leader.running.output().includes("a request waits"));
+  replica.running.signal("SIGTERM");
+  const answer = await waiting;
+  expect([answer.status, answer.headers.get("retry-after")]).toEqual([503, "1"]);
+  expect(await answer.json()).toMatchObject({ error: { code: "unavailable" } });
+  expect(await replica.running.exited).toBe(0);
+  await replica.start();
+  expect((await fetch(`${replica.url}/api/posts`)).status).toBe(200);
 });
