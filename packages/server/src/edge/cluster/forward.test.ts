@@ -42,6 +42,7 @@ function forwarding(addressOf: () => string): (method: string, body?: string | R
     addressOf: () => "127.0.0.1",
     keepOpen: () => undefined,
     reached: async () => true,
+    givenUp: new AbortController().signal,
   });
   return (method, body = "{}") => {
     const headers: Record<string, string> = typeof body === "string" ? { "Content-Length": String(body.length) } : {};
