@@ -18,8 +18,11 @@ type Expected = "head" | "unread" | "chunks" | { readonly body: number };
 
 class Connection {
   readonly #client: Socket;
-  /** The bytes for an instance before the connection to the instance stood. */
-  readonly #unsent = new Map<Socket, Buffer[]>();
+  /** The bytes of the request that an instance has not answered yet, as far as another instance may get the request. */
+  #unanswered: Buffer[] = [];
+  #isRead = false;
+  /** How often another instance got the request. */
+  #moves = 0;
   /** The connection to each instance that has had a request of this connection. */
   readonly #servers = new Map<number, Socket>();
   #server: Socket;
@@ -66,8 +69,6 @@ class Connection {
     server.on("end", () => {
       if (server === this.#server) client.end();
     });
-    this.#unsent.set(server, []);
-    server.on("connect", () => this.#unsent.delete(server));
     let isRefused = false;
     server.on("error", (error: NodeJS.ErrnoException) => {
       isRefused = error.code === "ECONNREFUSED";
@@ -75,13 +76,14 @@ class Connection {
     });
     server.on("close", () => {
       this.#servers.delete(index);
-      const unsent = this.#unsent.get(server) ?? [];
-      this.#unsent.delete(server);
-      // An instance that has stopped: another instance gets the request, as by a balancer.
       if (isRefused && living.includes(index)) living.splice(living.indexOf(index), 1);
-      if (isRefused && server === this.#server && living.length > 0 && !client.destroyed) {
+      // An instance that has stopped: another instance gets a request that did not arrive, or that only reads, as by a balancer.
+      const canMove = isRefused || (this.#isRead && !this.#isAnswered && this.#moves++ < targets.length);
+      if (canMove && server === this.#server && living.length > 0 && !client.destroyed) {
+        const bytes = this.#unanswered;
+        this.#unanswered = [];
         this.#server = this.#next();
-        for (const bytes of unsent) this.#send(bytes);
+        for (const part of bytes) this.#send(part);
         return;
       }
       if (server === this.#server) client.destroySoon();
@@ -92,6 +94,7 @@ class Connection {
   #noteAnswer(bytes: Buffer): void {
     if (this.#isAnswered) return;
     this.#isAnswered = true;
+    this.#unanswered = [];
     const position = /\r\nsocle-position: (\d+)\r\n/i.exec(bytes.toString("latin1", 0, 4_096))?.[1];
     highest = Math.max(highest, Number(position ?? 0));
   }
@@ -129,13 +132,16 @@ class Connection {
     if (this.#isAnswered && this.#requests++ > 0) this.#server = this.#next();
     this.#isAnswered = false;
     this.#expected = expectedAfter(head);
+    this.#isRead = line.startsWith("GET ") && this.#expected === "head";
+    this.#unanswered = [];
+    this.#moves = 0;
     this.#send(Buffer.from(`${withPosition(head, line)}\r\n`, "latin1"));
     return bytes.subarray(end + 4);
   }
 
   #send(bytes: Buffer): void {
     const { client, server } = { client: this.#client, server: this.#server };
-    this.#unsent.get(server)?.push(bytes);
+    if (server.connecting || this.#isRead) this.#unanswered.push(bytes);
     if (!server.write(bytes)) {
       client.pause();
       server.once("drain", () => client.resume());
