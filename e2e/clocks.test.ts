@@ -4,7 +4,10 @@
  */
 import { test } from "bun:test";
 import { randomNumbers, randomSeed } from "../packages/server/test/random.ts";
+import { singleService } from "./kit.ts";
 import { hourBack, repeatedSecond, steps, yearAhead } from "./reliability/clocks-cases.ts";
+
+singleService("faults");
 
 const random = randomNumbers(randomSeed("clocks"));
 

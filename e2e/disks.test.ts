@@ -4,11 +4,14 @@
  */
 import { expect, test } from "bun:test";
 import { randomNumbers, randomSeed } from "../packages/server/test/random.ts";
+import { singleService } from "./kit.ts";
 import { callFault } from "./reliability/disks-calls.ts";
 import { fullDisk, makingRoom, missingData, readOnlyDisk } from "./reliability/disks-cases.ts";
 import { makeData } from "./reliability/disks-data.ts";
 import { damagedPages, flippedDatabase, flippedLog } from "./reliability/disks-faults.ts";
 import type { Tally } from "./reliability/disks-tally.ts";
+
+singleService("faults");
 
 const random = randomNumbers(randomSeed("disks"));
 const size = { posts: 40, notes: 20, users: 1, files: 4 };

@@ -7,12 +7,13 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import type { RecordList } from "@socle/protocol";
 import { randomNumbers, randomSeed } from "../packages/server/test/random.ts";
-import { post, serve, until } from "./kit.ts";
+import { post, serve, singleService, until } from "./kit.ts";
 import { killAtPoints } from "./reliability/kills-points.ts";
 import { suffer } from "./reliability/kills-suite.ts";
 import { collection, scriptProject, waiting } from "./scripts-kit.ts";
 
 test("killed under mixed load: what was acknowledged is there, once, with its event, and is heard and run", async () => {
+  singleService("faults");
   const { problems, known, runs } = await suffer(12, randomNumbers(randomSeed("kills")));
   expect(problems).toEqual([]);
   expect(known.items.acknowledged + known.notes.acknowledged).toBeGreaterThan(0);

@@ -94,6 +94,8 @@ const singleServices = {
   certificate:
     "The test has a certificate that no authority has signed, and instances reach each other by the certificate of each.",
   processes: "The test is about reader processes, which no instance has.",
+  faults:
+    "The test kills a process, or makes the clock or the disk of a process fail, and starts the process again; `npm run test:cluster` and e2e/cluster-faults.test.ts have the faults of instances.",
   cluster: "The test makes a cluster out of a single service.",
 } as const;
 
