@@ -95,7 +95,7 @@ const singleServices = {
     "The test has a certificate that no authority has signed, and instances reach each other by the certificate of each.",
   processes: "The test is about reader processes, which no instance has.",
   faults:
-    "The test kills a process, or makes the clock or the disk of a process fail, and starts the process again; `npm run test:cluster` and e2e/cluster-faults.test.ts have the faults of instances.",
+    "The test kills a process, cuts its power, or makes its clock or its disk fail, and starts the process again; `npm run test:cluster` and e2e/cluster-faults.test.ts have the faults of instances.",
   cluster: "The test makes a cluster out of a single service.",
 } as const;
 

@@ -7,10 +7,12 @@ import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { randomSeed } from "../packages/server/test/random.ts";
-import { inParallel, temporaryFolder } from "./kit.ts";
+import { inParallel, singleService, temporaryFolder } from "./kit.ts";
 import { makeRestore, sufferRestore } from "./reliability/power-cuts/restores.ts";
 import { makeRun } from "./reliability/power-cuts/run.ts";
 import { firstCuts, nameOf, randomCut, restoreCuts, suffer } from "./reliability/power-cuts/suite.ts";
+
+singleService("faults");
 
 const randomCuts = 10;
 const amount = { items: 40, tasks: 15, files: 6, users: 3, definitions: 6 };
