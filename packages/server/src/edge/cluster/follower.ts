@@ -176,7 +176,8 @@ export class Follower {
         const isStopping = (): boolean => this.#stopping.signal.aborted;
         await this.#progress.until(() => this.position >= answer.position || isStopping(), pollMs);
         // Without the engine, the leader's word has to do. A leader without the right to serve may have been replaced, and not know the newest commits.
-        if (member.isAway && answer.ms > 0 && this.position >= answer.position) this.#isComplete(askedAt);
+        if (member.isAway && answer.ms > 0 && answer.isNewest && this.position >= answer.position)
+          this.#isComplete(askedAt);
         onQueries(answer.queries);
         for (const [caller, seq] of answer.wrote) this.#viewers?.wrote(caller, seq);
         if (answer.ms > 0 && this.position >= answer.narrowed && !this.#stopping.signal.aborted)
@@ -218,9 +219,9 @@ export class Follower {
 
 /** @throws Error for JSON of another form. */
 function answerOf(json: unknown): LeaderAnswer {
-  const { position, narrowed, ms, queries, wrote = [] } = isObject(json) ? json : {};
+  const { position, narrowed, ms, isNewest, queries, wrote = [] } = isObject(json) ? json : {};
   const isNumber = (value: unknown): value is number => typeof value === "number";
   if (!isNumber(position) || !isNumber(narrowed) || !isNumber(ms) || !isNumber(queries) || !Array.isArray(wrote))
     throw new Error("it answers in another form");
-  return { position, narrowed, ms, queries, wrote };
+  return { position, narrowed, ms, isNewest: isNewest === true, queries, wrote };
 }

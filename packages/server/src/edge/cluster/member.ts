@@ -190,8 +190,10 @@ export class ClusterMember {
     const others = await this.#others();
     const earlier = others.filter(({ address, isLive }) => wasAway || (isLive && address !== before));
     const { right } = this;
+    const commits = this.#leading?.commits;
     this.#replicas = new Replicas({
       mayServe: () => right.isValid,
+      isDeciding: () => commits !== undefined && commits.decided < commits.begun,
       position,
       earlier: earlier.map(({ address }) => address),
       ...(wasAway && { earlierMs: withoutEngineMs }),

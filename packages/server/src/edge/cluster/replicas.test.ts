@@ -9,8 +9,11 @@ function question(address: string, position: number): ReplicaQuestion {
   return { address, position, isAway: false, isLeaving: false, hasViewers: false };
 }
 
-function replicasAt(position: number, { mayServe = true, earlier = [] as readonly string[] } = {}): Replicas {
-  return new Replicas({ mayServe: () => mayServe, position, earlier });
+function replicasAt(
+  position: number,
+  { mayServe = true, isDeciding = false, earlier = [] as readonly string[] } = {},
+): Replicas {
+  return new Replicas({ mayServe: () => mayServe, isDeciding: () => isDeciding, position, earlier });
 }
 
 /** Whether a promise resolves within some turns of the event loop. */
@@ -119,4 +122,10 @@ test("a write that was answered is told once to each replica, and at once to a r
   expect(await isSoon(next)).toBe(false);
   replicas.tell({ position: 6, notes: [], isMigration: false });
   expect((await next).wrote).toEqual([]);
+});
+
+test("an answer tells whether a commit is under way, which another instance may have already", async () => {
+  expect(await replicasAt(5).answer(question("a", 4), open)).toMatchObject({ position: 5, isNewest: true });
+  const deciding = replicasAt(5, { isDeciding: true });
+  expect(await deciding.answer(question("a", 4), open)).toMatchObject({ position: 5, isNewest: false });
 });
