@@ -78,21 +78,12 @@ function leaderPart(
     beforeSocket: async () => {
       const commits = member.leading?.commits;
       const begun = commits?.begun ?? 0;
-      if (await comes(() => commits === undefined || commits.decided >= begun)) {
-        const seq = events.committedSeq;
-        if (await comes(() => events.flushedSeq >= seq)) return;
-      }
-      throw notNewest();
+      const isDecided = await comes(() => commits === undefined || commits.decided >= begun);
+      const seq = events.committedSeq;
+      return (await comes(() => events.flushedSeq >= seq)) && isDecided && member.hasLease;
     },
     wrote: (caller, seq) => member.replicas?.wrote(caller, seq),
   };
-}
-
-/** The error for a client who may have heard events that this instance cannot tell yet. */
-export function notNewest(): AppError {
-  return new AppError("unavailable", "This instance cannot look for the newest events; try again in a moment.", {
-    retryAfter: 1,
-  });
 }
 
 /** Waits, for some seconds at most, until a condition holds. Answers whether the condition holds. */

@@ -230,7 +230,7 @@ class Reader {
    * Has the leader send events: a socket hears each event from the opening on. Resolves when each event that a client of another
    * process may have heard by now is told here, too: the client may resume from that event.
    */
-  async #hear({ events }: Service): Promise<void> {
+  async #hear({ events }: Service): Promise<boolean> {
     this.#admittedAt = performance.now();
     const isFirst = !this.#hears;
     this.#hears = true;
@@ -238,6 +238,7 @@ class Reader {
     // The events before were not sent; from here on, the events before an answer of the leader come before the answer.
     if (isFirst) events.isFlushed(seq);
     while (events.flushedSeq < seq) await (this.#telling ?? nextTurn());
+    return true;
   }
 
   /** Without sockets, events are not sent for ever. A socket that was just admitted is about to open. */

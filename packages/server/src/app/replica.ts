@@ -25,7 +25,7 @@ import { positionsOf, realtimeOptions } from "./api.ts";
 import { keepFilesPrivate } from "./file-modes.ts";
 import { openDashboard, openHttps, openStaticFiles } from "./http-parts.ts";
 import { joinJournal, runToEnd } from "./instance-database.ts";
-import { admitBy, notNewest } from "./instance-part.ts";
+import { admitBy } from "./instance-part.ts";
 import { assemble, databaseOptions, dataPathsOf, knownSchemas, type Service } from "./service.ts";
 
 /** The pause between two looks for the leader, and for the tables of this version. */
@@ -261,9 +261,8 @@ async function serve(
 }
 
 /** See `InstancePart.beforeSocket`. */
-async function upToDate(follower: Follower, events: EventLog): Promise<void> {
-  if ((await follower.catchUp()) && (await follower.reached(() => events.flushedSeq >= events.committedSeq))) return;
-  throw notNewest();
+async function upToDate(follower: Follower, events: EventLog): Promise<boolean> {
+  return (await follower.catchUp()) && follower.reached(() => events.flushedSeq >= events.committedSeq);
 }
 
 /** Why a replica is not ready. */

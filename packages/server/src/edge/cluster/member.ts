@@ -49,6 +49,8 @@ export class ClusterMember {
    */
   #wasAwayAt = 0;
   #leader: Leader | null = null;
+  /** The end of the lease of this leader, by `performance.now()`. The right to serve may last longer, without the engine. */
+  #leaseUntil = Number.NEGATIVE_INFINITY;
   /** Called when another instance leads. */
   readonly #onChange = new Set<() => void>();
   /** The last commit of this instance. */
@@ -119,6 +121,11 @@ export class ClusterMember {
     this.#onChange.clear();
   }
 
+  /** Whether this instance leads, and certainly no other: another instance may lead when the lease has run out. */
+  get hasLease(): boolean {
+    return this.#leading !== null && performance.now() < this.#leaseUntil;
+  }
+
   /** The role of a leader; null for a replica. */
   get leading(): Leading | null {
     return this.#leading;
@@ -178,6 +185,7 @@ export class ClusterMember {
     });
     this.#leading = { commits, lost };
     right.prolong(sentAt + leaseMs);
+    this.#leaseUntil = sentAt + leaseMs;
     this.#logger.info(`This instance leads, in term ${term}`);
     return this.#leading;
   }
@@ -193,7 +201,7 @@ export class ClusterMember {
     const commits = this.#leading?.commits;
     this.#replicas = new Replicas({
       mayServe: () => right.isValid,
-      isDeciding: () => commits !== undefined && commits.decided < commits.begun,
+      isNewest: () => this.hasLease && commits !== undefined && commits.decided === commits.begun,
       position,
       earlier: earlier.map(({ address }) => address),
       ...(wasAway && { earlierMs: withoutEngineMs }),
@@ -228,8 +236,10 @@ export class ClusterMember {
         const { term } = commits;
         const isTerm = await this.journal.renewLease(term, leaseMs);
         // A new term of this leader may have begun meanwhile.
-        if (isTerm) this.right.prolong(sentAt + leaseMs);
-        else if (commits.term === term) commits.lose();
+        if (isTerm) {
+          this.right.prolong(sentAt + leaseMs);
+          this.#leaseUntil = sentAt + leaseMs;
+        } else if (commits.term === term) commits.lose();
         commits.reached(true);
         this.#replicas?.keep(await this.#others());
       } else this.#saw(await this.journal.leader());

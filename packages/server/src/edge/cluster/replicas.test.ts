@@ -11,9 +11,9 @@ function question(address: string, position: number): ReplicaQuestion {
 
 function replicasAt(
   position: number,
-  { mayServe = true, isDeciding = false, earlier = [] as readonly string[] } = {},
+  { mayServe = true, isNewest = true, earlier = [] as readonly string[] } = {},
 ): Replicas {
-  return new Replicas({ mayServe: () => mayServe, isDeciding: () => isDeciding, position, earlier });
+  return new Replicas({ mayServe: () => mayServe, isNewest: () => isNewest, position, earlier });
 }
 
 /** Whether a promise resolves within some turns of the event loop. */
@@ -124,8 +124,8 @@ test("a write that was answered is told once to each replica, and at once to a r
   expect((await next).wrote).toEqual([]);
 });
 
-test("an answer tells whether a commit is under way, which another instance may have already", async () => {
+test("an answer tells whether another instance may have a later commit", async () => {
   expect(await replicasAt(5).answer(question("a", 4), open)).toMatchObject({ position: 5, isNewest: true });
-  const deciding = replicasAt(5, { isDeciding: true });
+  const deciding = replicasAt(5, { isNewest: false });
   expect(await deciding.answer(question("a", 4), open)).toMatchObject({ position: 5, isNewest: false });
 });

@@ -33,7 +33,7 @@ export interface LeaderAnswer {
   readonly narrowed: number;
   /** How long the replica may serve from the moment of the question on, with the commit `narrowed`; 0 for not at all. */
   readonly ms: number;
-  /** Whether no commit is under way: no instance has a later commit. */
+  /** Whether certainly no instance has a later commit: no commit is under way, and no other instance leads. */
   readonly isNewest: boolean;
   /** Grows with each load of the server queries. */
   readonly queries: number;
@@ -58,7 +58,7 @@ export class Replicas implements Followers {
   /** The other instances of the last day, also those that have ended or left: each may start again. The values are times of `performance.now()`. */
   readonly #known = new Map<string, number>();
   readonly #mayServe: () => boolean;
-  readonly #isDeciding: () => boolean;
+  readonly #isNewest: () => boolean;
   #position: number;
   #narrowed: number;
   /** See `LeaderAnswer`. */
@@ -68,12 +68,12 @@ export class Replicas implements Followers {
   readonly #question = new Signal();
 
   /**
-   * @param options `mayServe`: whether this leader has the right to serve; `isDeciding`: whether a commit is under way; `position`: the last commit; `earlier`: the addresses of the
+   * @param options `mayServe`: whether this leader has the right to serve; `isNewest`: whether no instance has a later commit than this leader; `position`: the last commit; `earlier`: the addresses of the
    * instances that may serve by a right that an earlier leader gave, for `earlierMs`.
    */
   constructor(options: {
     mayServe: () => boolean;
-    isDeciding: () => boolean;
+    isNewest: () => boolean;
     position: number;
     earlier: readonly string[];
     earlierMs?: number;
@@ -81,7 +81,7 @@ export class Replicas implements Followers {
     const serves = performance.now() + (options.earlierMs ?? leaseMs);
     for (const address of options.earlier) this.#replicas.set(address, { ...unknownReplica(address), serves });
     this.#mayServe = options.mayServe;
-    this.#isDeciding = options.isDeciding;
+    this.#isNewest = options.isNewest;
     this.#position = options.position;
     // Any commit of an earlier term may have narrowed rights.
     this.#narrowed = options.position;
@@ -137,7 +137,7 @@ export class Replicas implements Followers {
   }
 
   #answer(ms: number, wrote: LeaderAnswer["wrote"]): LeaderAnswer {
-    const isNewest = !this.#isDeciding();
+    const isNewest = this.#isNewest();
     return { position: this.#position, narrowed: this.#narrowed, ms, isNewest, queries: this.queries, wrote };
   }
 

@@ -88,10 +88,10 @@ export interface InstancePart {
   readonly routes: Routes;
   readonly admit: (request: HttpRequest) => Promise<void> | null;
   /**
-   * Waits until each event that a client of another instance may have heard by now is told here, too: the client may resume from that event.
-   * @throws AppError `unavailable` when this takes too long.
+   * Waits, for some seconds at most, until each event that a client of another instance may have heard by now is told here, too: the client may resume
+   * from that event. Answers whether this is so.
    */
-  readonly beforeSocket: () => Promise<void>;
+  readonly beforeSocket: () => Promise<boolean>;
   /** A write was answered, for the live queries at the other instances. */
   readonly wrote: (caller: string, seq: number) => void;
 }

@@ -46,6 +46,8 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket, View
   /** The live queries that the socket views. */
   readonly #live: LiveSubscriptions;
   readonly #inbox: Inbox;
+  /** Whether each event that the client may have heard before the opening was told here. */
+  readonly #isNewest: boolean;
   isSlow = false;
   #listener: Listener;
   #socket: Socket | null = null;
@@ -53,8 +55,9 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket, View
   #replays = Promise.resolve();
   #drained: PromiseWithResolvers<void> | null = null;
 
-  constructor(client: { listener: Listener; expiresAt: number }, address: string, feed: Feed) {
+  constructor(client: { listener: Listener; expiresAt: number; isNewest: boolean }, address: string, feed: Feed) {
     this.#listener = client.listener;
+    this.#isNewest = client.isNewest;
     this.expiresAt = client.expiresAt;
     this.#address = address;
     this.#feed = feed;
@@ -270,7 +273,11 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket, View
     if (filter !== null && channel.collection === null)
       throw new FrameError("invalid_filter", `"${name}" is not about records, and takes no filter.`, name);
     const seq = since === null ? null : this.#feed.seqOf(since, this.#listener, channel.collection);
-    if (since !== null && seq === null) throw gapError({ channel: name, id }, since);
+    if (since !== null && seq === null) {
+      if (this.#isNewest || !this.#feed.isAhead(since)) throw gapError({ channel: name, id }, since);
+      this.close(1013, "This instance does not have the event yet");
+      return;
+    }
     if (held === undefined || held.subscription.filter !== filter) {
       held = this.#hold(wanted, channel, filter);
       held.subscription.add(channel.types, seq ?? this.#feed.seq);

@@ -149,6 +149,11 @@ export class Feed {
     return seq === null || this.visibility.isClosedAfter(seq, listener, collection) ? null : seq;
   }
 
+  /** Whether an id is of an event that was not told here yet. */
+  isAhead(id: string): boolean {
+    return this.#options.events.isAhead(id);
+  }
+
   /** The events after a seq that may be told to a subscription; null if the log was trimmed after that seq. */
   page(after: number, types: readonly string[], subscription: LiveListener): EventPage | null {
     const sources = this.visibility.sourcesOf(types, subscription);

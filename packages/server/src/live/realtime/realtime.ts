@@ -7,8 +7,11 @@ import type { Publisher } from "./socket-buffers.ts";
 
 export interface RealtimeOptions extends FeedOptions {
   auth: Auth;
-  /** In a reader process: resolves when the events arrive that a new socket is to hear. */
-  beforeSocket?: () => Promise<void>;
+  /**
+   * In a reader process and in an instance of a cluster: resolves when the events arrive that a new socket is to hear. Answers whether each event is told
+   * here that a client may have heard elsewhere by now.
+   */
+  beforeSocket?: () => Promise<boolean>;
 }
 
 export class Realtime {
@@ -73,8 +76,8 @@ export class Realtime {
     const anonymous = { principal: null, expiresAt: Number.POSITIVE_INFINITY };
     const { principal: listener, expiresAt } =
       token === null ? anonymous : await this.#options.auth.callers.connect(token);
-    await this.#options.beforeSocket?.();
-    return new SocketConnection({ listener, expiresAt }, address, this.#feed);
+    const isNewest = (await this.#options.beforeSocket?.()) ?? true;
+    return new SocketConnection({ listener, expiresAt, isNewest }, address, this.#feed);
   }
 
   /** The WebSocket handlers for `Bun.serve`. Bun cuts off slow sockets natively. */

@@ -355,6 +355,11 @@ export class EventLog {
     return known?.seq === position.seq && known.at === position.at ? position.seq : null;
   }
 
+  /** Whether an id is of an event after the newest event that listeners got. */
+  isAhead(id: string): boolean {
+    return (parseEventId(id)?.seq ?? 0) > this.#flushedSeq;
+  }
+
   /** A slow listener answers a promise, and the next listeners wait for that promise. */
   #dispatch(event: LoggedEvent, listeners = this.#listeners): Promise<void> | undefined {
     for (const [i, listener] of listeners.entries()) {
