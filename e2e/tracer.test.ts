@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { post, project, temporaryFolder } from "./kit.ts";
+import { post, project, singleService, temporaryFolder } from "./kit.ts";
 import type { TracerConfig } from "./reliability/tracer/config.ts";
 import { Control } from "./reliability/tracer/control.ts";
 import { type LogEntry, readLog, Spool } from "./reliability/tracer/log.ts";
@@ -150,6 +150,7 @@ test("refuses and delays the calls that a rule names, as often as it says", asyn
 });
 
 test("moves the time of day while the service runs, and not its waits", async () => {
+  singleService("faults");
   const { output } = place();
   const cwd = await project({ collections: [{ name: "notes", fields: [{ name: "text", type: "text" }] }] });
   const server = await serveTraced(cwd, { output, clock: true });
