@@ -88,6 +88,8 @@ describe("migrations", () => {
     const closing = database.close();
     await expect(database.migrate(() => undefined, "thread")).rejects.toMatchObject({ code: "unavailable" });
     await Promise.all([migrating, closing]);
+    // A request that goes on after the close is told, too.
+    expect(() => database.reader.all("SELECT * FROM t")).toThrow("The service is stopping.");
     const again = open({ path: database.path });
     expect(await columns(again)).toBe(2);
     await again.close();

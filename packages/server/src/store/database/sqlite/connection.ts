@@ -6,7 +6,7 @@ import { Database as Driver, SQLiteError, type Statement } from "bun:sqlite";
 import { dirname } from "node:path";
 import type { AppError } from "../../../base/kernel/index.ts";
 import { literal, type PausableReads, type QueryParameters, type Reader, type Value } from "../store.ts";
-import { damageOf } from "./errors.ts";
+import { damageOf, stopping } from "./errors.ts";
 import { OldState, SqliteLongRead } from "./long-read.ts";
 
 /** More than enough for all statements of hundreds of collections, but still a bound. */
@@ -192,6 +192,7 @@ export class SnapshotReader implements Reader, PausableReads {
   /** Whether the transaction could not be ended: the next read then takes another connection. */
   #isBroken = false;
   #isHeld = false;
+  #isClosed = false;
   /** A connection for the reads after a migration, opened by `hold`; while the reader follows, for the next state. */
   #next: Connection | null = null;
   /** Whether the snapshot stays until `step`, and whether the next connection has the next snapshot. */
@@ -336,8 +337,10 @@ export class SnapshotReader implements Reader, PausableReads {
     for (const state of this.#oldStates) state.close(reason);
   }
 
+  /** Ends the reads: a request that goes on is told that the service is stopping. */
   close(): void {
     this.end();
+    this.#isClosed = true;
     this.#connection.close();
     this.#next?.close();
     for (const state of this.#oldStates) state.close();
@@ -346,6 +349,7 @@ export class SnapshotReader implements Reader, PausableReads {
   /** The connection, in the snapshot of this turn. */
   #begin(): Connection {
     if (this.#isOpen) return this.#connection;
+    if (this.#isClosed) throw stopping();
     if (this.#isBroken) {
       const broken = this.#connection;
       this.#connection = this.#openConnection();
