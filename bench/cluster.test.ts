@@ -35,6 +35,7 @@ const folder = temporaryFolder();
 await Bun.write(`${folder}/collections/items.json`, files["collections/items.json"]);
 const single = await serve(folder, { env: { SERVICE_PORT: "0", SERVICE_HOST: "127.0.0.1" } });
 const alone = await startCluster(1, { files });
+const mirrored = await startCluster(1, { files, settings: { SERVICE_CLUSTER_MIRROR: "true" } });
 const cluster = await startCluster(3, { files });
 const joining = await startCluster(1, { files });
 const creates: LoadRequest[] = [{ method: "POST", path, body }];
@@ -78,6 +79,7 @@ test("creates", async () => {
   await compare(128, [
     ["create, single service", single.url, creates],
     ["create, leader alone", (await alone.leader()).url, creates],
+    ["create, leader alone with a mirror", (await mirrored.leader()).url, creates],
     ["create, leader with two replicas", (await cluster.leader()).url, creates],
     ["create, forwarded by a replica", (await replica()).url, creates],
   ]);

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "../base/config/index.ts";
-import { Clock, SetupError, threadEntry, toTimestamp } from "../base/kernel/index.ts";
+import { AppError, Clock, SetupError, threadEntry, toTimestamp } from "../base/kernel/index.ts";
 import { LimitMeter, type Logger } from "../base/logging/index.ts";
 import { followCollection, functionSchema } from "../code/functions/index.ts";
 import { jobSchema } from "../code/jobs/index.ts";
@@ -93,7 +93,9 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     providers.start();
     await records.start();
   } catch (thrown) {
-    throw asSetupError(config.database, thrown);
+    // The instance of a cluster tries again when the journal cannot be reached, or when another instance leads meanwhile.
+    const isForNow = options.joinCluster !== undefined && thrown instanceof AppError && thrown.code === "unavailable";
+    throw isForNow ? thrown : asSetupError(config.database, thrown);
   }
   opening.move();
   return service;

@@ -43,6 +43,15 @@ async function kept(collection: string): Promise<string[]> {
 const all = (field: string): string[] => [field, `${field}.delete`, `${field}.insert`, `${field}.update`];
 
 describe("multiple fields", () => {
+  test("a unique field with empty values turns multiple, and is unique no more", async () => {
+    const name = await create({ fields: [text("a", { unique: true })] });
+    for (const a of [null, null, "1"]) await add(name, { a });
+    expect((await define(name, [several("a")])).status).toBe(200);
+    expect(await valuesOf(name, "a")).toEqual([[], [], ["1"]]);
+    await add(name, { a: ["1"] });
+    expect((await send("DELETE", `/collections/${name}`)).status).toBe(204);
+  });
+
   test("one that comes is empty in what was there, one that goes takes its table along", async () => {
     const name = await create({ fields: [text("a")] });
     await add(name, { a: "1" });

@@ -256,7 +256,8 @@ export class Table {
       case "type":
         return this.#changeType(field);
       case "multiple":
-        // A value becomes the only item, or the only item the value.
+        // A value becomes the only item, or the only item the value. Empty values, which may repeat in a unique field, become equal arrays.
+        await this.#dropIndexes(plain);
         await setAll(turnedSql(field, `${this.#sqlName}.${column}`));
         if (plan.steps.some((each) => each.step === "values" && each.field === field.name)) return;
         return this.#changeOrder(old, field);
@@ -289,10 +290,15 @@ export class Table {
   }
 
   async #dropColumn(column: string): Promise<void> {
+    await this.#dropIndexes(column);
+    await this.#tx.run(`ALTER TABLE ${this.#sqlName} DROP COLUMN ${identifier(column)}`);
+  }
+
+  /** Drops the indexes with a column, which `reconcileIndexes` makes anew. */
+  async #dropIndexes(column: string): Promise<void> {
     for (const { name, columns } of await presentIndexes(this.#tx, this.#sqlName))
       if (columns.some((each) => each.toLowerCase() === column.toLowerCase()))
         await this.#tx.run(`DROP INDEX ${identifier(name)}`);
-    await this.#tx.run(`ALTER TABLE ${this.#sqlName} DROP COLUMN ${identifier(column)}`);
   }
 
   async reconcileIndexes(definition: CollectionDefinition): Promise<void> {
