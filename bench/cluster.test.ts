@@ -2,7 +2,7 @@
  * `bun test --timeout 600000 ./bench/cluster.test.ts`: a cluster with PostgreSQL on the same machine, and a single service, in turns: creates through
  * the leader, forwarded creates, reads at a replica, the lag of a replica, the take-over, and an instance that joins 1,000,000 records.
  *
- * `-t creates` and the other names of the tests choose. A test runner, because the engine of the tests needs one; no figure is asserted.
+ * `-t creates` and the other names of the tests choose. The test runner starts the benchmark, because the engine of the tests needs a test runner; no figure is asserted.
  */
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
@@ -111,7 +111,7 @@ test("lag", async () => {
   await listeners.stop();
 });
 
-/** The same data as a table of PostgreSQL: what a read and a commit would cost without the journal, before any work of Socle. */
+/** The same data as a table of PostgreSQL: the cost of a read and of a commit without the journal, before any work of Socle. */
 test("tables", async () => {
   const client = cluster.engine.client({ max: 16 });
   await client`CREATE TABLE IF NOT EXISTS bench_items (id text PRIMARY KEY, title text, n bigint)`;

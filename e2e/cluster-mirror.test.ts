@@ -30,7 +30,7 @@ interface Post {
   at: string | null;
 }
 
-/** The records of the mirror and the position of the records, in one snapshot. */
+/** The records of the mirror and the position of the records, in a single snapshot. */
 async function mirrored(): Promise<{ position: number; state: string; posts: Post[] }> {
   const [row] = await client.unsafe(`SELECT position::int, state,
     (SELECT coalesce(json_agg(p ORDER BY p.id COLLATE "C"), '[]') FROM (SELECT id, n, body, tags, to_char(at AT TIME ZONE 'UTC',

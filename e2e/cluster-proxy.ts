@@ -110,7 +110,7 @@ class Connection {
         this.#send(body);
         bytes = bytes.subarray(body.length);
       } else {
-        // The end of a chunked body is the end of a packet: no client of the tests sends a request before the answer to the last one.
+        // The end of a chunked body is the end of a packet: no client of the tests sends a request before the answer to the last request.
         if (expected === "chunks" && bytes.toString("latin1").endsWith("0\r\n\r\n")) this.#expected = "head";
         this.#send(bytes);
         return;
@@ -128,7 +128,7 @@ class Connection {
       return bytes;
     }
     const head = text.slice(0, end + 2);
-    // A request before the answer to the last one stays at the instance, which answers in order.
+    // A request before the answer to the last request stays at the instance, which answers in order.
     if (this.#isAnswered && this.#requests++ > 0) this.#server = this.#next();
     this.#isAnswered = false;
     this.#expected = expectedAfter(head);

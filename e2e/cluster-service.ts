@@ -15,7 +15,7 @@ import {
   temporaryFolder,
 } from "./service-process.ts";
 
-/** The cluster of a folder: what stays the same when the service starts again. */
+/** The cluster of a folder: the parts that stay when the service starts again. */
 interface Cluster {
   /** The variables of the environment that each instance and each command has. */
   readonly env: Readonly<Record<string, string>>;

@@ -16,7 +16,7 @@ const posts = JSON.stringify({
   permissions: { read: "public", create: "public" },
 });
 
-/** The executable of a copy of the source in which a module has one more step. */
+/** The executable of a copy of the source in which a module has a further step. */
 async function newerExecutable(): Promise<string> {
   const copy = mkdtempSync(join(tmpdir(), "socle-newer-"));
   afterAll(() => rmSync(copy, { recursive: true }));

@@ -1,6 +1,6 @@
 /**
  * The cluster suite in the short form: random faults of instances, ways and engine under load. `npm run test:cluster` takes 20 minutes. Then each check of
- * the suite gets the result of the run with something broken on purpose, and sees what was broken.
+ * the suite gets the result of the run with something broken on purpose, and names the broken promise.
  */
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";

@@ -129,7 +129,7 @@ export async function serve(
   { single, ...options }: ServeOptions & { readonly single?: SingleReason } = {},
 ): Promise<Running> {
   const isInstance = options.env?.["SERVICE_CLUSTER_JOURNAL"] !== undefined;
-  // `socle dev` is a single service, also where a cluster is configured.
+  // `socle dev` is a single service, also with the configuration of a cluster.
   if (testedInstances > 1 && !isSingle && single === undefined && !isInstance && options.args?.[0] !== "dev")
     return startCluster(cwd, { ...options, size: testedInstances });
   return startProcess(cwd, isInstance ? options : { ...options, env: { ...testedProcesses, ...options.env } });

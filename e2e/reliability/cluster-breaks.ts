@@ -36,7 +36,7 @@ const chances: readonly Kind[] = [
   ...kinds,
   ...(["instance killed", "connections cut"] as const),
 ];
-/** A start that is refused for one of these reasons is tried again, as a service manager does. */
+/** Reasons of a refused start that is tried again, as a service manager does. */
 const mayRefuse = /cluster\.journal: |another instance has this address/;
 
 export class Breaks {

@@ -51,7 +51,7 @@ function number(value: number): string {
   return value.toLocaleString("en");
 }
 
-/** Acknowledged changes are there once, refused changes are not there, changes without an answer are there as a whole or not at all. */
+/** Each instance has an acknowledged change once, no refused change, and a change without an answer as a whole or not at all. */
 function checkWrites({ operations, evidence }: Known): Found {
   const events = counted(evidence.events.map(({ type, n }) => `${type} ${n}`));
   const rows = counted(evidence.items.map(({ n }) => n));
@@ -101,7 +101,7 @@ function checkOrder({ operations, evidence }: Known): Found {
     if (own === undefined) continue;
     compared += 1;
     if (own.first <= newest) problems.push(`${n} has ${own.first}; ${newestN} with ${newest} was answered before`);
-    // The events of a batch come one after another.
+    // The events of a batch follow each other.
     if (own.last - own.first > 2) problems.push(`${n} is spread from ${own.first} to ${own.last}`);
   }
   return { problems, counts: `${number(compared)} changes compared with all that were answered before` };
@@ -148,7 +148,7 @@ function checkListeners({ listeners, evidence }: Known): Found {
   return { problems, counts: `${listeners.length} listeners have heard ${number(heardInAll)} events` };
 }
 
-/** Each acknowledged run was made, each call has made one record, and a run was made again only after a change of the term. */
+/** Each acknowledged run was made, each call has made a single record, and a run was made again only after a change of the term. */
 function checkRuns({ operations, evidence, terms }: Known): Found {
   const problems: string[] = [];
   const { runs, waiting, failed } = evidence;

@@ -8,7 +8,7 @@ import type { User, World } from "./cluster-world.ts";
 const kinds = ["create", "increment", "batch", "enqueue"] as const;
 type Kind = (typeof kinds)[number];
 
-/** One change that a client asked for. The number `n` stands in all records of the change. */
+/** A change that a client asked for. The number `n` stands in all records of the change. */
 export interface Operation extends Omit<Told, "body"> {
   readonly n: number;
   readonly kind: Kind;

@@ -75,7 +75,7 @@ export function waitingAt(place: { folder: string }): number {
   return count(database, "failedAt IS NULL");
 }
 
-/** All evidence of one moment. */
+/** All evidence of a moment. */
 export function evidenceOf(place: { folder: string }): Evidence {
   using database = openFile(place);
   database.run("BEGIN");

@@ -34,12 +34,12 @@ const collections = [
   },
 ];
 
-/** Each call of the handler makes one record; `host` and `call` name the call. */
+/** Each call of the handler makes a record; `host` and `call` name the call. */
 const work = `
 export const queue = { concurrency: 4, retries: 100, backoff: "linear" };
 const host = crypto.randomUUID();
 let calls = 0;
-export default async ({ payload, runId, db }: any) => {
+export default async ({ payload, runId, db }) => {
   await db.collection("runs").create({ n: payload.n, run: runId, host, call: ++calls });
 };
 `;

@@ -44,7 +44,7 @@ export interface MirrorWorlds {
   open(options?: { mirror?: boolean; world?: MirrorWorld }): Promise<MirrorWorld>;
 }
 
-/** The worlds of a test file, over one engine. */
+/** The worlds of a test file, over a shared engine. */
 export async function mirrorWorlds(): Promise<MirrorWorlds> {
   const engine = await startPostgres();
   const raw = engine.client();

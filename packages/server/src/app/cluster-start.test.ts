@@ -1,4 +1,4 @@
-/** The start of the leader of a cluster: a journal that refuses a commit of the start is told as it is, so that the instance tries again. */
+/** The start of the leader of a cluster: a journal that refuses a commit of the start is told without another text, so that the instance tries again. */
 import { expect, test } from "bun:test";
 import { openApi } from "../../test/kit.ts";
 import { AppError } from "../base/kernel/index.ts";

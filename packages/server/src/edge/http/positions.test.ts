@@ -1,4 +1,4 @@
-/** The position of an answer: the answer to a write names a position from which each event of the write is there. */
+/** The position of an answer: an instance with the position that the answer to a write names has each event of the write. */
 import { expect, test } from "bun:test";
 import { openApi } from "../../../test/kit.ts";
 

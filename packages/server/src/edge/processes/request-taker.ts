@@ -5,7 +5,7 @@ import { ReceivedBody, SentBody } from "./body-stream.ts";
 import { type AnswerHead, kinds, type RequestHead } from "./frames.ts";
 import type { FrameSink, LinkFrame } from "./link.ts";
 
-/** A file of at most this size goes in one frame: the runtime drops the length of an answer in pieces. */
+/** A file of at most this size goes in a single frame: the runtime drops the length of an answer in pieces. */
 const smallFile = 256 * 1024;
 
 interface Taken {
@@ -105,7 +105,7 @@ export class RequestTaker {
   }
 }
 
-/** The body of an answer that goes in one frame; null for a body that goes in pieces. */
+/** The body of an answer that goes in a single frame; null for a body that goes in pieces. */
 async function wholeOf(body: GivenAnswer["body"]): Promise<string | Uint8Array | null> {
   if (isWhole(body)) return body ?? "";
   return body instanceof Blob && body.size <= smallFile ? body.bytes() : null;

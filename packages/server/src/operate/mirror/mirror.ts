@@ -213,7 +213,7 @@ export class Mirror {
     this.#enter("building");
   }
 
-  /** The changes of a commit as text; `next` becomes what the mirror has afterwards. */
+  /** The changes of a commit as text; `next` becomes the contents of the mirror afterwards. */
   async #collect({ notes, state }: UndecidedCommit, next: Progress): Promise<string> {
     const changes = new Changes(this.#schema);
     const isChanged = notes.some(({ kind }) => kind === definitionsChanged.kind);
@@ -240,7 +240,7 @@ export class Mirror {
       if (!next.kept.has(collection)) beginTable(changes, next, { collection, table });
   }
 
-  /** Writes the changed records; or begins the tables anew, when the records are too large for one statement. */
+  /** Writes the changed records; or begins the tables anew, when the records are too large for a statement. */
   async #change(
     changes: Changes,
     next: Progress,

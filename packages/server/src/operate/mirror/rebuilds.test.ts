@@ -47,7 +47,7 @@ test("a mirror that is switched on later gets all records while writes go on, an
       made += 1;
     }
   })();
-  // A table of the mirror is whole at each moment: a reader never finds fewer records than were there.
+  // A table of the mirror is whole at each moment: a reader never finds a part of the records.
   let looks = 0;
   for (;;) {
     const counted = await raw.unsafe(`SELECT count(*) AS n FROM "${world.schema}".things`).catch(() => null);

@@ -25,7 +25,7 @@ interface EngineState {
   readonly standby: boolean;
 }
 
-/** Whether an error is the answer of the engine to a statement, so that the connection is there. */
+/** Whether an error is the answer of the engine to a statement, so that the connection stands. */
 export function isRefusal(error: unknown): boolean {
   return error instanceof JournalAway && error.cause instanceof SQL.PostgresError && error.cause.severity === "ERROR";
 }

@@ -12,7 +12,7 @@ import { ownerColumn } from "../../../data/permissions/index.ts";
 import { userTable } from "../../../people/auth/index.ts";
 import { identifier, type Reader } from "../../../store/database/index.ts";
 
-/** The most records that one statement of SQLite reads. */
+/** The most records that a statement of SQLite reads. */
 export const pageRecords = 500;
 
 const engineTypes: { readonly [type in FieldType]: string } = {
@@ -111,7 +111,7 @@ function mirrored(definition: CollectionDefinition, source: string): MirroredTab
   };
 }
 
-/** Whether the database has the tables of a service: a new database has no tables, and the table of users comes last of those that the mirror reads. */
+/** Whether the database has the tables of a service: a new database has no tables, and of the tables that the mirror reads, the table of users comes last. */
 export function hasTables(state: Reader): boolean {
   return state.get("SELECT 1 FROM sqlite_schema WHERE name = ?", userTable.table) !== null;
 }
