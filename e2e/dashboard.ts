@@ -152,6 +152,15 @@ async function loaded(page: Page): Promise<void> {
     if (performance.now() > end) throw new Error(`${page.url()} still loads`);
 }
 
+/** Resolves when no dropdown is left that closes: a dropdown that fades out stands outside of the landmarks. */
+async function closed(page: Page): Promise<void> {
+  const closing = `[...document.querySelectorAll('[id$="-dropdown"]')].some((dropdown) =>
+    dropdown.checkVisibility() && ![...document.querySelectorAll('[aria-expanded="true"][aria-controls]')]
+      .some((owner) => dropdown.contains(document.getElementById(owner.getAttribute("aria-controls")))))`;
+  for (const end = performance.now() + patience; await page.evaluate<boolean>(closing); await page.waitForTimeout(20))
+    if (performance.now() > end) throw new Error(`${page.url()} has a dropdown that stays open without an owner`);
+}
+
 /** Looks at a page with axe. In a page without frames axe runs directly: AxeBuilder would open a second page to join the frames. */
 async function analyze(page: Page): Promise<Pick<AxeResults, "violations">> {
   const options: RunOptions = { resultTypes: ["violations"] };
@@ -169,6 +178,7 @@ export async function violationsOf(page: Page): Promise<string[]> {
        .map(({ finished }) => finished))`,
   );
   await loaded(page);
+  await closed(page);
   const { violations } = await analyze(page);
   return violations.flatMap(({ id, help, nodes }) =>
     nodes.map(({ target, failureSummary }) => `${id}: ${help} at ${target.join(" ")}: ${failureSummary}`),
