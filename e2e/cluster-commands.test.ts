@@ -133,6 +133,24 @@ test("a single service becomes a cluster with all data, and a snapshot a single 
   expect(ofLeader.get("socle_cluster_term")).toBe(running.status.term);
   expect(ofReplica.get("socle_cluster_position")).toBeGreaterThan(1);
   expect(ofReplica.get("socle_cluster_journal_reached")).toBe(1);
+  // Commands beside an instance ask the leader.
+  const admin = ["admin", "create", "root@example.com", "--password", "a long password"];
+  for (const command of [
+    admin,
+    ["types"],
+    ["backup", "copy.backup"],
+    ["export", "posts", "posts.jsonl"],
+    ["run", "job", "x"],
+  ]) {
+    const { code, stderr } = await socle(command, { cwd: first, env });
+    expect([command, code, stderr]).toEqual([
+      command,
+      expect.any(Number),
+      expect.stringContaining(`is a replica. Run the command beside the leader, ${leader.url}`),
+    ]);
+    expect(code).not.toBe(0);
+  }
+  expect(await socle(admin, { cwd: second, env })).toMatchObject({ code: 0, stderr: "" });
   for (const instance of [replica, leader]) expect(await instance.stop()).toBe(0);
 
   // A command that only reads works beside a stopped instance; a command that writes does not.

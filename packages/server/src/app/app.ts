@@ -19,7 +19,7 @@ import { type Backups, checkBackups } from "../operate/backup/index.ts";
 import { asSetupError, hasMetDamage } from "../store/database/index.ts";
 import { EventRetention } from "../store/events/index.ts";
 import { type ApiOptions, buildApi, disksOf } from "./api.ts";
-import { type ControlAnswer, ControlServer } from "./control.ts";
+import { type ControlAnswer, openControl } from "./control.ts";
 import { definitionsOf } from "./definitions.ts";
 import { firstSteps } from "./first-steps.ts";
 import { openAuthPages, openDashboard, openHttps, openStaticFiles } from "./http-parts.ts";
@@ -247,18 +247,6 @@ async function stopHttp(
   await Promise.all([http.refuse(leftMs), readers?.refuse(leftMs)]);
   clearTimeout(givingUp);
   await Promise.all([http.end(), readers?.stop()]);
-}
-
-/** Null when commands cannot reach the service. */
-function openControl(database: string, answer: ControlAnswer, logger: Logger): ControlServer | null {
-  // Windows has no Unix sockets.
-  if (process.platform === "win32") return null;
-  try {
-    return new ControlServer(database, answer);
-  } catch (thrown) {
-    logger.warn(`Commands such as socle run and socle backup cannot reach this service: ${messageOf(thrown)}`);
-    return null;
-  }
 }
 
 /**

@@ -181,6 +181,18 @@ export class ControlServer {
   }
 }
 
+/** Null when commands cannot reach the service. */
+export function openControl(database: string, answer: ControlAnswer, logger: Logger): ControlServer | null {
+  // Windows has no Unix sockets.
+  if (process.platform === "win32") return null;
+  try {
+    return new ControlServer(database, answer);
+  } catch (thrown) {
+    logger.warn(`Commands such as socle run and socle backup cannot reach this service: ${messageOf(thrown)}`);
+    return null;
+  }
+}
+
 /**
  * The lines that `work` says, as lines of JSON, sent at once. When the reader has stopped and the room is used up, log
  * lines are left out and counted; the outcome is always said.

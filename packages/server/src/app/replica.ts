@@ -22,6 +22,7 @@ import { putRight } from "../operate/backup/index.ts";
 import { asSetupError, changesVersions, Database } from "../store/database/index.ts";
 import type { EventLog } from "../store/events/index.ts";
 import { positionsOf, realtimeOptions } from "./api.ts";
+import { openControl } from "./control.ts";
 import { keepFilesPrivate } from "./file-modes.ts";
 import { openDashboard, openHttps, openStaticFiles } from "./http-parts.ts";
 import { joinJournal, runToEnd } from "./instance-database.ts";
@@ -68,6 +69,8 @@ export async function startReplica(options: ReplicaOptions): Promise<ReplicaServ
   const database = openDatabase(options);
   const service = assemble(database, { config, logger });
   starting.use(service);
+  const control = openControl(config.database, async () => ({ error: refusalOf(member) }), logger);
+  starting.defer(() => control?.stop());
   await joinJournal(database, member.journal, options.journal);
   if (!(await followUntilReady(database, options))) return null;
   const questions = new LeaderQuestions(member);
@@ -101,6 +104,12 @@ export async function startReplica(options: ReplicaOptions): Promise<ReplicaServ
       await started.disposeAsync();
     },
   };
+}
+
+/** The answer to every command beside a replica. */
+function refusalOf({ leader }: ClusterMember): string {
+  const where = leader === null ? "the leader" : `the leader, ${leader.address}`;
+  return `Nothing was done: this instance of the cluster is a replica. Run the command beside ${where}`;
 }
 
 function openDatabase({ config, logger, onFatal }: ReplicaOptions): Database {
