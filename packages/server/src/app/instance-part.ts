@@ -76,11 +76,13 @@ function leaderPart(
       reached: (seq) => comes(() => events.committedSeq >= seq),
     }),
     beforeSocket: async () => {
-      const commits = member.leading?.commits;
-      const begun = commits?.begun ?? 0;
-      const isDecided = await comes(() => commits === undefined || commits.decided >= begun);
+      const { replicas, leading } = member;
+      const newest = leading?.commits.newest ?? 0;
+      // An append that fails takes its position back.
+      const missing = (): number => Math.min(newest, leading?.commits.newest ?? 0) - (replicas?.position ?? 0);
+      const isNewest = await comes(() => missing() <= 0);
       const seq = events.committedSeq;
-      return (await comes(() => events.flushedSeq >= seq)) && isDecided && member.hasLease;
+      return (await comes(() => events.flushedSeq >= seq)) && isNewest && member.hasLease;
     },
     wrote: (caller, seq) => member.replicas?.wrote(caller, seq),
   };

@@ -32,9 +32,8 @@ export class JournalCommits implements CommitPoint {
   #isAway = false;
   #isLost = false;
   #bytes = 0;
-  /** The appends that have begun, and the appends that are decided. */
-  begun = 0;
-  decided = 0;
+  /** The newest position that the journal has, or may have while an append has no answer yet; 0 before the first append. */
+  newest = 0;
   /** Changes with each commit; null without a mirror. */
   mirror: Mirror | null = null;
 
@@ -71,11 +70,13 @@ export class JournalCommits implements CommitPoint {
   }
 
   async append(position: number, commit: UndecidedCommit, giveUp: (reason: AppError) => void): Promise<void> {
-    this.begun += 1;
+    const { newest } = this;
+    this.newest = position;
     try {
       await this.#append(position, commit, giveUp);
-    } finally {
-      this.decided += 1;
+    } catch (thrown) {
+      this.newest = newest;
+      throw thrown;
     }
   }
 

@@ -201,7 +201,7 @@ export class ClusterMember {
     const commits = this.#leading?.commits;
     this.#replicas = new Replicas({
       mayServe: () => right.isValid,
-      isNewest: () => this.hasLease && commits !== undefined && commits.decided === commits.begun,
+      newest: () => (this.hasLease ? (commits?.newest ?? null) : null),
       position,
       earlier: earlier.map(({ address }) => address),
       ...(wasAway && { earlierMs: withoutEngineMs }),

@@ -11,9 +11,9 @@ function question(address: string, position: number): ReplicaQuestion {
 
 function replicasAt(
   position: number,
-  { mayServe = true, isNewest = true, earlier = [] as readonly string[] } = {},
+  { mayServe = true, newest = position as number | null, earlier = [] as readonly string[] } = {},
 ): Replicas {
-  return new Replicas({ mayServe: () => mayServe, isNewest: () => isNewest, position, earlier });
+  return new Replicas({ mayServe: () => mayServe, newest: () => newest, position, earlier });
 }
 
 /** Whether a promise resolves within some turns of the event loop. */
@@ -126,6 +126,8 @@ test("a write that was answered is told once to each replica, and at once to a r
 
 test("an answer tells whether another instance may have a later commit", async () => {
   expect(await replicasAt(5).answer(question("a", 4), open)).toMatchObject({ position: 5, isNewest: true });
-  const deciding = replicasAt(5, { isNewest: false });
-  expect(await deciding.answer(question("a", 4), open)).toMatchObject({ position: 5, isNewest: false });
+  for (const newest of [6, null]) {
+    const behind = replicasAt(5, { newest });
+    expect(await behind.answer(question("a", 4), open)).toMatchObject({ position: 5, isNewest: false });
+  }
 });

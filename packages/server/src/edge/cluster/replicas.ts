@@ -58,7 +58,7 @@ export class Replicas implements Followers {
   /** The other instances of the last day, also those that have ended or left: each may start again. The values are times of `performance.now()`. */
   readonly #known = new Map<string, number>();
   readonly #mayServe: () => boolean;
-  readonly #isNewest: () => boolean;
+  readonly #newest: () => number | null;
   #position: number;
   #narrowed: number;
   /** See `LeaderAnswer`. */
@@ -68,12 +68,12 @@ export class Replicas implements Followers {
   readonly #question = new Signal();
 
   /**
-   * @param options `mayServe`: whether this leader has the right to serve; `isNewest`: whether no instance has a later commit than this leader; `position`: the last commit; `earlier`: the addresses of the
+   * @param options `mayServe`: whether this leader has the right to serve; `newest`: the newest position that the journal may have, null if this leader does not know; `position`: the last commit; `earlier`: the addresses of the
    * instances that may serve by a right that an earlier leader gave, for `earlierMs`.
    */
   constructor(options: {
     mayServe: () => boolean;
-    isNewest: () => boolean;
+    newest: () => number | null;
     position: number;
     earlier: readonly string[];
     earlierMs?: number;
@@ -81,10 +81,21 @@ export class Replicas implements Followers {
     const serves = performance.now() + (options.earlierMs ?? leaseMs);
     for (const address of options.earlier) this.#replicas.set(address, { ...unknownReplica(address), serves });
     this.#mayServe = options.mayServe;
-    this.#isNewest = options.isNewest;
+    this.#newest = options.newest;
     this.#position = options.position;
     // Any commit of an earlier term may have narrowed rights.
     this.#narrowed = options.position;
+  }
+
+  /** The last commit. */
+  get position(): number {
+    return this.#position;
+  }
+
+  /** Whether no instance has a later commit than the database of this leader. */
+  get isNewest(): boolean {
+    const newest = this.#newest();
+    return newest !== null && newest <= this.#position;
   }
 
   /** The replicas that have asked lately. */
@@ -137,7 +148,7 @@ export class Replicas implements Followers {
   }
 
   #answer(ms: number, wrote: LeaderAnswer["wrote"]): LeaderAnswer {
-    const isNewest = this.#isNewest();
+    const { isNewest } = this;
     return { position: this.#position, narrowed: this.#narrowed, ms, isNewest, queries: this.queries, wrote };
   }
 
