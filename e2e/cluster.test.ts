@@ -321,6 +321,30 @@ test("the databases of all instances have equal content", async () => {
   expect(await differences(instances)).toEqual([]);
 });
 
+test("an answer of a replica that is on its way at a stop arrives whole", async () => {
+  const [replica] = await cluster.replicas();
+  if (replica === undefined) throw new Error("The cluster has no replica");
+  const title = "x".repeat(500_000);
+  let position = "";
+  for (let n = 0; n < 60; n++)
+    position = (await post(`${replica.url}/api/posts`, { title })).headers.get("socle-position") ?? "";
+  const response = await fetch(`${replica.url}/api/posts`, { headers: { "Socle-Position": position } });
+  const reader = response.body?.getReader();
+  let size = (await reader?.read())?.value?.byteLength ?? 0;
+  replica.running.signal("SIGTERM");
+  await until(() => replica.running.output().includes("stopping"));
+  // Longer than an instance may take that changes its role.
+  await Bun.sleep(2_500);
+  for (let done = reader === undefined; !done; ) {
+    const next = await reader?.read();
+    size += next?.value?.byteLength ?? 0;
+    done = next?.done ?? true;
+  }
+  expect(size).toBeGreaterThan(60 * title.length);
+  expect(await replica.running.exited).toBe(0);
+  await replica.start();
+});
+
 test("a replica that stops answers the requests that wait for the leader", async () => {
   const [replica] = await cluster.replicas();
   const leader = await cluster.leader();

@@ -37,7 +37,7 @@ import { folderState, watchFiles } from "./watch-files.ts";
 export const version: string = packageJson.version;
 
 /** The time for which a stop waits for running requests. A stop ends before the 10 s after which Docker kills a container. */
-const graceMs = 8_000;
+export const graceMs = 8_000;
 
 /** The least time for closing the database. */
 const closeMs = 1_000;

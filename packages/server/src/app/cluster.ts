@@ -14,7 +14,7 @@ import { Snapshots } from "../operate/backup/index.ts";
 import type { MirrorState } from "../operate/mirror/index.ts";
 import { EntryMismatch } from "../store/database/index.ts";
 import { JournalAway, JournalGap, openJournal } from "../store/journal/index.ts";
-import { type App, type AppOptions, type Running, startApp, version } from "./app.ts";
+import { type App, type AppOptions, graceMs, type Running, startApp, version } from "./app.ts";
 import { leadingInstance } from "./instance-part.ts";
 import { processesOf } from "./processes.ts";
 import { type ReplicaService, startReplica } from "./replica.ts";
@@ -25,8 +25,8 @@ import { SnapshotKeeper } from "./snapshot-keeper.ts";
 const pauseMs = 500;
 /** The longest that a statement of the journal takes: less than half of a lease, so that an instance finds out in time that the engine is away. */
 const engineMs = 2_000;
-/** The longest that a leader that has lost the lease takes to stop. */
-const lostMs = 1_500;
+/** The longest time for the last requests of a role after which this instance has another role. */
+const roleMs = 1_500;
 
 /** Starts this process as an instance of a cluster. @throws SetupError with a readable line. */
 export function startInstance(options: AppOptions): Promise<Running> {
@@ -180,7 +180,7 @@ class Instance implements Running {
     const isLost = await Promise.race([leading.lost.then(() => true), stopped.then(() => false)]);
     this.#role = null;
     await keeper.stop();
-    await app.stop(isLost ? lostMs : undefined);
+    await app.stop(isLost ? roleMs : graceMs);
     await this.#member.resign();
   }
 
@@ -204,7 +204,7 @@ class Instance implements Running {
       } finally {
         this.#role = null;
         over.abort();
-        await service.stop();
+        await service.stop(this.#stopping.signal.aborted ? graceMs : roleMs);
       }
     } finally {
       over.abort();

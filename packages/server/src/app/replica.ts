@@ -31,8 +31,6 @@ import { assemble, databaseOptions, dataPathsOf, knownSchemas, type Service } fr
 
 /** The pause between two looks for the leader, and for the tables of this version. */
 const lookMs = 250;
-/** The longest time for the last requests of a replica that becomes the leader, or stops. */
-const graceMs = 1_000;
 /** How long before the end of this time the waiting requests are answered. */
 const answerMs = 300;
 
@@ -54,7 +52,8 @@ export interface ReplicaService {
   /** Rejects when the replica cannot go on: with JournalGap, EntryMismatch or another error. */
   readonly ended: Promise<never>;
   reload(): Promise<void>;
-  stop(): Promise<void>;
+  /** @param ms the longest time for the last requests. */
+  stop(ms: number): Promise<void>;
 }
 
 /**
@@ -95,10 +94,10 @@ export async function startReplica(options: ReplicaOptions): Promise<ReplicaServ
     url: http.url,
     ended: follower.ended,
     reload: http.reload,
-    async stop() {
+    async stop(ms) {
       // A little before connections are closed, so that the callers get an answer.
-      const givingUp = setTimeout(http.giveUp, graceMs - answerMs);
-      await http.server.refuse(graceMs);
+      const givingUp = setTimeout(http.giveUp, ms - answerMs);
+      await http.server.refuse(ms);
       clearTimeout(givingUp);
       await http.server.end();
       await started.disposeAsync();
