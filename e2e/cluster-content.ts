@@ -51,15 +51,23 @@ export function numbersAt(instance: Place, collection: string): number[] {
     .map(({ n }) => n);
 }
 
-/** Waits until the instances have one position, and answers the names of the tables that differ. Nothing may be written meanwhile. */
+/** The longest wait for one position. */
+const patienceMs = 60_000;
+
+/**
+ * Waits until the instances have one position, and answers the names of the tables that differ. Nothing may be written meanwhile.
+ * @throws Error when the positions stay different.
+ */
 export async function differences(instances: readonly Place[]): Promise<string[]> {
-  for (;;) {
+  for (const end = performance.now() + patienceMs; ; ) {
     const contents = instances.map((instance) => contentOf(instance));
     const [first] = contents;
     if (first !== undefined && contents.every(({ position }) => position === first.position)) {
       const names = new Set(contents.flatMap(({ tables }) => [...tables.keys()]));
       return [...names].filter((name) => contents.some(({ tables }) => tables.get(name) !== first.tables.get(name)));
     }
+    if (performance.now() > end)
+      throw new Error(`The instances stay at the positions ${contents.map(({ position }) => position).join(", ")}`);
     await Bun.sleep(100);
   }
 }
