@@ -24,6 +24,8 @@ const counts = (process.env["BENCH_PROCESSES"] ?? "1,2").split(",").map(Number);
 const image = process.env["PROCESSES_PLOT"] === "1" ? join(import.meta.dir, "../docs/images/processes.svg") : null;
 const metricsToken = "bench";
 const sockets = 10_000;
+/** Creates under way while sockets hear the creates: with few, each of several processes soon waits for the next event. */
+const creates = 16;
 /** Ticks of the processor time of a process in a second, on Linux. */
 const ticks = 100;
 
@@ -165,7 +167,7 @@ async function measure(target: Target, scenario: Scenario, folder: string): Prom
 async function measureSockets(target: Target, listeners: Listeners): Promise<Measured> {
   const pids = await pidsOf(target);
   const before = await Promise.all(pids.map(cpuSeconds));
-  const writing = { url: target.server.url, seconds, window: 4, intervalMs: 0, perEvent: sockets, headers: [] };
+  const writing = { url: target.server.url, seconds, window: creates, intervalMs: 0, perEvent: sockets, headers: [] };
   const body = '{"title":"Item","n":COUNT}';
   const start = performance.now();
   const { deliveriesPerSecond = 0, missing = 0, closed = 0 } = await listeners.tell({ do: "write", body, ...writing });
