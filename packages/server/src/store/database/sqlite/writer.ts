@@ -11,8 +11,16 @@ import {
   type Transactor,
 } from "../transaction.ts";
 import { hasMetDamage, refusalCause, stopping } from "./errors.ts";
-import { JobQueues } from "./job-queues.ts";
-import { type Asked, type LongJob, type LongOptions, rejectAll, rollBack, type ShortJob, settle } from "./jobs.ts";
+import {
+  type Asked,
+  JobQueues,
+  type LongJob,
+  type LongOptions,
+  rejectAll,
+  rollBack,
+  type ShortJob,
+  settle,
+} from "./jobs.ts";
 import { type Numbered, Numbering } from "./numbering.ts";
 import { positionOf } from "./position-table.ts";
 import { replayIn } from "./replay.ts";
