@@ -3,7 +3,7 @@ import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { randomNumbers, randomSeed } from "../packages/server/test/random.ts";
-import { inParallel, post, project, serve } from "./kit.ts";
+import { inParallel, post, project, serve, until } from "./kit.ts";
 
 const children = 1_500;
 const relation = (collection: string, onDelete: string): object => ({
@@ -102,7 +102,9 @@ test("killed under writers: no number of a sequence is given twice", async () =>
       }
     };
     const writers = Promise.all(Array.from({ length: 32 }, (_, i) => (i % 8 === 0 ? batches(i) : writer(i))));
-    await Bun.sleep(100 + random() * 300);
+    const enough = told.size + 20;
+    await until(() => told.size >= enough);
+    await Bun.sleep(random() * 300);
     server.signal("SIGKILL");
     isOver = true;
     await writers;
