@@ -68,6 +68,11 @@ class Connection {
     });
     server.on("end", () => {
       if (server === this.#server) client.end();
+      else {
+        // The next request to this instance gets a new connection.
+        this.#servers.delete(index);
+        server.end();
+      }
     });
     let isRefused = false;
     server.on("error", (error: NodeJS.ErrnoException) => {
@@ -75,7 +80,7 @@ class Connection {
       server.destroy();
     });
     server.on("close", () => {
-      this.#servers.delete(index);
+      if (this.#servers.get(index) === server) this.#servers.delete(index);
       if (isRefused && living.includes(index)) living.splice(living.indexOf(index), 1);
       // An instance that has stopped: another instance gets a request that did not arrive, or that only reads, as by a balancer.
       const canMove = isRefused || (this.#isRead && !this.#isAnswered && this.#moves++ < targets.length);
