@@ -51,11 +51,11 @@ export function numbersAt(instance: Place, collection: string): number[] {
     .map(({ n }) => n);
 }
 
-/** The longest wait for one position. */
+/** The longest wait for equal positions. */
 const patienceMs = 60_000;
 
 /**
- * Waits until the instances have one position, and answers the names of the tables that differ. Nothing may be written meanwhile.
+ * Waits until the instances have the same position, and answers the names of the tables that differ. Nothing may be written meanwhile.
  * @throws Error when the positions stay different.
  */
 export async function differences(instances: readonly Place[]): Promise<string[]> {

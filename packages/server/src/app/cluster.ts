@@ -25,7 +25,7 @@ import { SnapshotKeeper } from "./snapshot-keeper.ts";
 const pauseMs = 500;
 /** The longest that a statement of the journal takes: less than half of a lease, so that an instance finds out in time that the engine is away. */
 const engineMs = 2_000;
-/** The longest time for the last requests of a role after which this instance has another role. */
+/** The longest time for the last requests of a role when this instance changes the role. */
 const roleMs = 1_500;
 
 /** Starts this process as an instance of a cluster. @throws SetupError with a readable line. */

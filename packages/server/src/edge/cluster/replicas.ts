@@ -68,8 +68,9 @@ export class Replicas implements Followers {
   readonly #question = new Signal();
 
   /**
-   * @param options `mayServe`: whether this leader has the right to serve; `newest`: the newest position that the journal may have, null if this leader does not know; `position`: the last commit; `earlier`: the addresses of the
-   * instances that may serve by a right that an earlier leader gave, for `earlierMs`.
+   * @param options `mayServe`: whether this leader has the right to serve; `newest`: the newest position that the journal may have, null
+   * if this leader does not know; `position`: the last commit; `earlier`: the addresses of the instances that may serve by a right that an
+   * earlier leader gave, for `earlierMs`.
    */
   constructor(options: {
     mayServe: () => boolean;
@@ -90,12 +91,6 @@ export class Replicas implements Followers {
   /** The last commit. */
   get position(): number {
     return this.#position;
-  }
-
-  /** Whether no instance has a later commit than the database of this leader. */
-  get isNewest(): boolean {
-    const newest = this.#newest();
-    return newest !== null && newest <= this.#position;
   }
 
   /** The replicas that have asked lately. */
@@ -148,7 +143,8 @@ export class Replicas implements Followers {
   }
 
   #answer(ms: number, wrote: LeaderAnswer["wrote"]): LeaderAnswer {
-    const { isNewest } = this;
+    const newest = this.#newest();
+    const isNewest = newest !== null && newest <= this.#position;
     return { position: this.#position, narrowed: this.#narrowed, ms, isNewest, queries: this.queries, wrote };
   }
 

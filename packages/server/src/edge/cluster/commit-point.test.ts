@@ -1,0 +1,45 @@
+/** Journal commits: the newest position that the journal may have, before, during and after an append. */
+import { expect, test } from "bun:test";
+import type { UndecidedCommit } from "../../store/database/index.ts";
+import { type Journal, JournalAway } from "../../store/journal/index.ts";
+import { JournalCommits } from "./commit-point.ts";
+
+/** The part of a commit that an append takes without a mirror. */
+const commit = { entry: "{}" } as UndecidedCommit;
+
+/** Commits whose appends end as the test says. */
+function openCommits(): { commits: JournalCommits; append: PromiseWithResolvers<"appended" | "fenced">[] } {
+  const append: PromiseWithResolvers<"appended" | "fenced">[] = [];
+  const journal: Pick<Journal, "append"> = {
+    append: () => {
+      const outcome = Promise.withResolvers<"appended" | "fenced">();
+      append.push(outcome);
+      return outcome.promise;
+    },
+  };
+  const onContact = (): void => undefined;
+  const commits = new JournalCommits({ journal: journal as Journal, term: 1, onLost: onContact, onContact });
+  return { commits, append };
+}
+
+test("the newest position is the position of the append that runs, and stays with the entry", async () => {
+  const { commits, append } = openCommits();
+  expect(commits.newest).toBe(0);
+  const running = commits.append(8, commit, () => undefined);
+  expect(commits.newest).toBe(8);
+  append[0]?.resolve("appended");
+  await running;
+  expect(commits.newest).toBe(8);
+});
+
+test("an append that certainly did not happen takes its position back", async () => {
+  const { commits, append } = openCommits();
+  const first = commits.append(8, commit, () => undefined);
+  append[0]?.resolve("appended");
+  await first;
+  const second = commits.append(9, commit, () => undefined);
+  expect(commits.newest).toBe(9);
+  append[1]?.reject(new JournalAway("The engine is away"));
+  await expect(second).rejects.toThrow("nothing was changed");
+  expect(commits.newest).toBe(8);
+});
