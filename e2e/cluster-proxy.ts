@@ -28,6 +28,8 @@ class Connection {
   #server: Socket;
   #expected: Expected = "head";
   #isAnswered = true;
+  /** The head of the answer so far: an instance may send a head in several packets. */
+  #answer = "";
   #requests = 0;
 
   constructor(client: Socket) {
@@ -83,7 +85,8 @@ class Connection {
       if (this.#servers.get(index) === server) this.#servers.delete(index);
       if (isRefused && living.includes(index)) living.splice(living.indexOf(index), 1);
       // An instance that has stopped: another instance gets a request that did not arrive, or that only reads, as by a balancer.
-      const canMove = isRefused || (this.#isRead && !this.#isAnswered && this.#moves++ < targets.length);
+      const isUnanswered = !this.#isAnswered && this.#answer === "";
+      const canMove = isRefused || (this.#isRead && isUnanswered && this.#moves++ < targets.length);
       if (canMove && server === this.#server && living.length > 0 && !client.destroyed) {
         const bytes = this.#unanswered;
         this.#unanswered = [];
@@ -98,9 +101,12 @@ class Connection {
 
   #noteAnswer(bytes: Buffer): void {
     if (this.#isAnswered) return;
-    this.#isAnswered = true;
     this.#unanswered = [];
-    const position = /\r\nsocle-position: (\d+)\r\n/i.exec(bytes.toString("latin1", 0, 4_096))?.[1];
+    this.#answer += bytes.toString("latin1");
+    const end = this.#answer.indexOf("\r\n\r\n");
+    if (end < 0) return;
+    this.#isAnswered = true;
+    const position = /\r\nsocle-position: (\d+)\r\n/i.exec(this.#answer.slice(0, end + 2))?.[1];
     highest = Math.max(highest, Number(position ?? 0));
   }
 
@@ -136,6 +142,7 @@ class Connection {
     // A request before the answer to the last request stays at the instance, which answers in order.
     if (this.#isAnswered && this.#requests++ > 0) this.#server = this.#next();
     this.#isAnswered = false;
+    this.#answer = "";
     this.#expected = expectedAfter(head);
     this.#isRead = line.startsWith("GET ") && this.#expected === "head";
     this.#unanswered = [];
