@@ -51,6 +51,7 @@ const files: Record<string, string> = {
   "functions/items/note.ts":
     "export const onCreate = async ({ db }) => void (await db.collection('done').create({ n: 1 }));\n",
   "endpoints/ok.ts": `${open}export const GET = () => new Response("ok");\nexport const POST = async (request: Request) => new Response(String((await request.bytes()).length));\n`,
+  "endpoints/long.ts": `${open}export const GET = () => new Response("x".repeat(20_000));\n`,
   "endpoints/echo.ts": `${open}export const POST = (request: Request) => new Response(request.body);\n`,
   "endpoints/sleep.ts": `${open}export const GET = async () => { await Bun.sleep(1500); return new Response("slept"); };\n`,
   "endpoints/hasty.ts": `${hasty}export const POST = async (request: Request) => new Response(await request.text());\n`,
@@ -108,6 +109,9 @@ describe("streams", () => {
     };
     const chunked = await (await fetch(`${url}/echo`, { method: "POST", body: chunks() })).bytes();
     expect([chunked.length, Bun.hash(chunked)]).toEqual([body.length, hash]);
+    // From 15 KiB on, a response that was made as a whole leaves as a stream, too.
+    const long = await fetch(`${url}/long`);
+    expect([long.headers.get("transfer-encoding"), await long.text()]).toEqual(["chunked", "x".repeat(20_000)]);
     const tooLarge = await fetch(`${url}/ok`, { method: "POST", body: new Uint8Array(10 * 1024 ** 2 + 1) });
     expect(tooLarge.status).toBe(413);
   });

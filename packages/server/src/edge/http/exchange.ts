@@ -141,9 +141,10 @@ export class Exchange extends IncomingRequest {
     return this.stream(status, partsOf(content), headers);
   }
 
-  /** The body of a small answer in the form that the runtime sends soonest. */
+  /** The body of a small answer in the form that the runtime sends soonest. Another process sends the answer to a request that it has passed on. */
   #body(body: string | Uint8Array): string | Uint8Array | ReadableStream<Uint8Array> {
-    return body.length <= shortBody || this.#isHead || presentTurn() === this.#turn ? body : lateBody(body);
+    const staysWhole = body.length <= shortBody || this.#isHead || this.request instanceof PassedRequest;
+    return staysWhole || presentTurn() === this.#turn ? body : lateBody(body);
   }
 
   /**
@@ -264,7 +265,8 @@ export class Exchange extends IncomingRequest {
     for (const [name, value] of Object.entries(this.#headers()))
       if (namesThatAddUp.includes(name)) all.append(name, value);
       else all.set(name, value);
-    if (body === null || body instanceof Uint8Array) return this.#answer(body, { status, headers: all });
+    if (body === null || body instanceof Uint8Array)
+      return this.#answer(body && this.#body(body), { status, headers: all });
     if (!this.#isHead) return this.#answer(this.#streamBody(body), { status, headers: all });
     void body.return();
     return this.#answer(null, { status, headers: all });

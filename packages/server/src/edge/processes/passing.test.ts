@@ -105,6 +105,21 @@ test("a file that is small or in memory keeps its length, as an answer of the le
   }
 });
 
+test("a long text leaves as a stream, with the head, and is not lost when later frames come", async () => {
+  let n = 0;
+  const { pass } = join(() => ({ status: 200, headers: { "X-One": "1" }, body: String(n++).repeat(20_000) }));
+  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: pass });
+  try {
+    const answers = await Promise.all(Array.from({ length: 10 }, () => fetch(server.url)));
+    for (const { headers } of answers)
+      expect([headers.get("x-one"), headers.get("transfer-encoding")]).toEqual(["1", "chunked"]);
+    const texts = await Promise.all(answers.map((answer) => answer.text()));
+    expect(texts.toSorted()).toEqual(Array.from({ length: 10 }, (_, i) => String(i).repeat(20_000)));
+  } finally {
+    await server.stop(true);
+  }
+});
+
 test("a small body that comes late follows the request, and a body that breaks off ends the request", async () => {
   const slowly = (controller: ReadableStreamDefaultController<Uint8Array>, end: () => void): void =>
     void turns(20).then(() => {

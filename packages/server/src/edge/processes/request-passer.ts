@@ -1,5 +1,5 @@
 /** Request passer: a reader process passes requests on to the leader, and gives the answers of the leader to the clients. */
-import type { PassOn, RoutePlace } from "../http/index.ts";
+import { lateBody, type PassOn, type RoutePlace } from "../http/index.ts";
 import { ReceivedBody, SentBody } from "./body-stream.ts";
 import { type AnswerHead, kinds, type RequestHead } from "./frames.ts";
 import type { FrameSink, LinkFrame } from "./link.ts";
@@ -154,7 +154,9 @@ export class RequestPasser {
     const init = { status, headers: headers as Record<string, string> };
     if (form === "whole") {
       this.#over(id, passing);
-      passing.answer.resolve(new Response(body.byteLength === 0 ? null : body, init));
+      // A file keeps the length. A stream gets a copy: the frames that arrived with the answer are freed.
+      const sent = "Content-Length" in headers ? body : lateBody(body.slice());
+      passing.answer.resolve(new Response(body.byteLength === 0 ? null : sent, init));
       return;
     }
     const received = new ReceivedBody(this.#options.link, id, () => this.#abort(id));
