@@ -1,6 +1,7 @@
 /** Proxy of a tested cluster: each request goes to the next instance that accepts connections, with the highest position answered so far. */
 import { afterAll, expect, test } from "bun:test";
-import { connect } from "node:net";
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { join } from "node:path";
 
 interface Target {
@@ -48,6 +49,25 @@ test("requests of a connection take turns, with bodies of any form, and name the
     ["POST 5 5", "POST 9 0"],
     ["POST 9 100000"],
   ]);
+});
+
+test("the position of an answer counts, in however many packets the head comes", async () => {
+  let heads = "";
+  const server = createServer((socket) => {
+    socket.on("data", async (bytes) => {
+      heads += bytes.toString("latin1");
+      for (const part of ["HTTP/1.1 ", "200 OK\r\nSocle-Posi", "tion: 1", "2\r\nContent-Length: 2\r\n", "\r\nok"]) {
+        socket.write(part);
+        await Bun.sleep(2);
+      }
+    });
+  }).listen(0, "127.0.0.1");
+  afterAll(() => void server.close());
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const url = `http://127.0.0.1:${await openProxy([{ port, had: [], stop: async () => undefined }])}/`;
+  for (let i = 0; i < 2; i++) expect(await (await fetch(url)).text()).toBe("ok");
+  expect([...heads.matchAll(/socle-position: (\d+)/gi)].map(([, position]) => position)).toEqual(["12"]);
 });
 
 test("an instance that has stopped is passed over, and the requests of a client that does not wait are answered in order", async () => {

@@ -1,6 +1,6 @@
 /** Functions on the built executable: input, rights, order, and the number of runs. */
 import { describe, expect, test } from "bun:test";
-import type { Event, JsonValue, RecordList, StoredRecord, TokenResponse } from "@socle/protocol";
+import type { Event, JsonValue, StoredRecord, TokenResponse } from "@socle/protocol";
 import { inParallel, post, type Running, serve, until } from "./kit.ts";
 import { collection, RunEvents, scriptProject } from "./scripts-kit.ts";
 
@@ -22,13 +22,9 @@ interface Seen {
   aborted: boolean;
 }
 
-async function list(url: string, name: string): Promise<StoredRecord[]> {
-  return ((await (await fetch(`${url}/api/${name}`)).json()) as RecordList).items.reverse();
-}
-
 /** The records that handlers of a name were given, oldest first. */
 async function seen(url: string, handler: string): Promise<Seen[]> {
-  const records = await list(url, "seen");
+  const records = await RunEvents.records(url, "seen");
   return records.filter((record) => record["handler"] === handler).map((record) => Object(record["about"]) as Seen);
 }
 
@@ -332,7 +328,7 @@ describe("order, retries and chains", async () => {
     );
     const path = (name: string): string => `functions/steps/${name}.ts`;
     await until(() => events.of("function.completed", path("change")).length === 20 * 6);
-    const records = await list(url, "seen");
+    const records = await RunEvents.records(url, "seen");
     for (const id of ids)
       expect(records.filter((record) => record["handler"] === id).map((record) => record["about"])).toEqual([
         0, 1, 2, 3, 4, 5, -1,
@@ -348,7 +344,7 @@ describe("order, retries and chains", async () => {
     });
     const path = "functions/flaky/flaky.ts";
     await until(() => events.of("function.completed", path).length === 2);
-    const told = (await list(url, "seen"))
+    const told = (await RunEvents.records(url, "seen"))
       .filter((record) => record["handler"] === "flaky")
       .map((record) => record["about"]);
     expect(told).toMatchObject([{ attempt: 1 }, { attempt: 2 }, "update"]);
@@ -368,7 +364,7 @@ describe("order, retries and chains", async () => {
       /A chain of 16 functions.*Does a function react to its own changes\?.*functions\/\w+\/\w+\.ts:\d+:\d+/,
     );
     await Bun.sleep(50);
-    const records = await Promise.all(names.map((name) => list(url, name)));
+    const records = await Promise.all(names.map((name) => RunEvents.records(url, name)));
     expect(records.flat()).toHaveLength(16);
     expect(
       events.all.filter(

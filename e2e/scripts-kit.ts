@@ -3,7 +3,7 @@ import { Database } from "bun:sqlite";
 import { afterAll } from "bun:test";
 import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { Event } from "@socle/protocol";
+import type { Event, RecordList, StoredRecord } from "@socle/protocol";
 import { SocleClient } from "../packages/client/src/index.ts";
 import { project, type Running, until } from "./kit.ts";
 
@@ -68,12 +68,21 @@ const channels = ["function", "job"].flatMap((kind) =>
 /** The events of functions and jobs, as an admin hears the events. */
 export class RunEvents {
   readonly all: Event[] = [];
+  static readonly #clients = new Map<string, SocleClient>();
+
+  /** All records of a collection, oldest first, at a state with the events that were heard of this service. */
+  static async records(url: string, collection: string): Promise<StoredRecord[]> {
+    const client = RunEvents.#clients.get(url) ?? new SocleClient({ baseUrl: url });
+    const { items } = await client.$source.transport.call<RecordList>("GET", `/api/${collection}`);
+    return items.reverse();
+  }
 
   static async of(url: string): Promise<RunEvents> {
     const events = new RunEvents();
     const client = new SocleClient({ baseUrl: url });
     const credentials = { email: listener, password: "correct horse" };
     await client.register(credentials).catch(() => client.login(credentials));
+    RunEvents.#clients.set(url, client);
     let live = 0;
     const onReset = (): void => {
       live += 1;

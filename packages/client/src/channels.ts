@@ -1,8 +1,8 @@
 /** Channels as a feature of a client: `createClient({ live: liveWithChannels })`. */
 import type { ChannelFeature } from "./feed.ts";
-import { liveFeature } from "./live.ts";
+import { LiveClient, liveFeature } from "./live.ts";
 import type { LiveFeature } from "./live-types.ts";
-import { Channels } from "./realtime.ts";
+import { Channels, type Listener, type SubscribeOptions } from "./realtime.ts";
 
 const channels: ChannelFeature = {
   own: (connection) => new Channels(connection),
@@ -19,5 +19,17 @@ const channels: ChannelFeature = {
     })),
 };
 
+/** A client that has heard an event reads no state from before the event. */
+class ChannelClient extends LiveClient {
+  override subscribe(channel: string, listener: Listener, options: SubscribeOptions): () => void {
+    const hear: Listener = (event) => {
+      // The last 13 digits of the id are the position, in hexadecimal.
+      this.transport.heard(Number.parseInt(event.id.slice(-13), 16));
+      listener(event);
+    };
+    return this.feed.subscribe?.(channel, hear, options) ?? (() => undefined);
+  }
+}
+
 /** For `createClient({ live: liveWithChannels })`: channels of events beside live queries and optimistic changes. */
-export const liveWithChannels: LiveFeature = /* @__PURE__ */ liveFeature(channels);
+export const liveWithChannels: LiveFeature = /* @__PURE__ */ liveFeature(channels, ChannelClient);

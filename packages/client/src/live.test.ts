@@ -1,6 +1,7 @@
 /** Live queries against a server whose frames the test decides: windows, breaks, errors, and who is signed in. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { live } from "./entries/live.ts";
+import type { Event } from "@socle/protocol";
+import { live, liveWithChannels } from "./entries/live.ts";
 import { createClient, type LiveState, type LiveValue, type Socle } from "./index.ts";
 import { LiveServer, States } from "./testing/live-server.ts";
 
@@ -168,14 +169,44 @@ test("groups come whole, and a server query has a value", async () => {
   expect(values.last).toMatchObject({ value: { open: 4 }, status: "live" });
 });
 
-test("requests carry the highest position that an answer had", async () => {
-  const positions: (string | null)[] = [];
-  const answered = ["7", "5", null];
+/** Answers lists, with these positions in turn. Answers the positions that the requests have carried. */
+function answerLists(answered: (string | null)[] = []): (string | null)[] {
+  const carried: (string | null)[] = [];
   server.answer = ({ headers }) => {
-    positions.push(headers.get("socle-position"));
+    carried.push(headers.get("socle-position"));
     const position = answered.shift();
     return Response.json({ items: [], nextCursor: null }, { headers: position ? { "Socle-Position": position } : {} });
   };
+  return carried;
+}
+
+test("requests carry the highest position that an answer had", async () => {
+  const carried = answerLists(["7", "5", null]);
   for (let i = 0; i < 4; i++) await client.collection("tasks").where({});
-  expect(positions).toEqual([null, "7", "7", "7"]);
+  expect(carried).toEqual([null, "7", "7", "7"]);
+});
+
+test("requests carry the position of a live query, and of an event that was heard", async () => {
+  const carried = answerLists();
+  client.close();
+  client = createClient({ baseUrl: server.url, live: liveWithChannels });
+  const { id, states } = await watched([row("1")], 20);
+  await client.collection("tasks").where({});
+  server.send({ type: "position", seq: 30 });
+  await states.until(({ position }) => position === 30);
+  await client.collection("tasks").where({});
+  const heard: Event[] = [];
+  client.subscribe("tasks.created", (event) => heard.push(event));
+  await server.next(1);
+  const event = (seq: number) => ({
+    id: `evt_0197f3a1b2c4${seq.toString(16).padStart(13, "0")}`,
+    type: "tasks.created",
+  });
+  server.send({ type: "event", event: event(0xab) });
+  server.send({ type: "event", event: event(0xaa) });
+  server.send({ type: "change", id, seq: 40, order: ["1"], items: [row("1")] });
+  await states.until(({ position }) => position === 40);
+  expect(heard.length).toBe(2);
+  await client.collection("tasks").where({});
+  expect(carried).toEqual(["20", "30", String(0xab)]);
 });

@@ -13,7 +13,7 @@ import type { OptimisticWrite } from "./records.ts";
 import type { QueryCall } from "./server-queries.ts";
 import { SharedFeed, sharedWorker } from "./shared.ts";
 import { socketConstructor } from "./socket.ts";
-import type { Answered } from "./transport.ts";
+import type { Answered, Transport } from "./transport.ts";
 
 type State = LiveState & LiveValue;
 
@@ -77,7 +77,7 @@ class Window {
       this.seq = -1;
     } else if (news.type === "error") {
       this.status = "error";
-      this.#error = new SocleError(null, { ...news, code: news.code as ErrorCode });
+      this.#error = new SocleError(null, news as typeof news & { code: ErrorCode });
     } else {
       this.seq = Math.max(this.seq, news.seq);
       this.status = "live";
@@ -98,25 +98,25 @@ class Window {
   }
 }
 
-class LiveClient implements Live {
-  readonly #feed: Feed;
+export class LiveClient implements Live {
+  readonly feed: Feed;
+  readonly transport: Transport;
   /** By the text of the query. */
   readonly #windows = new Map<string, Window>();
   readonly #overlays = new Set<Overlay>();
   #lastNew = 0;
 
-  constructor(feed: Feed) {
-    this.#feed = feed;
+  constructor(feed: Feed, transport: Transport) {
+    this.feed = feed;
+    this.transport = transport;
   }
 
   get connection(): Feed["connection"] {
-    return this.#feed.connection;
+    return this.feed.connection;
   }
 
-  subscribe(channel: string, listener: Listener, options: SubscribeOptions): () => void {
-    if (this.#feed.subscribe === undefined)
-      throw new Error("This client has no live: createClient({ live: liveWithChannels })");
-    return this.#feed.subscribe(channel, listener, options);
+  subscribe(_channel: string, _listener: Listener, _options: SubscribeOptions): () => void {
+    throw new Error("This client has no live: createClient({ live: liveWithChannels })");
   }
 
   watch(watched: QueryBuilder | QueryCall, listener: (state: State) => void, { signal }: LiveOptions = {}): () => void {
@@ -165,15 +165,16 @@ class LiveClient implements Live {
   }
 
   close(): void {
-    this.#feed.close();
+    this.feed.close();
     this.#windows.clear();
   }
 
   #open(key: string, query: LiveQuery, list: QueryBuilder | null): Window {
     const window = new Window(list, (items) => this.#withOverlays(items, window));
     this.#windows.set(key, window);
-    window.stop = this.#feed.query(query, (news) => {
+    window.stop = this.feed.query(query, (news) => {
       window.take(news);
+      this.transport.heard(window.seq);
       window.tell();
       this.#prune();
     });
@@ -210,16 +211,15 @@ class LiveClient implements Live {
 }
 
 /** Makes the feature of a client, with or without channels. */
-export function liveFeature(channels?: ChannelFeature): LiveFeature {
+export function liveFeature(channels?: ChannelFeature, Client = LiveClient): LiveFeature {
   return (transport, { webSocket, worker }) => {
-    const { baseUrl } = transport;
-    const identity = identityOf(transport);
+    const parts = { baseUrl: transport.baseUrl, identity: identityOf(transport), channels };
     const socket = socketConstructor(webSocket);
-    const own = (): Feed => new OwnFeed({ baseUrl, identity, webSocket: socket, channels });
-    const shared = webSocket === undefined ? sharedWorker(baseUrl, worker) : null;
-    const feed = shared === null ? own() : new SharedFeed(shared, { baseUrl, identity, own, channels });
+    const own = (): Feed => new OwnFeed({ ...parts, webSocket: socket });
+    const shared = webSocket === undefined ? sharedWorker(parts.baseUrl, worker) : null;
+    const feed = shared === null ? own() : new SharedFeed(shared, { ...parts, own });
     transport.onSignIn(() => feed.reconnect());
-    return new LiveClient(feed);
+    return new Client(feed, transport);
   };
 }
 

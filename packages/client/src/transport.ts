@@ -77,7 +77,7 @@ export class Transport {
   readonly #options: ClientOptions;
   #tokens: Tokens | null;
   #refreshing: Promise<boolean> | null = null;
-  /** The highest position that an answer had. */
+  /** The highest position that the client has seen. */
   #position = 0;
   #isTold = false;
   readonly #listeners = new Set<() => void>();
@@ -102,6 +102,11 @@ export class Transport {
     const wasSignedIn = this.#tokens !== null;
     this.#tokens = tokens;
     if (wasSignedIn !== (tokens !== null)) this.#tell();
+  }
+
+  /** Notes a position of the log: the answers to later requests have the events up to the position. */
+  heard(position: number): void {
+    this.#position = Math.max(this.#position, position);
   }
 
   /** Calls back when somebody else is signed in, or nobody: not for renewed tokens. Answers the function that ends the calls. */
@@ -229,7 +234,7 @@ export class Transport {
       body: content ?? null,
       signal: signal ?? null,
     }).catch(lost(signal));
-    this.#position = Math.max(this.#position, positionOf(response) ?? 0);
+    this.heard(positionOf(response) ?? 0);
     this.#compare(response.headers.get(VERSION_HEADER) ?? SERIES);
     if (!response.ok) throw await errorOf(response).catch(lost(signal));
     return response;

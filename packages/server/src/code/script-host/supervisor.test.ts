@@ -299,6 +299,19 @@ describe("loading", () => {
     supervisor.stop();
   });
 
+  test("a stop while files are loaded again ends the process, and blames no file", async () => {
+    let isAgain = false;
+    const { supervisor, processes, log } = open((path) => (isAgain ? null : loaded(path)));
+    await supervisor.start(["jobs/a.ts"]);
+    isAgain = true;
+    processes.last.end();
+    await until(() => processes.all.length === 2 && processes.last.sent.some(({ type }) => type === "load"));
+    await supervisor.end();
+    await until(() => processes.all.every(({ hasExited }) => hasExited));
+    await Bun.sleep(0);
+    expect([processes.all.length, log.filter((line) => line.startsWith("ERROR"))]).toEqual([2, []]);
+  });
+
   test("a file that cannot be loaded again has its runs in quarantine", async () => {
     let failures = 0;
     const { supervisor, processes, log } = open((path, process) => {

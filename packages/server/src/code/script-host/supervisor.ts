@@ -320,7 +320,9 @@ export class Supervisor {
     while (!this.#isStopped()) {
       this.#pauseMs = Math.min(longestPauseMs, this.#pauseMs * 2);
       try {
-        this.#noteUnloaded(await loadFiles(this.#files, this.#loading));
+        const results = await loadFiles(this.#files, this.#loading);
+        // A stop ends the process during the load: the files are not to blame.
+        if (!this.#isStopped()) this.#noteUnloaded(results);
         break;
       } catch (thrown) {
         this.#options.logger.error(`A process for ${this.#options.contents} cannot be started: ${messageOf(thrown)}`);
