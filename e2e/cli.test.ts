@@ -21,6 +21,15 @@ test.each([[["help", "serve"]], [["serve", "--help"]]])("socle %j shows the opti
   expect(stdout).toContain("--config FILE");
 });
 
+test.each([[["help", "cluster"]], [["cluster", "--help"]], [["cluster", "-h"]]])(
+  "socle %j shows all commands that begin so",
+  async (words) => {
+    const { code, stdout, stderr } = await socle(words);
+    expect([code, stderr]).toEqual([0, ""]);
+    for (const name of ["init", "status"]) expect(stdout).toContain(`Usage: socle cluster ${name}`);
+  },
+);
+
 describe("wrong usage: one line, exit code 2, no stack", () => {
   const cases: [string[], RegExp][] = [
     [["serv"], /there is no command "serv"; did you mean "serve"\?/],

@@ -99,7 +99,10 @@ test("a single service becomes a cluster with all data, and a snapshot a single 
   expect([init.code, init.stderr]).toEqual([0, ""]);
   expect(init.stdout).toContain("cluster.secret");
   const again = await socle(["cluster", "init"], { cwd: first, env });
-  expect([again.code, again.stderr]).toEqual([2, expect.stringContaining("has data already")]);
+  expect([again.code, again.stderr]).toEqual([
+    2,
+    expect.stringContaining("the journal has this database already; go on with `socle serve`"),
+  ]);
   const empty = await status(first);
   expect(empty.code).toBe(1);
   expect(empty.status).toMatchObject({ leader: null, position: 1, journal: { entries: 0 } });

@@ -122,7 +122,7 @@ async function start(options: AppOptions) {
   const ownConfig = leaderPart(config, processes);
   const given = { ...options, config: ownConfig, service, scripts, version, lag, files, dashboard, pages };
   const paths = (): readonly string[] => http.paths;
-  const part = instance?.part({ service, scripts, version, paths });
+  const part = instance?.part({ service, scripts, version, paths, storage: config.storage });
   const { parts, backups } = buildApi({
     ...given,
     readers,

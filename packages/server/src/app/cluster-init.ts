@@ -37,8 +37,7 @@ export async function initCluster({ config, logger }: { config: Config; logger: 
   try {
     const { id } = await journal.open();
     const { last } = await journal.extent();
-    if (last > 0)
-      throw new SetupError(`cluster.name ${cluster}: the journal has data already; set another name for a new cluster`);
+    if (last > 0) throw new SetupError(`cluster.name ${cluster}: ${await whyFilled({ config, logger }, id)}`);
     const instance = `${addressOf(config)} (socle cluster init)`;
     const term = await journal.takeLease({ instance, address: addressOf(config), ms: leaseMs });
     if (term === null) throw new SetupError(`cluster.name ${cluster}: an instance runs; stop the instance first`);
@@ -54,6 +53,14 @@ export async function initCluster({ config, logger }: { config: Config; logger: 
   } finally {
     await journal.close();
   }
+}
+
+/** Why a journal with data takes no database. */
+async function whyFilled(options: { config: Config; logger: Logger }, id: string): Promise<string> {
+  await using opened = openAlone(options);
+  return opened.database.journal === id
+    ? "the journal has this database already; go on with `socle serve`"
+    : "the journal has data already; set another name for a new cluster";
 }
 
 async function fill(

@@ -9,7 +9,7 @@ import { AppError, messageOf, SetupError } from "../base/kernel/index.ts";
 import type { Logger } from "../base/logging/index.ts";
 import { ClusterMember, type ClusterStatus, clusterStatus, type Leading } from "../edge/cluster/index.ts";
 import { freePort } from "../edge/http/index.ts";
-import { isBucket } from "../files/storage/index.ts";
+import { isBucket, openDriver } from "../files/storage/index.ts";
 import { Snapshots } from "../operate/backup/index.ts";
 import type { MirrorState } from "../operate/mirror/index.ts";
 import { EntryMismatch } from "../store/database/index.ts";
@@ -79,6 +79,8 @@ class Instance implements Running {
   /** Why the database began anew the last time. */
   #mended = "";
   #running: Promise<void> = Promise.resolve();
+  /** Whether the instance has served in any role. */
+  #hasServed = false;
   readonly #first = Promise.withResolvers<void>();
 
   static async start(given: AppOptions): Promise<Running> {
@@ -160,6 +162,12 @@ class Instance implements Running {
     this.#first.resolve();
   }
 
+  #serves(role: Role): void {
+    this.#role = role;
+    this.#hasServed = true;
+    this.#first.resolve();
+  }
+
   async #lead(leading: Leading): Promise<void> {
     try {
       await this.#serve(leading);
@@ -173,8 +181,7 @@ class Instance implements Running {
     const { config } = this.#options;
     const instance = { member: this.#member, journalId: this.#journalId, config, logger: this.#logger };
     const app = await startApp({ ...this.#options, instance: leadingInstance(instance) });
-    this.#role = { kind: "leader", app };
-    this.#first.resolve();
+    this.#serves({ kind: "leader", app });
     const parts = { member: this.#member, snapshots: this.#snapshots, logger: this.#logger };
     const keeper = new SnapshotKeeper({ ...parts, leading, database: app.service.database, config });
     const isLost = await Promise.race([leading.lost.then(() => true), stopped.then(() => false)]);
@@ -192,13 +199,14 @@ class Instance implements Running {
     const leads = this.#watch(signal).then(() => over.abort());
     const stopped = aborted(this.#stopping.signal).then(() => over.abort());
     try {
+      // Later, a bucket that refuses is no reason to end the reads.
+      if (!this.#hasServed) await openDriver({ ...dataPathsOf(config).files, logger: this.#logger }).open();
       const options = { config, logger, onFatal, member, journal: this.#journalId, version, stopping: signal };
       const service = await startReplica(options);
       if (service === null) return;
-      this.#role = { kind: "replica", service };
+      this.#serves({ kind: "replica", service });
       this.#logger.info(`This instance follows ${member.leader?.address ?? "the journal"}`);
       logger.notice(`Listening on ${service.url}`);
-      this.#first.resolve();
       try {
         await Promise.race([leads, stopped, service.ended]);
       } finally {
@@ -237,7 +245,7 @@ class Instance implements Running {
       if (final instanceof JournalAway) return true;
       this.#first.reject(final);
       if (this.#member.leading !== null) await this.#member.resign();
-      if (!this.#stopping.signal.aborted) this.#options.onFatal(final);
+      if (this.#hasServed && !this.#stopping.signal.aborted) this.#options.onFatal(final);
       return false;
     }
   }
@@ -254,8 +262,12 @@ class Instance implements Running {
     if (reason === this.#mended)
       throw new SetupError(`database ${database}: cannot follow the journal of cluster.name ${reason}`);
     this.#mended = reason;
-    const text = `The database of this instance begins anew; it does not follow the journal ${reason}`;
-    if (cause instanceof JournalGap) this.#logger.notice(text);
+    const isGap = cause instanceof JournalGap;
+    const text =
+      isGap && this.#member.position() === 0
+        ? "This instance has no data yet, and begins with the newest snapshot of the cluster"
+        : `The database of this instance begins anew; it does not follow the journal ${reason}`;
+    if (isGap) this.#logger.notice(text);
     else this.#logger.error(text);
     const [newest] = await journal.snapshots();
     if (newest !== undefined) return await this.#snapshots.restore(newest.name);

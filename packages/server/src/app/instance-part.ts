@@ -56,7 +56,8 @@ function leaderPart(
     scripts,
     version,
     paths,
-  }: { service: Service; scripts: Scripts; version: string; paths: () => readonly string[] },
+    storage,
+  }: { service: Service; scripts: Scripts; version: string; paths: () => readonly string[]; storage: string },
 ): InstancePart {
   const { events, auth } = service;
   scripts.queries.onLoad(() => {
@@ -66,6 +67,7 @@ function leaderPart(
     routes: instanceRoutes({
       member,
       version,
+      storage,
       paths,
       queries: scripts.queries,
       usedKey: (id) => auth.keys.used(id),

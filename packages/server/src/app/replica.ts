@@ -3,7 +3,7 @@
  * everything else goes to the leader. No user code runs here, no mail is sent, nothing is written but the entries of the journal.
  */
 import type { Config } from "../base/config/index.ts";
-import { AppError, freeBytes, messageOf } from "../base/kernel/index.ts";
+import { AppError, freeBytes, messageOf, SetupError } from "../base/kernel/index.ts";
 import { EventLoopLag, type Logger, RequestMeter } from "../base/logging/index.ts";
 import {
   type ClusterMember,
@@ -31,6 +31,8 @@ import { assemble, databaseOptions, dataPathsOf, knownSchemas, type Service } fr
 
 /** The pause between two looks for the leader, and for the tables of this version. */
 const lookMs = 250;
+/** After this time without an answer of the leader, the log has the reason. */
+const patienceMs = 3_000;
 /** How long before the end of this time the waiting requests are answered. */
 const answerMs = 300;
 
@@ -73,7 +75,7 @@ export async function startReplica(options: ReplicaOptions): Promise<ReplicaServ
   await joinJournal(database, member.journal, options.journal);
   if (!(await followUntilReady(database, options))) return null;
   const questions = new LeaderQuestions(member);
-  const introduction = await introduced(questions, stopping);
+  const introduction = await introduced(questions, options);
   if (introduction === null) return null;
   const queries = new RemoteQueries(introduction.queries, (asked, signal) => questions.run(asked, signal));
   let loads = 0;
@@ -183,14 +185,39 @@ async function startModules(
   return follower;
 }
 
-/** Asks the leader until the leader answers; null when the role ends before. */
-async function introduced(questions: LeaderQuestions, stopping: AbortSignal): Promise<Introduction | null> {
-  while (!stopping.aborted) {
-    const introduction = await questions.introduction(stopping).catch(() => null);
-    if (introduction !== null) return introduction;
-    await Bun.sleep(lookMs);
+/**
+ * Asks the leader until the leader answers; null when the role ends before.
+ * @throws SetupError when the leader has the files elsewhere: an instance would miss the files of the others.
+ */
+async function introduced(
+  questions: LeaderQuestions,
+  { member, config, logger, stopping }: ReplicaOptions,
+): Promise<Introduction | null> {
+  const patience = performance.now() + patienceMs;
+  for (let hasTold = false; !stopping.aborted; await Bun.sleep(lookMs)) {
+    const answer = await questions.introduction(stopping).catch((thrown: unknown) => thrown);
+    const { leader } = member;
+    if (!(answer instanceof Error)) {
+      const { storage = config.storage } = answer as Introduction;
+      if (withoutSlash(storage) === withoutSlash(config.storage)) return answer as Introduction;
+      throw new SetupError(
+        `storage ${config.storage}: the leader ${leader?.address} has ${storage}; all instances share the files`,
+      );
+    }
+    // A leader that begins does not answer yet, or as a replica.
+    if (hasTold || performance.now() < patience || leader === null || stopping.aborted) continue;
+    hasTold = true;
+    const isUnknown = answer instanceof AppError && answer.code === "not_found";
+    const reason = isUnknown
+      ? "refuses this instance: cluster.secret must be equal on all instances"
+      : `does not answer this instance: ${answer.message}`;
+    logger.for("cluster").error(`The leader ${leader.address} ${reason}`);
   }
   return null;
+}
+
+function withoutSlash(address: string): string {
+  return address.replace(/\/+$/, "");
 }
 
 interface Serving extends ReplicaOptions {

@@ -101,14 +101,17 @@ export class SnapshotKeeper {
   }
 
   async #removeOld(): Promise<void> {
-    const { snapshots, member } = this.#options;
+    const { snapshots, member, database } = this.#options;
     const { journal } = member;
     const all = await journal.snapshots();
     const oldest = all[kept - 1];
     if (oldest === undefined) return;
-    for (const { position } of all.slice(kept)) await journal.removeSnapshot(position);
+    for (const { position, name } of all.slice(kept)) {
+      await journal.removeSnapshot(position);
+      await snapshots.remove(name);
+    }
     // Also the snapshots that no row names: an instance was lost before the row was written.
-    await snapshots.removeBefore(oldest.position);
+    await snapshots.removeBefore(oldest.position, database.journal);
     // An instance that is further behind restores the newest snapshot, so no instance can make the journal grow.
     await journal.trim(oldest.position);
   }

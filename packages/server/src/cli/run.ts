@@ -57,6 +57,7 @@ async function findCommand(words: readonly string[]): Promise<{ command: Command
   }
   const names = commands.map(({ name }) => name);
   const longer = names.filter((name) => name.startsWith(`${first} `));
+  if (longer.length > 0 && /^(--help|-h)$/.test(words[1] ?? "")) return { command: help, rest: [first] };
   if (longer.length > 0)
     throw new UsageError(`there is no command "${words.slice(0, 2).join(" ")}"; there is ${longer.join(", ")}`);
   const near = nearest(first, names);

@@ -58,8 +58,11 @@ export function reasonsOf(thrown: unknown): string {
   return details?.map(({ message }) => message).join("; ") ?? messageOf(thrown);
 }
 
+/** The runtime adds to errors of `fetch` what a caller of `fetch` can do; a reader of the message calls no `fetch`. */
+const fetchAdvice = / For more information, pass `verbose: true` in the second argument to fetch\(\)$/;
+
 export function messageOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown);
+  return thrown instanceof Error ? thrown.message.replace(fetchAdvice, "") : String(thrown);
 }
 
 /** Seconds after which a request that met a full queue is worth sending again. */

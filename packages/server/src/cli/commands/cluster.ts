@@ -51,7 +51,8 @@ export const clusterStatus: Command = {
     const { leader, term, position, instances, journal, snapshots, mirror } = status;
     const code = leader === null ? 1 : 0;
     if (options["json"] === true) {
-      terminal.out(`${JSON.stringify(status, null, 2)}\n`);
+      const made = snapshots.map((each) => ({ ...each, madeAt: new Date(each.madeAt).toISOString() }));
+      terminal.out(`${JSON.stringify({ ...status, snapshots: made }, null, 2)}\n`);
       return code;
     }
     const lines = [
@@ -62,7 +63,7 @@ export const clusterStatus: Command = {
       instances.length === 0
         ? ""
         : table([
-            ["address", "role", "version", "position", "lag"],
+            ["address", "role", "version", "position", "entries behind"],
             ...instances.map((each) => [
               printable(each.address),
               each.isLive ? each.role : "gone",

@@ -20,6 +20,8 @@ export const keyPath = `${instancePrefix}/key`;
 /** All that a replica must know of the leader. */
 export interface Introduction {
   readonly version: string;
+  /** The address of the files; absent in an earlier version. */
+  readonly storage?: string;
   /** The paths of the leader's routes. */
   readonly paths: readonly string[];
   readonly queries: QueryNames;
@@ -28,6 +30,7 @@ export interface Introduction {
 export interface InstanceRoutesOptions {
   readonly member: ClusterMember;
   readonly version: string;
+  readonly storage: string;
   readonly paths: () => readonly string[];
   readonly queries: ServerQueries;
   readonly usedKey: (id: string) => void;
@@ -40,7 +43,8 @@ export function isOfInstance(member: ClusterMember, { headers }: Pick<HttpReques
 }
 
 /** The routes answer 404 to everybody without the secret of the cluster. */
-export function instanceRoutes({ member, version, paths, queries, usedKey }: InstanceRoutesOptions): Routes {
+export function instanceRoutes(options: InstanceRoutesOptions): Routes {
+  const { member, version, storage, paths, queries, usedKey } = options;
   const forInstances =
     (answer: (body: { readonly [name: string]: unknown }, exchange: Exchange) => Promise<object>) =>
     async (exchange: Exchange): Promise<Response> => {
@@ -63,7 +67,9 @@ export function instanceRoutes({ member, version, paths, queries, usedKey }: Ins
       }),
     },
     [introductionPath]: {
-      POST: forInstances(async (): Promise<Introduction> => ({ version, paths: paths(), queries: namesOf(queries) })),
+      POST: forInstances(
+        async (): Promise<Introduction> => ({ version, storage, paths: paths(), queries: namesOf(queries) }),
+      ),
     },
     [queryPath]: {
       POST: forInstances(async (body, { request }) =>

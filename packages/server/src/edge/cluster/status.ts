@@ -19,16 +19,12 @@ export interface ClusterStatus extends ClusterOverview {
 /** @param newest the last commit of the cluster. */
 function overview(leader: Leader | null, rows: readonly InstanceRow[], newest: number): ClusterOverview {
   const isLeader = (address: string): boolean => leader?.isLive === true && leader.address === address;
-  const instances = rows.map(
-    ({ address, version, position, isLive }): ClusterInstance => ({
-      address,
-      version,
-      role: isLeader(address) ? "leader" : "replica",
-      position,
-      lag: Math.max(0, newest - position),
-      isLive,
-    }),
-  );
+  const instances = rows.map(({ address, version, position: told, isLive }): ClusterInstance => {
+    const role = isLeader(address) ? "leader" : "replica";
+    // The leader has made the newest commit, whatever position the leader has told last.
+    const position = role === "leader" ? newest : told;
+    return { address, version, role, position, lag: Math.max(0, newest - position), isLive };
+  });
   const { term = 0, address = null, isLive = false } = leader ?? {};
   return { leader: isLive ? address : null, term, position: newest, isJournalReached: true, instances };
 }

@@ -43,7 +43,7 @@ function put(signal = new AbortController().signal): Promise<Snapshot> {
 }
 
 function removeAll(): Promise<void> {
-  return snapshots.removeBefore(Number.MAX_SAFE_INTEGER);
+  return snapshots.removeBefore(Number.MAX_SAFE_INTEGER, "the journal");
 }
 
 async function addPost(title: string): Promise<void> {
@@ -133,7 +133,9 @@ test("names sort by position, and no part of the storage takes a snapshot for a 
   expect(stored).toHaveLength(2);
   const findings = await verifyData(paths, { isRepair: false });
   expect(findings.filter(({ state }) => state === "error")).toEqual([]);
-  await snapshots.removeBefore(10);
+  await snapshots.removeBefore(10, "another journal");
+  expect(await objects()).toEqual([...made, again.name]);
+  await snapshots.removeBefore(10, "the journal");
   expect(await objects()).toEqual([...made.slice(1), again.name]);
   await removeAll();
   expect(await driverOf(paths).size(first)).toBe(3);

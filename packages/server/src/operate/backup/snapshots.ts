@@ -43,6 +43,17 @@ function snapshotStart(position: number): string {
   return `snapshot-${String(position).padStart(positionDigits, "0")}-`;
 }
 
+/** The part of a name that tells the journal: another cluster may use the same bucket and prefix. */
+function tagOf(journal: string | null): string {
+  return Bun.SHA256.hash(journal ?? "", "hex").slice(0, 12);
+}
+
+/** A name that no other snapshot has; of equal positions, the later name sorts behind. */
+function newName(position: number, journal: string | null): string {
+  const unique = Bun.randomUUIDv7().replaceAll("-", "");
+  return `${snapshotStart(position)}${tagOf(journal)}-${unique.slice(0, 12)}${unique.slice(-11)}.tar.zst`;
+}
+
 /** @throws Error for another name: a caller must reach no other object of the bucket. */
 function assertName(name: string): void {
   if (!namePattern.test(name)) throw new Error(`${name} is not the name of a snapshot`);
@@ -83,7 +94,7 @@ export class Snapshots {
     const { logger } = this.#options;
     // The state is held later, so the snapshot has this position at least.
     const position = positionOf(database.reader);
-    const name = `${snapshotStart(position)}${Bun.randomUUIDv7()}.tar.zst`;
+    const name = newName(position, database.journal);
     const folder = snapshotFolder(database.path);
     const output = join(folder, name);
     try {
@@ -132,10 +143,16 @@ export class Snapshots {
     logger.info(`Snapshot ${name} was restored`);
   }
 
-  /** Removes the snapshots with a smaller position from the bucket. */
-  async removeBefore(position: number): Promise<void> {
+  async remove(name: string): Promise<void> {
+    assertName(name);
+    await this.#bucket.remove(name);
+  }
+
+  /** Removes the snapshots of a journal with a smaller position from the bucket. Snapshots of other journals stay. */
+  async removeBefore(position: number, journal: string | null): Promise<void> {
     const first = snapshotStart(position);
+    const tag = tagOf(journal);
     for (const { name } of await Array.fromAsync(this.#bucket.list()))
-      if (namePattern.test(name) && name < first) await this.#bucket.remove(name);
+      if (namePattern.test(name) && name < first && name.startsWith(tag, first.length)) await this.#bucket.remove(name);
   }
 }
