@@ -1,7 +1,6 @@
 /** Instances of a cluster that are configured wrongly: each says so in a line, and serves nothing. */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { bucket } from "../packages/server/test/s3-server.ts";
 import { startCluster } from "./cluster-kit.ts";
 import { executable, freePort, singleService, socle, temporaryFolder } from "./kit.ts";
 import { startProcess } from "./service-process.ts";
@@ -18,23 +17,12 @@ async function further(wrong: Record<string, string>): Promise<{ cwd: string; en
   return { cwd: temporaryFolder(), env };
 }
 
-test.each([
-  ["no such bucket", { SERVICE_STORAGE: "s3://nosuch/files" }, /^storage s3:\/\/nosuch: cannot be written: /],
-  [
-    "the files of others",
-    { SERVICE_STORAGE: `s3://${bucket}/elsewhere` },
-    /^storage s3:\/\/[\w-]+\/elsewhere: the leader http:\/\/127\.0\.0\.1:\d+ has s3:\/\/[\w-]+\/files-test-0; all instances share the files$/,
-  ],
-])("%s", async (_name, wrong, message) => {
-  const { code, stdout, stderr } = await socle(["serve"], await further(wrong));
+test("the files of others", async () => {
+  const { code, stdout, stderr } = await socle(["serve"], await further({ SERVICE_STORAGE: "s3://elsewhere/files" }));
   expect([code, stdout + stderr]).toEqual([2, expect.not.stringMatching(/ERROR| at /)]);
-  expect(
-    stderr
-      .trim()
-      .split("\n")
-      .at(-1)
-      ?.replace(/^socle: /, ""),
-  ).toMatch(message);
+  expect(stderr).toMatch(
+    /^socle: storage s3:\/\/elsewhere\/files: the leader http:\/\/127\.0\.0\.1:\d+ has s3:\/\/[\w-]+\/files-test-0; all instances share the files$/m,
+  );
 });
 
 test("a database of another journal is refused in a line, without a word about the disk", async () => {

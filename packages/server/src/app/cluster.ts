@@ -9,7 +9,7 @@ import { AppError, messageOf, SetupError } from "../base/kernel/index.ts";
 import type { Logger } from "../base/logging/index.ts";
 import { ClusterMember, type ClusterStatus, clusterStatus, type Leading } from "../edge/cluster/index.ts";
 import { freePort } from "../edge/http/index.ts";
-import { isBucket, openDriver } from "../files/storage/index.ts";
+import { isBucket } from "../files/storage/index.ts";
 import { Snapshots } from "../operate/backup/index.ts";
 import type { MirrorState } from "../operate/mirror/index.ts";
 import { EntryMismatch } from "../store/database/index.ts";
@@ -199,8 +199,6 @@ class Instance implements Running {
     const leads = this.#watch(signal).then(() => over.abort());
     const stopped = aborted(this.#stopping.signal).then(() => over.abort());
     try {
-      // Later, a bucket that refuses is no reason to end the reads.
-      if (!this.#hasServed) await openDriver({ ...dataPathsOf(config).files, logger: this.#logger }).open();
       const options = { config, logger, onFatal, member, journal: this.#journalId, version, stopping: signal };
       const service = await startReplica(options);
       if (service === null) return;

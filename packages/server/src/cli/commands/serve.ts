@@ -3,7 +3,6 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { MigrationStopped, type Running, ServiceManager, shellCommand, startService } from "../../app/index.ts";
 import { supervisionOf, supervisionVariables } from "../../base/config/index.ts";
-import { SetupError } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import { inspectAddresses, maxInspectPort, refuseTakenPorts, usualInspectPort } from "../../code/script-host/index.ts";
 import {
@@ -53,14 +52,12 @@ async function runWith(
       `${config.folder} has neither config.json nor collections/. Make a project to start from with: ${shellCommand(terminal.program, "init", "my-app")}`,
     );
   const debugging = debuggingBy(given, logger);
-  const failed = Promise.withResolvers<string>();
+  const failed = Promise.withResolvers<unknown>();
   let hasFailed = false;
   const onFatal = (error: unknown): void => {
     hasFailed = true;
-    const isRefusal = error instanceof SetupError;
-    if (isRefusal) logger.error(error.message);
-    else logger.error("The disk refused a write; nothing more is accepted", { error });
-    failed.resolve(isRefusal ? "The instance cannot go on" : "The disk failed");
+    logger.error("The disk refused a write; nothing more is accepted", { error });
+    failed.resolve(error);
   };
   const { environment } = terminal;
   const supervision = supervisionOf(environment);
@@ -105,7 +102,7 @@ async function runWith(
   const steps = isDevelopment && config["log.format"] === "text" ? running.firstSteps() : [];
   if (steps.length > 0)
     print(`\nNo records yet. The way to the first one:\n\n${steps.map((step) => `  ${step}\n`).join("")}\n`);
-  const reason = await Promise.race([stopped, failed.promise]);
+  const reason = await Promise.race([stopped, failed.promise.then(() => "The disk failed")]);
   manager.stopping();
   logger.info(`${reason}: stopping`);
   return (await stop(running, logger)) && !hasFailed ? 0 : 1;
