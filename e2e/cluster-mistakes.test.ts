@@ -21,7 +21,7 @@ test("the files of others", async () => {
   const { code, stdout, stderr } = await socle(["serve"], await further({ SERVICE_STORAGE: "s3://elsewhere/files" }));
   expect([code, stdout + stderr]).toEqual([2, expect.not.stringMatching(/ERROR| at /)]);
   expect(stderr).toMatch(
-    /^socle: storage s3:\/\/elsewhere\/files: the leader http:\/\/127\.0\.0\.1:\d+ has s3:\/\/[\w-]+\/files-test-0; all instances share the files$/m,
+    /^socle: storage s3:\/\/elsewhere\/files: the leader http:\/\/127\.0\.0\.1:\d+ has s3:\/\/[\w-]+\/files-test-\d+; all instances share the files$/m,
   );
 });
 
@@ -29,7 +29,10 @@ test("a database of another journal is refused in a line, without a word about t
   const { cwd, env } = await further({ SERVICE_CLUSTER_NAME: "other" });
   const other = await startProcess(cwd, { env });
   expect(await other.stop()).toBe(0);
-  const { code, stdout, stderr } = await socle(["serve"], { cwd, env: { ...env, SERVICE_CLUSTER_NAME: "test-0" } });
+  const { code, stdout, stderr } = await socle(["serve"], {
+    cwd,
+    env: { ...env, SERVICE_CLUSTER_NAME: leader.env["SERVICE_CLUSTER_NAME"] ?? "" },
+  });
   expect([code, stdout + stderr]).toEqual([2, expect.not.stringMatching(/ERROR|The disk| at /)]);
   expect(stderr).toMatch(/does not belong to the journal of cluster\.name; move the database away/);
 });
