@@ -53,8 +53,8 @@ interface Status {
   term: number;
   position: number;
   journal: { entries: number };
-  instances: { address: string; role: string; lag: number; isLive: boolean }[];
-  snapshots: { name: string; position: number }[];
+  instances: { address: string; role: string; position: number; lag: number; isLive: boolean }[];
+  snapshots: { name: string; position: number; madeAt: string }[];
 }
 
 async function status(cwd: string): Promise<{ code: number; status: Status }> {
@@ -129,8 +129,13 @@ test("a single service becomes a cluster with all data, and a snapshot a single 
       [replica.url, "replica", true],
     ].sort(),
   );
+  // The leader has the newest commit, also before the leader tells the position to the journal.
+  const leading = running.status.instances.find(({ role }) => role === "leader");
+  expect([leading?.position, leading?.lag]).toEqual([running.status.position, 0]);
+  for (const { madeAt } of running.status.snapshots) expect(new Date(madeAt).toISOString()).toBe(madeAt);
   const text = await socle(["cluster", "status"], { cwd: first, env });
   expect([text.code, text.stdout]).toEqual([0, expect.stringContaining(`leader ${leader.url}`)]);
+  expect(text.stdout).toContain("entries behind");
   const [ofLeader, ofReplica] = [await metrics(leader), await metrics(replica)];
   expect([ofLeader.get("socle_cluster_leader"), ofReplica.get("socle_cluster_leader")]).toEqual([1, 0]);
   expect(ofLeader.get("socle_cluster_term")).toBe(running.status.term);

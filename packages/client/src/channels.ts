@@ -24,10 +24,10 @@ class ChannelClient extends LiveClient {
   override subscribe(channel: string, listener: Listener, options: SubscribeOptions): () => void {
     const hear: Listener = (event) => {
       // The last 13 digits of the id are the position, in hexadecimal.
-      this.transport.heard(Number.parseInt(event.id.slice(-13), 16));
+      this.transport.heard(Number.parseInt(event.id.slice(-13), 16) || 0);
       listener(event);
     };
-    return this.feed.subscribe?.(channel, hear, options) ?? (() => undefined);
+    return this.feed.subscribe?.(channel, hear, options) ?? super.subscribe(channel, listener, options);
   }
 }
 

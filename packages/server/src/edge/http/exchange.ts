@@ -141,7 +141,7 @@ export class Exchange extends IncomingRequest {
     return this.stream(status, partsOf(content), headers);
   }
 
-  /** The body of a small answer in the form that the runtime sends soonest. Another process sends the answer to a request that it has passed on. */
+  /** The body of a small answer in the form that the runtime sends soonest. The process that has passed a request on chooses the form itself. */
   #body(body: string | Uint8Array): string | Uint8Array | ReadableStream<Uint8Array> {
     const staysWhole = body.length <= shortBody || this.#isHead || this.request instanceof PassedRequest;
     return staysWhole || presentTurn() === this.#turn ? body : lateBody(body);

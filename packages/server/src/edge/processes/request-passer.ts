@@ -154,7 +154,7 @@ export class RequestPasser {
     const init = { status, headers: headers as Record<string, string> };
     if (form === "whole") {
       this.#over(id, passing);
-      // A file keeps the length. A stream gets a copy: the frames that arrived with the answer are freed.
+      // A file keeps the length. A stream waits for the client: a copy lets the frames that arrived with the answer go.
       const sent = "Content-Length" in headers ? body : lateBody(body.slice());
       passing.answer.resolve(new Response(body.byteLength === 0 ? null : sent, init));
       return;
