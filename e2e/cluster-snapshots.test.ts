@@ -88,6 +88,7 @@ test("an instance that was stopped for long gets over the gap of the journal, an
   expect(await replica.running.stop()).toBe(0);
   for (const ending of ["", "-wal", "-shm"]) rmSync(`${replica.folder}/socle.db${ending}`, { force: true });
   await replica.start();
+  expect(replica.running.output()).toContain("This instance has no data yet, and begins with the newest snapshot");
   await expectEqual(leader, replica);
   // The trimming is over by now, and no entry that the older snapshot does not have is gone.
   const first = await firstEntry();
