@@ -66,6 +66,8 @@ describe("socle init", () => {
     const server = await serve(join(folder, "app"), { args: ["dev", "--port", "0"] });
     expect(await (await fetch(`${server.url}/api/notes`)).json()).toEqual({ items: [] });
     expect(server.output()).not.toContain("unknown key");
+    const common = { email: "ann@example.com", password: "password123" };
+    expect((await post(`${server.url}/api/auth/register`, common)).status).toBe(400);
     expect(await server.stop()).toBe(0);
     const here = temporaryFolder();
     expect((await socle(["init"], { cwd: here })).stdout).toContain("config.json");
@@ -161,6 +163,36 @@ test("an admin from the environment is made once", async () => {
   expect(second.output()).not.toContain("Made the admin");
   const answer = await post(`${second.url}/api/auth/login`, { email: "boss@example.com", password: "a long password" });
   expect(answer.status).toBe(200);
+});
+
+describe("a common password of an admin whom the operator makes is a WARN", () => {
+  test("admin.password", async () => {
+    const cwd = await project();
+    const warning = "WARN  admin.password is one of the most common passwords: choose another password";
+    const env = { SERVICE_ADMIN_EMAIL: "boss@example.com", SERVICE_ADMIN_PASSWORD: "Password123" };
+    const server = await serve(cwd, { env });
+    expect(server.output()).toContain("Made the admin boss@example.com");
+    expect(server.output()).toContain(warning);
+    expect(server.output()).not.toContain("Password123");
+    const body = { email: "boss@example.com", password: "Password123" };
+    expect((await post(`${server.url}/api/auth/login`, body)).status).toBe(200);
+    await server.stop();
+    const other = { SERVICE_ADMIN_EMAIL: "boss@example.com", SERVICE_ADMIN_PASSWORD: "correct horse" };
+    expect((await serve(await project(), { env: other })).output()).not.toContain("most common");
+  });
+
+  test("socle admin create", async () => {
+    singleService("commands");
+    const cwd = await project();
+    const server = await serve(cwd, { env: { SERVICE_AUTH_COMMON_PASSWORDS: "refuse" } });
+    const words = ["admin", "create", "one@example.com", "--password"];
+    const weak = await socle([...words, "qwertyuiop"], { cwd });
+    expect([weak.code, weak.stdout]).toEqual([0, expect.stringMatching(/^Made the admin one@example.com/)]);
+    expect(weak.stderr).toBe("WARN  The password is one of the most common passwords: choose another password\n");
+    expect((await socle([...words, "correct horse"], { cwd })).stderr).toBe("");
+    const body = { email: "two@example.com", password: "qwertyuiop" };
+    expect((await post(`${server.url}/api/auth/register`, body)).status).toBe(400);
+  });
 });
 
 test("the link of the start log makes the first admin, once; after a restart there is none", async () => {

@@ -16,6 +16,7 @@ import {
 } from "../edge/http/index.ts";
 import { ReaderProcesses, type ReaderStart } from "../edge/processes/index.ts";
 import { type Backups, checkBackups } from "../operate/backup/index.ts";
+import { isCommonPassword } from "../people/auth/index.ts";
 import { asSetupError, hasMetDamage } from "../store/database/index.ts";
 import { EventRetention } from "../store/events/index.ts";
 import { type ApiOptions, buildApi, disksOf } from "./api.ts";
@@ -352,6 +353,8 @@ async function seedAdmin(service: Service, config: Config, logger: Logger): Prom
   try {
     const outcome = await service.auth.seedAdmin({ email, password: password.reveal() });
     if (outcome === "made") logger.info(`Made the admin ${email}`);
+    if (outcome !== "spent" && (await isCommonPassword(password.reveal())))
+      logger.warn("admin.password is one of the most common passwords: choose another password");
     if (outcome === "spent")
       logger.info(`admin.email ${email} was deleted or demoted as an admin, and is not made one again`);
   } catch (thrown) {

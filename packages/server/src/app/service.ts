@@ -202,6 +202,7 @@ export function assemble(database: Database, { config, logger, clock: given }: O
     providers: new Set(config["auth.providers"]?.map(({ name }) => name)),
     recipientRate: config["limits.rate.recipient"],
     passwordMinLength: config["auth.passwordMinLength"],
+    commonPasswords: config["auth.commonPasswords"],
     maxPasswords: config["limits.passwords"],
     maxSessionsPerUser: config["limits.sessionsPerUser"],
     maxPasskeysPerUser: config["limits.passkeysPerUser"],

@@ -9,7 +9,9 @@ export const template: { readonly [path: string]: string } = {
   "storage": "./data/storage",
   "auth": {
     // Whether people may register by themselves.
-    "registration": true
+    "registration": true,
+    // Passwords that everybody guesses first are refused.
+    "commonPasswords": "refuse"
     // "accessTokenTtl": "1h",
     // "refreshTokenTtl": "30d",
     // "passwordMinLength": 8

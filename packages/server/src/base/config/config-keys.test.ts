@@ -49,6 +49,7 @@ const values: { [path in KeyPath]: [unknown, string, unknown] } = {
   "auth.requireVerified": [true, "yes", true],
   "auth.codes": [true, "1", true],
   "auth.passwordMinLength": [12, "12", 12],
+  "auth.commonPasswords": ["refuse", "refuse", "refuse"],
   "auth.providers": [
     { "my-oidc": { issuer: "https://id.example.com", clientId: "app", clientSecret: "hush" } },
     '{"my-oidc":{"issuer":"https://id.example.com","clientId":"app","clientSecret":"hush"}}',

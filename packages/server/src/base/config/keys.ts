@@ -106,6 +106,11 @@ export const keys = {
   ),
   "auth.codes": key(boolean, false, "whether users may sign in with a code from a mail; needs mail.from"),
   "auth.passwordMinLength": key(wholeNumber(1, 1_000), 8, "shortest password, in characters"),
+  "auth.commonPasswords": key(
+    textOf(["allow", "refuse"]),
+    "allow",
+    "whether a new password may be one of the most common passwords; the set-up page of the first admin refuses a common password in any case",
+  ),
   "auth.providers": optional(authProviders, "services at which users sign in (docs/accounts.md); needs publicUrl"),
   "auth.redirects": key(
     appAddresses,

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { buildService, doServiceWork } from "../../app/index.ts";
 import { SetupError } from "../../base/kernel/index.ts";
+import { isCommonPassword } from "../../people/auth/index.ts";
 import { type Command, textOption, UsageError } from "../command.ts";
 
 export const adminCreate: Command = {
@@ -34,6 +35,8 @@ export const adminCreate: Command = {
         return auth.makeAdmin({ email, password });
       },
     });
+    if (await isCommonPassword(password))
+      terminal.err("WARN  The password is one of the most common passwords: choose another password\n");
     terminal.out(
       outcome === "made"
         ? `Made the admin ${email} in ${config.database}\n`

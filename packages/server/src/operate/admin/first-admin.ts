@@ -1,6 +1,7 @@
 /**
  * The set-up of a service without an admin: the holder of the token in the start log makes the first admin. The token
- * works once, for half an hour, and never beside an admin; a restart makes another token.
+ * works once, for half an hour, and never beside an admin; a restart makes another token. A page of the service, which anybody
+ * may find, asks for the password: so a common password is refused in any case.
  */
 import type { SetupInvitation, SetupStatus, TokenResponse } from "@socle/protocol";
 import { AppError, type Clock, isSameSecret, randomToken, toTimestamp } from "../../base/kernel/index.ts";
@@ -46,7 +47,7 @@ export class FirstAdmin {
    */
   async create(body: Record<string, unknown>, token: unknown, caller: PasswordCaller): Promise<TokenResponse> {
     this.check(token);
-    const values = await this.#options.auth.users.prepare(readCredentials(body), caller);
+    const values = await this.#options.auth.users.prepare(readCredentials(body), caller, "refuse");
     const made = await this.#options.auth.signInFirstAdmin(values, caller, (tx, { admin, user, before }) => {
       // The password had to wait to be hashed, and the token may have ended since.
       this.#confirm(token);

@@ -12,7 +12,7 @@ import { Passkeys } from "./factors/passkeys.ts";
 import { Keys } from "./keys/keys.ts";
 import { LoginGuard } from "./login-guard.ts";
 import { Notices } from "./notices.ts";
-import { type PasswordCaller, PasswordChecks, Passwords } from "./passwords.ts";
+import { type CommonPasswords, ownCaller, type PasswordCaller, PasswordChecks, Passwords } from "./passwords.ts";
 import { Proofs } from "./proofs/proofs.ts";
 import { Registrations } from "./registrations.ts";
 import { AccessTokens, invalidToken, Sessions } from "./sessions.ts";
@@ -44,6 +44,7 @@ interface AuthOptions {
   /** Mails with a link or a code to a recipient; null for no bound. */
   recipientRate: Rate | null;
   passwordMinLength: number;
+  commonPasswords: CommonPasswords;
   /** The most passwords that may wait to be hashed. */
   maxPasswords: number;
   /** The most sessions of a user; another login ends the oldest session. */
@@ -92,7 +93,7 @@ export class Auth {
     const options = { ...given, adminEmail: adminEmail && (normaliseEmail(adminEmail) ?? adminEmail) };
     this.#options = options;
     this.#database = options.database;
-    this.#passwords = new Passwords(options.maxPasswords);
+    this.#passwords = new Passwords(options.maxPasswords, options.commonPasswords);
     this.sessions = new Sessions({
       database: options.database,
       ttlMs: options.refreshTokenTtlMs,
@@ -256,24 +257,25 @@ export class Auth {
   }
 
   /**
-   * Makes an admin of the email: a new user, or the existing user with the new password and without sessions.
+   * Makes an admin of the email: a new user, or the existing user with the new password and without sessions. The operator
+   * chooses the password, also a common password.
    * @throws AppError `validation_error` for a bad email or a short password.
    */
   async makeAdmin(credentials: Credentials): Promise<"made" | "promoted"> {
-    const values = await this.users.prepare(credentials);
+    const values = await this.users.prepare(credentials, ownCaller, "allow");
     const { before } = await this.#database.transact((tx) => this.#makeAdmin(tx, values));
     return before === null ? "made" : "promoted";
   }
 
   /**
-   * Makes the admin of the configuration, when the user is missing.
+   * Makes the admin of the configuration, when the user is missing. The password may be a common password, as for `makeAdmin`.
    * @returns "spent" after a deletion or demotion of this admin.
    */
   async seedAdmin(credentials: Credentials): Promise<"made" | "exists" | "spent"> {
     if (this.users.findByEmail(credentials.email) !== null) return "exists";
     const email = normaliseEmail(credentials.email);
     if (email !== null && isAdminEmailSpent(this.#database.reader, email)) return "spent";
-    const values = await this.users.prepare(credentials);
+    const values = await this.users.prepare(credentials, ownCaller, "allow");
     await this.#database.transact((tx) => {
       this.users.makeAdmin(tx, values);
       spendAdminEmail(tx, values.email);

@@ -22,8 +22,8 @@ test("the list has 10,000 passwords of at least eight characters, and the shorte
   expect(words.length).toBeGreaterThan(16_000);
 });
 
-describe("a new password", () => {
-  const passwords = new Passwords(10);
+describe("a new password, where common passwords are refused", () => {
+  const passwords = new Passwords(10, "refuse");
 
   test.each(["password", "PASSWORD", "12345678", "QwertyUiop", common])("%s is refused", async (password) => {
     await expect(passwords.hash(password, caller)).rejects.toEqual(refusal);
@@ -48,12 +48,39 @@ describe("a new password", () => {
   });
 });
 
-test("is refused for the first admin, by admins, and by the configuration; nothing is stored", async () => {
+test("a common password registers, changes and resets by default, as a client of any backend expects", async () => {
   const api = await openApi({});
+  for (const password of ["password123", "12345678", "PASSWORD", common]) {
+    const body = { email: `${password}@example.com`, password };
+    expect((await api.request("POST", "/api/auth/register", { body })).status).toBe(201);
+    expect((await api.request("POST", "/api/auth/login", { body })).status).toBe(200);
+  }
+  const { user, accessToken } = await api.register("ann@example.com");
+  const body = { current: "correct horse", password: common };
+  expect((await api.request("PUT", "/api/auth/password", { body, token: accessToken })).status).toBe(204);
+  const token = await api.admin();
+  const path = `/api/admin/users/${user.id}/password`;
+  expect((await api.request("POST", path, { body: { password: "password1" }, token })).status).toBe(200);
+});
+
+test("the set-up of the first admin refuses a common password in any case", async () => {
+  for (const commonPasswords of ["allow", "refuse"]) {
+    const api = await openApi({ settings: { SERVICE_AUTH_COMMON_PASSWORDS: commonPasswords } });
+    const link = `/api/auth/setup?token=${api.parts.admin.firstAdmin.invite()}`;
+    const answer = await api.request("POST", link, { body: { email: "boss@example.com", password: common } });
+    expect([answer.status, answer.body["error"]?.["details"]?.["0"]?.["rule"] as unknown]).toEqual([400, "common"]);
+    expect(api.service.auth.users.adminExists()).toBe(false);
+    const body = { email: "boss@example.com", password: "correct horse" };
+    expect((await api.request("POST", link, { body })).status).toBe(201);
+  }
+});
+
+test("auth.commonPasswords refuse: refused for users and by admins, and nothing is stored; the operator's admins have any password", async () => {
+  const api = await openApi({ settings: { SERVICE_AUTH_COMMON_PASSWORDS: "refuse" } });
   const { auth, database } = api.service;
   const body = { email: "new@example.com", password: common };
-  await expect(auth.makeAdmin(body)).rejects.toEqual(refusal);
-  await expect(auth.seedAdmin(body)).rejects.toEqual(refusal);
+  expect(await auth.makeAdmin({ ...body, email: "made@example.com" })).toBe("made");
+  expect(await auth.seedAdmin({ ...body, email: "seeded@example.com" })).toBe("made");
   const token = await api.admin();
   const { user } = await api.register("ann@example.com");
   const before = database.reader.all("SELECT * FROM _users");

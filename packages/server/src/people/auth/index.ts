@@ -1,6 +1,7 @@
 /** Auth: users, passwords, sessions and tokens; finds the principal of an access token, and slows down wrong passwords. */
 export { Account } from "./account.ts";
 export { Auth } from "./auth.ts";
+export { isCommonPassword } from "./common-password.ts";
 export type { Factors } from "./factors/factors.ts";
 export type { Keys } from "./keys/keys.ts";
 export { readNewKey } from "./keys/new-key.ts";

@@ -6,6 +6,7 @@ import { eventsSince, lastSeq, openApi } from "../../../test/kit.ts";
 const api = await openApi({
   settings: {
     SERVICE_MAIL_FROM: "shop@example.com",
+    SERVICE_AUTH_COMMON_PASSWORDS: "refuse",
     SERVICE_LIMITS_RATE_LOGIN: "off",
     SERVICE_LIMITS_RATE_REFRESH: "off",
   },

@@ -1,4 +1,5 @@
 /** The password thread: computes argon2id, one password at a time. A `PasswordReply` answers each `PasswordTask`. */
+import { isCommonPassword } from "./common-password.ts";
 
 declare const self: Worker;
 
@@ -6,29 +7,21 @@ declare const self: Worker;
 export interface PasswordTask {
   readonly password: string;
   readonly hash: string | null;
+  /** Whether a new password that is one of the most common passwords is refused. */
+  readonly refusesCommon?: boolean;
 }
 
-/** The result is null for a new password that is one of the most common passwords. */
+/** The result is null for a new password that is refused. */
 export type PasswordReply = { readonly result: string | boolean | null } | { readonly error: string };
 
 /** OWASP's first recommendation for argon2id: 19 MiB, two passes. */
 const parameters = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 } as const;
 
-/** The list of common passwords, read with the first new password of the thread. */
-let common: string | null = null;
-
-async function isCommon(password: string): Promise<boolean> {
-  if (common === null) {
-    const { packedCommonPasswords } = await import("./common-passwords.ts");
-    common = Bun.zstdDecompressSync(Buffer.from(packedCommonPasswords, "base64")).toString("latin1");
-  }
-  return !password.includes("\n") && common.includes(`\n${password.toLowerCase()}\n`);
-}
-
-async function answer({ password, hash }: PasswordTask): Promise<PasswordReply> {
+async function answer({ password, hash, refusesCommon = false }: PasswordTask): Promise<PasswordReply> {
   try {
     if (hash !== null) return { result: Bun.password.verifySync(password, hash) };
-    return { result: (await isCommon(password)) ? null : Bun.password.hashSync(password, parameters) };
+    if (refusesCommon && (await isCommonPassword(password))) return { result: null };
+    return { result: Bun.password.hashSync(password, parameters) };
   } catch (thrown) {
     return { error: thrown instanceof Error ? thrown.message : String(thrown) };
   }

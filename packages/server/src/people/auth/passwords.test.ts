@@ -67,7 +67,7 @@ describe("threads", () => {
   });
 
   test("hash with argon2id and 19 MiB, and tell a right password from a wrong one", async () => {
-    const passwords = new Passwords(64);
+    const passwords = new Passwords(64, "allow");
     const hash = await passwords.hash("correct horse", from);
     expect(hash).toStartWith("$argon2id$v=19$m=19456,t=2,p=1$");
     expect(await passwords.verify("correct horse", hash, from)).toBe(true);
@@ -81,7 +81,7 @@ describe("threads", () => {
   });
 
   test("what is computed when the service ends is refused, not forgotten", async () => {
-    const passwords = new Passwords(64);
+    const passwords = new Passwords(64, "allow");
     const running = Promise.allSettled([1, 2, 3].map(() => passwords.hash("correct horse", from)));
     await Bun.sleep(0);
     passwords.close();
@@ -125,7 +125,7 @@ describe("the work for a known and for an unknown user is alike", () => {
 
 describe("queue", () => {
   test("is bounded for all, by half for one caller, and given back by those that disconnect", async () => {
-    const passwords = new Passwords(4);
+    const passwords = new Passwords(4, "allow");
     const gone = new AbortController();
     const hash = (key: string, signal?: AbortSignal) => passwords.hash("correct horse", { key, signal });
     const width = Math.min(4, maxThreads);

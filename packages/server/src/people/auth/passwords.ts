@@ -34,6 +34,9 @@ export function userAgentOf({ headers }: PasswordCaller): string | null {
   return headers?.get("user-agent") ?? null;
 }
 
+/** The answer to a new password that is one of the most common passwords (`auth.commonPasswords`). */
+export type CommonPasswords = "allow" | "refuse";
+
 /** The service itself, at a start or for a command. */
 export const ownCaller: PasswordCaller = { key: "service" };
 
@@ -94,10 +97,12 @@ export class Passwords {
   readonly #idle = new Map<PasswordThread, Timer>();
   readonly #busy = new Set<PasswordThread>();
   readonly #admission: Admission;
+  readonly #common: CommonPasswords;
   #isClosed = false;
 
   /** @param maxWaiting the most passwords that may wait for a thread (`limits.passwords`); half of them for a single caller. */
-  constructor(maxWaiting: number) {
+  constructor(maxWaiting: number, common: CommonPasswords) {
+    this.#common = common;
     const width = Math.min(maxThreads, Math.max(1, navigator.hardwareConcurrency - 1));
     this.#admission = new Admission({
       limit: "passwords",
@@ -111,10 +116,11 @@ export class Passwords {
 
   /**
    * Hashes a new password.
-   * @throws AppError `validation_error` for one of the most common passwords, `unavailable` when the queue is full.
+   * @param common by default, the answer of the configuration to one of the most common passwords.
+   * @throws AppError `validation_error` for a common password that is refused, `unavailable` when the queue is full.
    */
-  async hash(password: string, caller: PasswordCaller): Promise<string> {
-    const hash = await this.#run({ password, hash: null }, caller);
+  async hash(password: string, caller: PasswordCaller, common = this.#common): Promise<string> {
+    const hash = await this.#run({ password, hash: null, refusesCommon: common === "refuse" }, caller);
     if (hash !== null) return String(hash);
     const message = "password is one of the most common passwords: choose another password";
     throw AppError.validation([{ field: "password", rule: "common", message }]);

@@ -15,7 +15,7 @@ import { normaliseEmail } from "../mail/index.ts";
 import { nothingShown, proveAddress } from "./credentials.ts";
 import { removeFactors } from "./factors/factor-table.ts";
 import { changeRoleOfKeys, deleteKeysOf } from "./keys/key-changes.ts";
-import { ownCaller, type PasswordCaller, type Passwords } from "./passwords.ts";
+import { type CommonPasswords, ownCaller, type PasswordCaller, type Passwords } from "./passwords.ts";
 import { endProofsOf } from "./proofs/proof-table.ts";
 import { removeLinksOf } from "./providers/provider-table.ts";
 import { checkNewCredentials, passwordProblems } from "./read-body.ts";
@@ -205,15 +205,20 @@ export class Users {
   }
 
   /**
-   * @throws AppError `validation_error` for a bad email or a short password, `unavailable` when too many passwords wait
-   * to be hashed.
+   * @param common as `Passwords.hash`.
+   * @throws AppError `validation_error` for a bad email or a password that is not allowed, `unavailable` when too many
+   * passwords wait to be hashed.
    */
-  async prepare(credentials: Credentials, caller: PasswordCaller = ownCaller): Promise<NewUser> {
+  async prepare(
+    credentials: Credentials,
+    caller: PasswordCaller = ownCaller,
+    common?: CommonPasswords,
+  ): Promise<NewUser> {
     const { email, password } = checkNewCredentials(credentials, this.passwordMinLength);
-    return { email, passwordHash: await this.#options.passwords.hash(password, caller) };
+    return { email, passwordHash: await this.#options.passwords.hash(password, caller, common) };
   }
 
-  /** @throws AppError `validation_error` for a short password, `unavailable` when too many wait to be hashed. */
+  /** @throws AppError `validation_error` for a password that is not allowed, `unavailable` when too many wait to be hashed. */
   async preparePassword(password: string, caller: PasswordCaller): Promise<string> {
     const problems = passwordProblems(password, this.passwordMinLength);
     if (problems.length > 0) throw AppError.validation(problems);
