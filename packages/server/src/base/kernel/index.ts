@@ -1,4 +1,6 @@
 /** The vocabulary of all modules: errors, principals, ids, the clock, JSON, admission to scarce work, limits, the machine. */
+
+export { parseDatetime } from "@socle/protocol/cells";
 export { Admission, type Holder, type Place, type Rate, TokenBuckets } from "./admission.ts";
 export {
   AppError,
@@ -18,7 +20,6 @@ export {
   machineTime,
   moveTime,
   newId,
-  parseDatetime,
   timeOffset,
   toTimestamp,
 } from "./clock.ts";

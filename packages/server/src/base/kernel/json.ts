@@ -84,7 +84,8 @@ export class JsonText {
 export async function readJsonFile(path: string): Promise<unknown> {
   let text: string;
   try {
-    text = readFileSync(path, "utf8");
+    // Some editors write a byte order mark, which is no JSON.
+    text = readFileSync(path, "utf8").replace(/^\ufeff/, "");
   } catch (thrown) {
     throw new SetupError(`${path}: cannot be read: ${messageOf(thrown)}`);
   }

@@ -14,7 +14,9 @@ export function readEnvironmentFile(
 ): Readonly<Record<string, string | undefined>> {
   const file = join(root, name);
   // Loaded on demand: a service without such a file does not need the module.
-  return existsSync(file) ? process.getBuiltinModule("node:util").parseEnv(readFileSync(file, "utf8")) : {};
+  if (!existsSync(file)) return {};
+  // A byte order mark is no part of the first name.
+  return process.getBuiltinModule("node:util").parseEnv(readFileSync(file, "utf8").replace(/^\ufeff/, ""));
 }
 
 /** The declared variables that must be set, and are not, or to an empty text. */

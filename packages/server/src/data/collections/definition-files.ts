@@ -2,6 +2,7 @@
  * Definition files: reads `collections/*.json`, finds the changed files, and applies the definitions. Also the entrance
  * to the parser.
  */
+import type { Dirent } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError, isObject, messageOf, readJsonFile, SetupError } from "../../base/kernel/index.ts";
@@ -33,10 +34,15 @@ interface DefinitionFile {
 
 type ParsedFile = DefinitionFile & { readonly parsed: ParsedDefinition };
 
-async function listFiles(folder: string): Promise<string[]> {
+/** @param onIgnored called for each folder, and for each file that may be meant as a definition. */
+async function listFiles(folder: string, onIgnored: (path: string) => void = () => undefined): Promise<string[]> {
   try {
-    const names = await readdir(folder);
-    return names.filter((name) => name.endsWith(".json")).sort();
+    const entries = (await readdir(folder, { withFileTypes: true })).sort((a, b) => (a.name < b.name ? -1 : 1));
+    const isDefinition = (entry: Dirent): boolean => entry.name.endsWith(".json") && !entry.isDirectory();
+    for (const entry of entries)
+      if (!isDefinition(entry) && (entry.isDirectory() || /\.json[c5]?$/i.test(entry.name)))
+        onIgnored(join(folder, entry.name));
+    return entries.filter(isDefinition).map(({ name }) => name);
   } catch (thrown) {
     if (isObject(thrown) && thrown["code"] === "ENOENT") return [];
     throw new SetupError(`${folder}: cannot be read: ${messageOf(thrown)}`);
@@ -126,8 +132,9 @@ export async function readDefinitionFiles(folder: string): Promise<{ path: strin
 async function readChanged(
   folder: string,
   reader: Reader | null,
+  onIgnored?: (path: string) => void,
 ): Promise<{ changed: ParsedFile[]; applied: Map<string, AppliedFile> }> {
-  const files = await Array.fromAsync(await listFiles(folder), (file) => readFile(folder, file));
+  const files = await Array.fromAsync(await listFiles(folder, onIgnored), (file) => readFile(folder, file));
   refuseTwins(files);
   const rows = reader === null ? [] : appliedFiles(reader);
   const applied = new Map(rows.map((row) => [row.file, row]));
@@ -178,7 +185,9 @@ export async function applyDefinitionFiles(options: {
   database: Database;
   logger: Logger;
 }): Promise<void> {
-  const { changed, applied } = await readChanged(options.folder, options.database.reader);
+  const { changed, applied } = await readChanged(options.folder, options.database.reader, (path) =>
+    options.logger.warn(`${path} is no definition: definitions are files of this folder that end in .json`),
+  );
   if (changed.length === 0) return;
   const { collections, database } = options;
   const change = { define: definitionsIn(changed, applied), drop: [] };

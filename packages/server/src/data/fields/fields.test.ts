@@ -45,7 +45,7 @@ const rows: { readonly [type in FieldType]: Row } = {
       [{ a: [1, null] }, '{"a":[1,null]}'],
       ["", '""'],
     ],
-    refused: [Number.NaN, { a: "\ud800" }],
+    refused: [Number.NaN, { a: "\ud800" }, 2 ** 53, [-(2 ** 53)]],
   },
   relation: { accepted: [["rec_1", "rec_1"]], refused: notText },
   file: { accepted: [["fil_1", "fil_1"]], refused: notText },

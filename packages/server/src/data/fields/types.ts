@@ -140,9 +140,11 @@ const datetime: FieldType = {
 /** The most levels of nesting in JSON, which bound every walk over a value. */
 const maxDepth = 100;
 
-/** Whether JSON holds the value without loss: not too deep, and without numbers that JavaScript reads as infinite. */
+/**
+ * Whether JSON holds the value without loss: not too deep, and without numbers that JavaScript reads as infinite or may have rounded.
+ */
 function isFaithful(value: unknown, depth: number): boolean {
-  if (typeof value === "number") return Number.isFinite(value);
+  if (typeof value === "number") return Number.isInteger(value) ? Number.isSafeInteger(value) : Number.isFinite(value);
   if (typeof value === "string") return value.isWellFormed();
   if (typeof value !== "object" || value === null) return true;
   if (depth >= maxDepth) return false;
@@ -163,7 +165,7 @@ const json: FieldType = {
   name: "json",
   column: "TEXT",
   valueType: "json",
-  expected: `a JSON value, at most ${maxDepth} levels deep, with finite numbers and without lone surrogates`,
+  expected: `a JSON value, at most ${maxDepth} levels deep, with whole numbers between -(2^53-1) and 2^53-1, with finite numbers and without lone surrogates`,
   encode: (value) => (isFaithful(value, 0) ? JSON.stringify(value) : undefined),
   decode: parsed,
   rules: { bounds: null, regex: false, unique: false },

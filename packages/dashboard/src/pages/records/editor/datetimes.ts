@@ -1,32 +1,19 @@
 /** Times as people type times: RFC 3339, or a date and a time of day in the time zone of the page. */
+import { readDatetime } from "@socle/protocol/cells";
 
 export type Zone = "local" | "utc";
-
-const pattern =
-  /^(\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))(?:[Tt ]((?:[01]\d|2[0-3]):[0-5]\d)(?::([0-5]\d)(?:[.,](\d{1,9}))?)?(?: ?([Zz]|[+-](?:[01]\d|2[0-3]):?[0-5]\d))?)?$/;
 
 /**
  * Reads a time and answers the form of the API: UTC with milliseconds. Null for any other text. A date alone is the
  * beginning of the day in UTC, as for the API; a time without an offset is in `zone`.
  */
 export function parseDateTime(text: string, zone: Zone): string | null {
-  const match = pattern.exec(text.trim());
-  if (match === null) return null;
-  const [, day = "", time, second = "00", fraction = "", offset] = match;
-  const isLocal = time !== undefined && offset === undefined && zone === "local";
-  const written = `${day}T${time ?? "00:00"}:${second}.${fraction.slice(0, 3).padEnd(3, "0")}`;
-  const date = new Date(isLocal ? written : `${written}Z`);
-  // Months have 28 to 31 days, and `Date` may take 31 February for a day in March.
-  if (Number.isNaN(date.getTime()) || !writeTime(date.toISOString(), isLocal ? "local" : "utc").startsWith(day))
-    return null;
-  const answer = new Date(date.getTime() - offsetMinutes(offset ?? "Z") * 60_000).toISOString();
+  const found = readDatetime(text.trim());
+  if (found === null || found.hasZone || zone === "utc") return found?.text ?? null;
+  // Without the Z, the browser reads the time in the zone of the page.
+  const answer = new Date(found.text.slice(0, -1)).toISOString();
   // `toISOString` writes years outside 0000 to 9999 with a sign.
   return /^\d{4}-/.test(answer) ? answer : null;
-}
-
-function offsetMinutes(offset: string): number {
-  if (/^z$/i.test(offset)) return 0;
-  return Number(`${offset[0]}1`) * (Number(offset.slice(1, 3)) * 60 + Number(offset.slice(-2)));
 }
 
 function two(value: number, width = 2): string {

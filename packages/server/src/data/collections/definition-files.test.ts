@@ -1,0 +1,26 @@
+/** Definition files: names that are read, and warnings about other files and folders. */
+import { expect, test } from "bun:test";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { openApi, temporaryFolder } from "../../../test/kit.ts";
+
+test("a byte order mark is passed over; files and folders that are not read are told", async () => {
+  const folder = temporaryFolder();
+  const write = (path: string, name: string): Promise<number> =>
+    Bun.write(join(folder, "collections", path), `\ufeff${JSON.stringify({ name, fields: [] })}`);
+  await mkdir(join(folder, "collections/folder.json"), { recursive: true });
+  await write("posts.json", "posts");
+  await write("Notes.JSON", "notes");
+  await write("tags.json5", "tags");
+  await write("shop/orders.json", "orders");
+  await write("README.md", "readme");
+  await write("posts.json~", "posts");
+  const api = await openApi({ folder });
+  expect(api.service.collections.all().map(({ name }) => name)).toEqual(["posts"]);
+  const warned = api.log.filter((line) => line.startsWith("WARN"));
+  expect(warned.map((line) => line.slice("WARN ".length + join(folder, "collections/").length))).toEqual(
+    ["Notes.JSON", "folder.json", "shop", "tags.json5"].map(
+      (path) => `${path} is no definition: definitions are files of this folder that end in .json`,
+    ),
+  );
+});
