@@ -20,6 +20,19 @@ function header(width: number, height: number): Buffer {
 
 const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 
+/** A PNG (ISO 15948) of the given rows of grey values, with the given EXIF orientation. */
+export function greyPng(pixels: readonly (readonly number[])[], orientation?: number): Buffer {
+  const rows = Buffer.from(pixels.flatMap((row) => [0, ...row.flatMap((grey) => [grey, grey, grey])]));
+  const exif = Buffer.from("MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0?\0\0\0\0\0\0", "latin1");
+  exif[19] = orientation ?? 1;
+  const parts = [
+    chunk("IHDR", header(pixels[0]?.length ?? 0, pixels.length)),
+    ...(orientation === undefined ? [] : [chunk("eXIf", exif)]),
+    chunk("IDAT", deflateSync(rows)),
+  ];
+  return Buffer.concat([signature, ...parts, chunk("IEND", Buffer.alloc(0))]);
+}
+
 /** A PNG (ISO 15948) with a pattern of colours. `claimed` is the size in the header, which may be a lie. */
 export function png(width: number, height: number, claimed = { width, height }): Buffer {
   const rows = Buffer.alloc((width * 3 + 1) * height);

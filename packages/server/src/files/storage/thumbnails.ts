@@ -6,6 +6,7 @@ import type { StoredFile } from "@socle/protocol";
 import { Admission, AppError, callerGone, isObject, overloaded, releasedMemory } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { FileBody } from "./driver.ts";
+import { stillOf, uprightOf } from "./image-parts.ts";
 
 /** The box that a thumbnail fits into; the sides are steps of the ladder, and null leaves a side free. */
 export interface ThumbSize {
@@ -199,11 +200,15 @@ export class Thumbnails {
   }
 
   async #make({ read, size: { width, height } }: Job): Promise<Blob> {
-    const source = await readWithin(read, this.#readMs);
-    const resize = (): Promise<Blob> =>
-      new Bun.Image(source, { maxPixels })
-        .resize(width ?? anySide, height ?? anySide, { fit: "inside", withoutEnlargement: true })
-        .blob();
+    const image = Buffer.from(await new Response(await readWithin(read, this.#readMs)).arrayBuffer());
+    const source = stillOf(image);
+    const { rotate, mirror } = uprightOf(image);
+    const resize = (): Promise<Blob> => {
+      const pipeline = new Bun.Image(source, { maxPixels });
+      if (rotate > 0) pipeline.rotate(rotate);
+      if (mirror) pipeline.flop();
+      return pipeline.resize(width ?? anySide, height ?? anySide, { fit: "inside", withoutEnlargement: true }).blob();
+    };
     let pixels = 0;
     try {
       const { width: wide, height: high } = await new Bun.Image(source, { maxPixels }).metadata();
