@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { join } from "node:path";
+import { brotliCompressSync, deflateSync } from "node:zlib";
 import { post, project, serve, until } from "./kit.ts";
 
 const notes = { name: "notes", fields: [{ name: "text", type: "text" }] };
@@ -146,7 +147,7 @@ describe("where a login comes from", () => {
 });
 
 describe("the path alone decides, whatever the Host", () => {
-  const hosts = ["", "Host:\r\n", "Host: [\r\n", "Host: a:99999\r\n", "Host: a b\r\n"];
+  const hosts = ["", "Host:\r\n", "Host: a:99999\r\n", "Host: evil.example\r\n"];
   test.each(hosts)("%j", async (host) => {
     const version = host === "" ? "1.0" : "1.1";
     const ask = (path: string) => raw(`GET ${path} HTTP/${version}\r\n${host}Connection: close\r\n\r\n`);
@@ -288,5 +289,97 @@ describe("stopping", () => {
     slow.signal("SIGINT");
     expect(await slow.exited).toBe(1);
     socket.destroy();
+  });
+});
+
+describe("the header Host", () => {
+  test.each(["a b", "a.example, b.example", "u@a.example", "a.example/x", "a.example:port", "[::1", "["])(
+    "%j is 400, and changes nothing",
+    async (host) => {
+      const before = await (await fetch(`${server.url}/api/notes?count=true&limit=1`)).json();
+      for (const path of ["/", "/health", "/api/notes", "/api/nothing", "/_/"])
+        expect(await raw(`GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)).toStartWith(
+          "HTTP/1.1 400",
+        );
+      const body = '{"text":"x"}';
+      const head = `Content-Type: application/json\r\nContent-Length: ${body.length}`;
+      const answer = await raw(
+        `POST /api/notes HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n${head}\r\n\r\n${body}`,
+      );
+      expect(answer).toStartWith("HTTP/1.1 400");
+      expect(answer).toContain('"bad_request"');
+      expect(await (await fetch(`${server.url}/api/notes?count=true&limit=1`)).json()).toEqual(before);
+    },
+  );
+
+  test("is 400 when a request has the header twice, also with the same host", async () => {
+    const heads = ["Host: a.example\r\nHost: b.example", "Host: a.example\r\nHost: a.example"];
+    for (const head of heads)
+      expect(await raw(`GET /health HTTP/1.1\r\n${head}\r\nConnection: close\r\n\r\n`)).toStartWith("HTTP/1.1 400");
+  });
+
+  test.each([
+    "a",
+    "a.example",
+    "A.Example.:8080",
+    "127.0.0.1:1",
+    "[::1]:8080",
+    "xn--mnchen-3ya.example",
+    "a_b.example",
+  ])("%j is served", async (host) => {
+    expect(await raw(`GET /health HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)).toStartWith("HTTP/1.1 200");
+  });
+
+  test("may lack in a request of HTTP/1.0", async () => {
+    expect(await raw("GET /health HTTP/1.0\r\n\r\n")).toMatch(/^HTTP\/1\.[01] 200/);
+  });
+});
+
+describe("a handshake of a socket", () => {
+  const handshake =
+    "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+  test.each([
+    ["", "426"],
+    ["Connection: keep-alive\r\n", "426"],
+    ["Connection: upgraded\r\n", "426"],
+    ["Connection: Upgrade\r\n", "101"],
+    ["Connection: keep-alive, Upgrade\r\n", "101"],
+  ])("with %j is %s", async (head, status) => {
+    const answer = await raw(`GET /api/realtime HTTP/1.1\r\nHost: x\r\n${head}${handshake}`);
+    expect(answer).toStartWith(`HTTP/1.1 ${status}`);
+  });
+});
+
+describe("a body with a Content-Encoding", () => {
+  const encodings = [
+    ["gzip", (text: string) => Bun.gzipSync(text)],
+    ["deflate", (text: string) => deflateSync(text)],
+    ["br", (text: string) => brotliCompressSync(text)],
+    ["zstd", (text: string) => Bun.zstdCompressSync(text)],
+  ] as const;
+  test.each(encodings)("%s is 415, and nothing is written", async (name, encode) => {
+    const json = "application/json";
+    const large = JSON.stringify({ text: Buffer.from(crypto.getRandomValues(new Uint8Array(50_000))).toString("hex") });
+    for (const [path, type, body] of [
+      ["/api/notes", json, '{"text":"x"}'],
+      ["/api/notes", json, large],
+      ["/api/batch", json, '{"operations":[]}'],
+      ["/api/auth/login", json, '{"email":"a@example.com","password":"password123"}'],
+      ["/api/notes/import", "text/csv", "text\nx\n"],
+    ] as const) {
+      const headers = { "Content-Type": type, "Content-Encoding": name };
+      const response = await fetch(server.url + path, { method: "POST", headers, body: encode(body) });
+      const { error } = (await response.json()) as { error: { code: string; message: string } };
+      // The import is for admins: the token comes first.
+      const [status, code] = path.endsWith("import") ? [401, "unauthorized"] : [415, "bad_request"];
+      expect([path, response.status, error.code]).toEqual([path, status, code]);
+      if (status === 415) expect(error.message).toContain(name);
+    }
+  });
+
+  test("identity is no encoding", async () => {
+    const headers = { "Content-Type": "application/json", "Content-Encoding": "identity" };
+    const response = await fetch(`${server.url}/api/notes`, { method: "POST", headers, body: '{"text":"x"}' });
+    expect(response.status).toBe(201);
   });
 });

@@ -79,9 +79,9 @@ const values: { [path in KeyPath]: [unknown, string, unknown] } = {
   "mail.smtp": ["smtps://u:p%40@a.example:465", "smtps://u:p%40@a.example:465", "smtps://u:p%40@a.example:465"],
   "mail.keep": ["1d", "86400", 86_400_000],
   "cors.origins": [
-    ["https://a.example", "https://b.example"],
-    "https://a.example,https://b.example",
-    ["https://a.example", "https://b.example"],
+    ["HTTPS://A.example:443/", "http://münchen.example:80", "app://b", "https://*.c.example:8443", "*", "null"],
+    "https://a.example, http://xn--mnchen-3ya.example,app://b,https://*.c.example:8443,*,null",
+    ["https://a.example", "http://xn--mnchen-3ya.example", "app://b", "https://*.c.example:8443", "*", "null"],
   ],
   "limits.body": ["2MiB", "2097152", 2_097_152],
   "limits.batchBody": ["2MiB", "2097152", 2097152],

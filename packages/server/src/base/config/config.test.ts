@@ -143,6 +143,24 @@ describe("bad values are one line with key, value and what is allowed", () => {
     [{ port: "http" }, { SERVICE_PORT: "1" }, /config\.json: "http" is not valid for "port"/],
     [{ auth: { jwtSecret: 123456 } }, {}, /its value is not valid for "auth.jwtSecret"/],
     [{ cors: { origins: "*" } }, {}, /"cors.origins"; allowed: a list/],
+    ...[
+      "app.example.com",
+      "localhost:5173",
+      "https://app.example.com/path",
+      "https://app.example.com?x",
+      "https://app.example.com#x",
+      "https://u@app.example.com",
+      "https://app.example.com:99999",
+      "https://app.*.com",
+      "https://*",
+      "*.example.com",
+      "https://",
+      "",
+    ].map((origin): [unknown, Record<string, string>, RegExp] => [
+      { cors: { origins: ["https://a.example", origin] } },
+      {},
+      /"cors.origins"; allowed: .*scheme, host, and the port/,
+    ]),
     [{ scripts: { env: ["SERVICE_PORT"] } }, {}, /"scripts.env"; allowed: a list of names/],
     [{ scripts: { env: ["MAIL_KEY", "MAIL_KEY?"] } }, {}, /"scripts.env"; allowed: a list of names/],
     [{ scripts: { env: ["MAIL KEY"] } }, {}, /"scripts.env"; allowed: a list of names/],
@@ -246,7 +264,12 @@ describe("the configuration as admins see it", () => {
       { value: [{ routes: "*", per: "address", max: 5, window: "120s" }], default: [] },
     ],
     ["no rate", "limits.rate.records", {}, { value: "off", default: "off", isSet: true }],
-    ["a list", "cors.origins", { environment: { SERVICE_CORS_ORIGINS: "a,b" } }, { value: ["a", "b"], default: ["*"] }],
+    [
+      "a list",
+      "cors.origins",
+      { environment: { SERVICE_CORS_ORIGINS: "a://b,c://d" } },
+      { value: ["a://b", "c://d"], default: ["*"] },
+    ],
   ])("%s", async (_name, key, options, expected) => {
     expect(await entry(key, options, inFile)).toMatchObject({ key, isSecret: false, ...expected });
   });

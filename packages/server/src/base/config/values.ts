@@ -132,6 +132,29 @@ export const publicAddress: ValueKind<string> = {
   allowed: "an address such as https://example.com, without a query",
 };
 
+/**
+ * An origin as a browser sends the origin (RFC 6454, 6.2): a default port goes, a domain is in its ASCII form. `*.` before
+ * the host stands for all subdomains; `*` alone for every origin.
+ */
+function originOf(item: unknown): string | undefined {
+  if (item === "*" || item === "null") return item;
+  const [, scheme = "", star = "", host = ""] =
+    /^([a-z][a-z0-9+.-]*:\/\/)(\*\.)?([^\s/?#@*]+)\/?$/i.exec(String(item)) ?? [];
+  const url = URL.parse(`${scheme}${host}`);
+  return url === null || url.host === "" ? undefined : `${url.protocol}//${star}${url.host}`.toLowerCase();
+}
+
+/** Origins of pages; in the environment the origins are separated by commas. */
+export const originList: ValueKind<string[]> = {
+  parse(value) {
+    const origins = Array.isArray(value) ? value.map(originOf) : [undefined];
+    return origins.includes(undefined) ? undefined : origins.filter((origin) => origin !== undefined);
+  },
+  fromText: listFromText,
+  allowed:
+    'a list of "*" or of origins such as "https://app.example.com", "http://localhost:5173", or "https://*.example.com" for all subdomains: scheme, host, and the port unless the port is the usual one, without a path (in the environment: separated by commas)',
+};
+
 /** The address of an SMTP server, with user and password. */
 export const smtpAddress: ValueKind<Secret> = {
   parse(value) {

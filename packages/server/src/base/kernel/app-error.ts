@@ -10,8 +10,8 @@ export interface AppErrorOptions {
   allow?: string;
   /** The bound that the caller has reached: counted, and logged once a minute at most. */
   limit?: LimitName;
-  /** Whether a condition of the request does not hold: a `conflict` that is answered with 412. */
-  isStale?: true;
+  /** The HTTP status where the code has several: 412 for a condition that does not hold, 415 for an encoded body. */
+  status?: 412 | 415;
   cause?: unknown;
 }
 
@@ -26,7 +26,7 @@ export class AppError extends Error {
   readonly retryAfter: number | undefined;
   readonly allow: string | undefined;
   readonly limit: LimitName | undefined;
-  readonly isStale: boolean;
+  readonly status: AppErrorOptions["status"];
 
   constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -35,7 +35,7 @@ export class AppError extends Error {
     this.retryAfter = options.retryAfter;
     this.allow = options.allow;
     this.limit = options.limit;
-    this.isStale = options.isStale === true;
+    this.status = options.status;
   }
 
   /** 400 with every problem of a body at once (spec, "Errors"). */

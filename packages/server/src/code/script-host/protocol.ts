@@ -177,20 +177,20 @@ export interface CallError {
   readonly message: string;
   readonly details?: ErrorDetail[];
   readonly retryAfter?: number;
-  readonly isStale?: true;
+  readonly status?: 412 | 415;
 }
 
 export function appErrorOf({ code, message, ...others }: CallError): AppError {
   return new AppError(code, message, others);
 }
 
-export function callErrorOf({ code, message, details, retryAfter, isStale }: AppError): CallError {
+export function callErrorOf({ code, message, details, retryAfter, status }: AppError): CallError {
   return {
     code,
     message,
     ...(details !== undefined && { details }),
     ...(retryAfter !== undefined && { retryAfter }),
-    ...(isStale && { isStale }),
+    ...(status !== undefined && { status }),
   };
 }
 

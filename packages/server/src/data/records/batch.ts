@@ -203,10 +203,10 @@ export function hookRefusal(operations: readonly Operation[], failures: readonly
 
 /** A refusal with the number of the operation. */
 function refusalOf(index: number, operation: Operation, refusal: AppError): AppError {
-  const { code, message, isStale } = refusal;
+  const { code, message, status } = refusal;
   return new AppError(code, message, {
     details: detailsOf(operation, refusal).map((detail) => ({ operation: index, ...detail })),
-    ...(isStale && { isStale }),
+    ...(status !== undefined && { status }),
   });
 }
 

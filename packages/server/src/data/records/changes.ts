@@ -266,7 +266,7 @@ function checkVersion(record: StoredRecord, ifMatch: string | null): void {
   if (ifMatch === null || ifMatch.trim() === "*") return;
   const versions = ifMatch.split(",").map((tag) => tag.trim().replace(/;[^;"]*"$/, '"'));
   if (versions.includes(versionOf(record))) return;
-  throw new AppError("conflict", "The record has changed since the version that If-Match names.", { isStale: true });
+  throw new AppError("conflict", "The record has changed since the version that If-Match names.", { status: 412 });
 }
 
 /** For a caller that may not read the record: fields of the body, and the system fields (contract, "HTTP in general"). */

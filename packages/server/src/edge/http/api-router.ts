@@ -108,7 +108,7 @@ export interface Connections {
 /** The router of the whole API. Names are matched before parameters: a collection is asked for last. */
 export function openRouter(parts: ApiParts, { addressOf, ...connections }: Connections): Router {
   const { config, auth, limits } = parts;
-  const cors = new Cors(config["cors.origins"]);
+  const cors = new Cors(config["cors.origins"], parts.logger);
   const idempotency = new Idempotency({
     ...parts,
     maxKeys: config["limits.idempotencyKeys"],

@@ -1,5 +1,6 @@
 /** Bodies of requests: the bound on the bytes, the end of bodies that come too slowly, and JSON objects of bodies. */
 import { Admission, AppError, type Holder, isObject, type LimitName, releasedMemory } from "../../base/kernel/index.ts";
+import { refuseEncoded } from "./headers.ts";
 import { Stopping } from "./in-flight.ts";
 import { jsonError, parseInSlices } from "./json-slices.ts";
 import { type HttpRequest, PassedRequest, type RequestHeaders } from "./passed-request.ts";
@@ -199,7 +200,7 @@ export class Bodies {
 
   /**
    * The body as a JSON object; null for an empty body.
-   * @throws AppError as `read`; `bad_request` for anything that is no JSON object.
+   * @throws AppError as `read`; `bad_request` for anything that is no JSON object, with status 415 for a compressed body.
    */
   async object(sending: Sending, limit: number): Promise<Record<string, unknown> | null> {
     return this.#read(sending, limit, (bytes) => this.parse(bytes, sending));
@@ -208,13 +209,23 @@ export class Bodies {
   /** Bytes as a JSON object; null for no bytes. @throws AppError `bad_request` for anything else. */
   parse(bytes: Uint8Array, sending: Sending): Record<string, unknown> | null | Promise<Record<string, unknown> | null> {
     if (bytes.byteLength === 0) return null;
-    if (bytes.byteLength <= smallBytes) return asObject(parseSmall(decoded(bytes)));
+    if (bytes.byteLength <= smallBytes) {
+      try {
+        return asObject(parseSmall(decoded(bytes)));
+      } catch (thrown) {
+        refuseEncoded(sending.request.headers);
+        throw thrown;
+      }
+    }
     const parse = async (): Promise<Record<string, unknown>> => {
       // The bytes, pieces and text, and values of the body before, which takes several times the bytes.
       releasedMemory(bytes.byteLength * 24);
       return asObject(await parseInSlices(decoded(bytes)));
     };
-    return this.#parsing.run(parse, { caller: sending.address });
+    return this.#parsing.run(parse, { caller: sending.address }).catch((thrown: unknown) => {
+      refuseEncoded(sending.request.headers);
+      throw thrown;
+    });
   }
 
   /** Reads a body, which counts until `use` is over. A small body that has come with a passed request does not count. */

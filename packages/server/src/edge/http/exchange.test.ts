@@ -1,5 +1,6 @@
 /** Tests of the exchange: the size of a large answer that is known of a path, and the answers that leave this size alone. */
 import { expect, test } from "bun:test";
+import { quietLogger } from "../../../test/kit.ts";
 import { JsonText } from "../../base/kernel/index.ts";
 import { Bodies } from "./bodies.ts";
 import { Exchange, type ExchangeService } from "./exchange.ts";
@@ -13,7 +14,7 @@ const large = "a".repeat(200_000);
 test("answers of 304 and to HEAD leave the known size of a large answer alone, and a small answer removes the size", async () => {
   const inFlight = new InFlight({ connectionsPerAddress: 10, answersLimit: 10 * mib, onLimit: () => undefined });
   const service: ExchangeService = {
-    cors: new Cors(["*"]),
+    cors: new Cors(["*"], quietLogger()),
     callers: { authenticate: () => Promise.reject(new Error("No request has a token")) },
     addressOf: () => "a",
     inFlight,

@@ -3,7 +3,8 @@
  * for ranges.
  */
 import { ERROR_CODES, type ErrorCode } from "@socle/protocol";
-import { AppError, type Principal } from "../../base/kernel/index.ts";
+import { AppError, type Principal, quote } from "../../base/kernel/index.ts";
+import type { Logger } from "../../base/logging/index.ts";
 import type { ByteRange } from "../../files/storage/index.ts";
 import type { HttpRequest, RequestHeaders } from "./passed-request.ts";
 
@@ -25,6 +26,7 @@ const statuses: { readonly [code in ErrorCode]: number } = {
 /** Statuses that the table does not have, with the codes of their answers. */
 const sharedStatuses: readonly (readonly [status: number, codes: readonly ErrorCode[]])[] = [
   [412, ["conflict", "bad_request"]],
+  [415, ["bad_request"]],
   [416, ["bad_request"]],
   [426, ["bad_request"]],
   [502, ["unavailable"]],
@@ -38,9 +40,9 @@ export function codesByStatus(): Map<number, ErrorCode[]> {
   return new Map([...codes].sort(([a], [b]) => a - b));
 }
 
-/** The status of an error. 412 has no separate code (contract, "Versions of a record"). */
-export function statusOf({ code, isStale }: Pick<AppError, "code" | "isStale">): number {
-  return isStale ? 412 : statuses[code];
+/** The status of an error. 412 and 415 have no separate code (contract, "Versions of a record"). */
+export function statusOf({ code, status }: Pick<AppError, "code" | "status">): number {
+  return status ?? statuses[code];
 }
 
 /** Headers that a page of another origin may send, beside the headers that the page asks for: an endpoint may want any. */
@@ -54,16 +56,26 @@ const exposedHeaders =
 /** Names of headers (RFC 9110, "Tokens"), not more than anybody needs. */
 const namesPattern = /^(?=.{1,1000}$)[\w!#$%&'*+.^`|~-]+(?:[ \t]*,[ \t]*[\w!#$%&'*+.^`|~-]+)*$/;
 
+/** A refused origin is logged once in this time, whichever pages ask: the entry is for the author of the configuration. */
+const refusalsEveryMs = 3_600_000;
+
 /**
  * Cross-origin headers (Fetch standard, "CORS protocol"). Tokens travel in a header, so credentials are never allowed.
  */
 export class Cors {
   readonly #any: boolean;
   readonly #origins: ReadonlySet<string>;
+  /** Scheme and host with its port of the origins with all subdomains: `["https://", ".example.com"]`. */
+  readonly #families: readonly (readonly [scheme: string, host: string])[];
+  readonly #logger: Logger;
+  #loggedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(origins: readonly string[]) {
+  /** @param origins as `cors.origins` of the configuration has the origins. */
+  constructor(origins: readonly string[], logger: Logger) {
     this.#any = origins.includes("*");
-    this.#origins = new Set(origins.map((origin) => origin.replace(/\/$/, "").toLowerCase()));
+    this.#origins = new Set(origins);
+    this.#families = origins.filter((origin) => origin.includes("://*.")).map(splitFamily);
+    this.#logger = logger;
   }
 
   /**
@@ -72,8 +84,7 @@ export class Cors {
    */
   allowsSocket(request: HttpRequest): boolean {
     const origin = request.headers.get("origin");
-    if (this.#any || origin === null || this.#origins.has(origin.toLowerCase())) return true;
-    return URL.canParse(origin) && new URL(origin).host === request.headers.get("host")?.toLowerCase();
+    return this.#any || origin === null || this.#allows(origin) || !this.#refuses(origin, request);
   }
 
   /** Adds the headers that an answer to this request needs. */
@@ -83,10 +94,33 @@ export class Cors {
     } else {
       headers["Vary"] = "Origin";
       const origin = request.headers.get("origin");
-      if (origin === null || !this.#origins.has(origin.toLowerCase())) return;
+      if (origin === null) return;
+      if (!this.#allows(origin)) {
+        this.#refuses(origin, request);
+        return;
+      }
       headers["Access-Control-Allow-Origin"] = origin;
     }
     headers["Access-Control-Expose-Headers"] = exposedHeaders;
+  }
+
+  #allows(origin: string): boolean {
+    const lower = origin.toLowerCase();
+    return (
+      this.#origins.has(lower) ||
+      this.#families.some(([scheme, host]) => lower.startsWith(scheme) && lower.endsWith(host) && isHost(lower, scheme))
+    );
+  }
+
+  /** Whether the page is of another service than this one. The log gets an entry an hour. */
+  #refuses(origin: string, request: HttpRequest): boolean {
+    if (URL.canParse(origin) && new URL(origin).host === request.headers.get("host")?.toLowerCase()) return false;
+    const now = performance.now();
+    if (now - this.#loggedAt >= refusalsEveryMs) {
+      this.#loggedAt = now;
+      this.#logger.warn("A page of an origin outside of cors.origins was refused", { origin: origin.slice(0, 200) });
+    }
+    return true;
   }
 
   /** Adds the headers of an answer to a preflight, too. */
@@ -97,6 +131,40 @@ export class Cors {
     headers["Access-Control-Allow-Headers"] = namesPattern.test(asked) ? `${allowedHeaders}, ${asked}` : allowedHeaders;
     headers["Access-Control-Max-Age"] = "86400";
   }
+}
+
+function splitFamily(origin: string): readonly [scheme: string, host: string] {
+  const star = origin.indexOf("*");
+  return [origin.slice(0, star), origin.slice(star + 1)];
+}
+
+/** Whether nothing but a host and a port follows the scheme. */
+function isHost(origin: string, scheme: string): boolean {
+  return /^[a-z0-9._:-]+$/.test(origin.slice(scheme.length));
+}
+
+/** @throws AppError `bad_request` with status 415 for a body with a Content-Encoding, which the service does not decode. */
+export function refuseEncoded(headers: RequestHeaders): void {
+  const encoding = headers.get("content-encoding");
+  if (encoding === null || /^\s*identity\s*$/i.test(encoding)) return;
+  const message = `Bodies are taken without Content-Encoding; this one has ${quote(encoding)}.`;
+  throw new AppError("bad_request", message, { status: 415 });
+}
+
+/** A host, which may be empty, with an optional port (RFC 3986, 3.2.2 and 3.2.3). */
+const hostPattern = /^(?:[\w.~%!$&'()*+;=-]*|\[[0-9a-f:.]+\])(?::\d*)?$/i;
+
+/**
+ * @throws AppError `bad_request` for a header `Host` without a host, and for several headers `Host` (RFC 9112, 3.2). A
+ * request of HTTP/1.0 may lack the header; the runtime refuses other requests without the header.
+ */
+export function checkHost(headers: RequestHeaders): void {
+  const host = headers.get("host");
+  if (host !== null && !hostPattern.test(host))
+    throw new AppError(
+      "bad_request",
+      `The header Host must be a single host, with or without a port, not ${quote(host)}.`,
+    );
 }
 
 /** Validators of an answer: its tag and its time. */

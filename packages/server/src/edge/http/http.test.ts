@@ -136,6 +136,38 @@ describe("CORS", () => {
     expect(await allowed("https://b.example")).toBe("https://b.example");
     expect(await allowed("https://c.example")).toBeNull();
     expect((await closed.request("GET", "/")).headers.get("vary")).toBe("Origin");
+    await closed.request("OPTIONS", "/", { headers: { Origin: "https://d.example" } });
+    expect(closed.log.filter((line) => line.includes("outside of cors.origins"))).toHaveLength(1);
+  });
+
+  test("a page of this service is no other origin, and leaves no entry in the log", async () => {
+    const closed = await openApi({ settings: { SERVICE_CORS_ORIGINS: "https://a.example" } });
+    const headers = { Origin: "http://localhost", Host: "localhost" };
+    expect((await closed.request("GET", "/", { headers })).headers.get("access-control-allow-origin")).toBeNull();
+    expect(closed.log.join()).not.toContain("cors.origins");
+  });
+
+  test("an origin with *. stands for the subdomains of the same scheme and port alone", async () => {
+    const settings = { SERVICE_CORS_ORIGINS: "https://*.a.example,http://*.b.example:8080,app://c" };
+    const closed = await openApi({ settings });
+    const allowed = async (origin: string): Promise<boolean> =>
+      (await closed.request("GET", "/", { headers: { Origin: origin } })).headers.has("access-control-allow-origin");
+    for (const origin of ["https://x.a.example", "https://y.x.a.example", "http://x.b.example:8080", "app://c"])
+      expect([origin, await allowed(origin)]).toEqual([origin, true]);
+    for (const origin of [
+      "https://a.example",
+      "http://x.a.example",
+      "https://x.a.example:8443",
+      "https://xa.example",
+      "https://a.example.evil.example",
+      "https://evil.example/.a.example",
+      "https://evil.example?.a.example",
+      "https://x@evil.example#.a.example",
+      "http://x.b.example",
+      "app://x.c",
+      "null",
+    ])
+      expect([origin, await allowed(origin)]).toEqual([origin, false]);
   });
 });
 

@@ -78,7 +78,7 @@ function readsOf(parts: ReaderParts, { upgrade }: Pick<Connections, "upgrade">, 
 /** The router of a reader process, with all paths of the leader. */
 export function openReaderRouter(parts: ReaderParts, connections: Pick<Connections, "upgrade" | "addressOf">): Router {
   const { config, auth, limits, realtime, paths } = parts;
-  const cors = new Cors(config["cors.origins"]);
+  const cors = new Cors(config["cors.origins"], parts.logger);
   const reads = readsOf(parts, connections, cors);
   const requestLimits = config["limits.requests"];
   const limiter = requestLimits.length === 0 ? null : new RequestLimiter(requestLimits);

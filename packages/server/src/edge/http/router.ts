@@ -3,7 +3,7 @@ import { AppError, excerpt, isObject, messageOf } from "../../base/kernel/index.
 import { type LimitMeter, type Logger, Repeats, type RequestMeter } from "../../base/logging/index.ts";
 import { Dashboard } from "./dashboard.ts";
 import { Exchange, type ExchangeService } from "./exchange.ts";
-import { decodePart, jsonType, nothingHere, pathIn } from "./headers.ts";
+import { checkHost, decodePart, jsonType, nothingHere, pathIn } from "./headers.ts";
 import { type InFlight, NoRoom, Stopping } from "./in-flight.ts";
 import { isClosedToKeys } from "./key-guard.ts";
 import { NeedsLeader, noRoute, type PassOn, type RoutePlace } from "./pass-on.ts";
@@ -296,6 +296,7 @@ export class Router {
     let answer: Answer;
     try {
       dropUnreadBody(request, this.#options.deletionsWithBody);
+      checkHost(request.headers);
       this.#service.inFlight.enter(exchange);
       const admitting = this.#options.admit?.(request) ?? null;
       if (admitting !== null) await admitting;

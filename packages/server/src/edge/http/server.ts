@@ -221,6 +221,8 @@ export class HttpServer {
     const { request } = exchange;
     // The process that has the connection opens sockets.
     if (request instanceof PassedRequest) return false;
+    // The runtime looks at the other headers of the handshake (RFC 6455, 4.2.1).
+    if (!/(?:^|,)\s*upgrade\s*(?:,|$)/i.test(request.headers.get("connection") ?? "")) return false;
     // Now: a request that has become a socket does not tell its address any more.
     this.#router.inFlight.becomeSocket(exchange);
     for (const server of this.#listener.servers) {

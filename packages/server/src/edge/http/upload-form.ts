@@ -5,6 +5,7 @@ import { AppError, messageOf, oneOf, quote } from "../../base/kernel/index.ts";
 import { cleanName, type Upload } from "../../files/storage/index.ts";
 import { brokenOff } from "./bodies.ts";
 import type { ReadInTurns } from "./body-read-limiter.ts";
+import { refuseEncoded } from "./headers.ts";
 import type { HttpRequest } from "./passed-request.ts";
 
 /** Bytes that the form may have beside the file. */
@@ -72,6 +73,7 @@ export async function readUploadForm(
   upload: Upload,
   read: ReadInTurns,
 ): Promise<{ filename: string; visibility: Visibility }> {
+  refuseEncoded(request.headers);
   const type = request.headers.get("content-type") ?? "";
   if (!multipart.test(type))
     throw new AppError("bad_request", 'An upload must be multipart/form-data with a part "file".');

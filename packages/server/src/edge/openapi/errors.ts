@@ -11,6 +11,7 @@ const meanings: { readonly [status: number]: string } = {
   409: "The request contradicts the present state.",
   412: "The version is another than the request names.",
   413: "The body is too large.",
+  415: "The body is compressed.",
   416: "The range is outside of the content.",
   426: "The route needs a WebSocket.",
   429: "Too many requests; Retry-After has the seconds.",

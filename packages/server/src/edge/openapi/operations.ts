@@ -63,7 +63,7 @@ function errorsOf({ access, query, body, errors = [] }: RouteDescription, hasPar
     ...(access === "anybody" ? [] : [401, 403]),
     ...(hasParameters ? [404] : []),
     ...(query === undefined ? [] : [400]),
-    ...(body === undefined ? [] : [400, 413]),
+    ...(body === undefined ? [] : [400, 413, 415]),
     ...everywhere,
   ];
   return [...new Set(all)].sort((a, b) => a - b);

@@ -29,8 +29,8 @@ function webp(...chunks: Uint8Array[]): Buffer {
 }
 
 /** The chunks of a WebP that Bun has made, without the header of the file. */
-async function encoded(source: Uint8Array<ArrayBuffer>, lossless: boolean): Promise<Buffer> {
-  return Buffer.from(await new Bun.Image(source).webp({ lossless }).bytes()).subarray(12);
+async function encoded(source: Buffer, lossless: boolean): Promise<Buffer> {
+  return Buffer.from(await new Bun.Image(Uint8Array.from(source)).webp({ lossless }).bytes()).subarray(12);
 }
 
 function canvas(flags: number, width: number, height: number): Buffer {
@@ -148,7 +148,7 @@ describe("an animated WebP", () => {
     );
     const id = await store(animated, "cut.webp");
     const answer = await request("GET", `/api/storage/${id}?thumb=100x100`);
-    expect([answer.status, answer.body["error"]?.["code"]]).toEqual([400, "bad_request"]);
+    expect([answer.status, answer.body["error"]?.["code"]] as unknown[]).toEqual([400, "bad_request"]);
     for (let length = 0; length < animated.length; length++)
       expect(() => stillOf(animated.subarray(0, length))).not.toThrow();
   });

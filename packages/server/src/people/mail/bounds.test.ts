@@ -87,6 +87,7 @@ test.each<[value: unknown, message: RegExp]>([
   [{ ...mail, to: "ann@example.com, eve@example.com" }, /"to" must be an email address/],
   [{ ...mail, to: "Ann <ann@example.com>" }, /"to" must be an email address/],
   [{ ...mail, subject: "" }, /"subject" of a mail must be a text that is not empty/],
+  [{ ...mail, subject: "a\0b" }, /"subject" of a mail must be .* without NUL characters .* not "a\\u0000b"/],
   [{ ...mail, subject: "\r\n" }, /"subject" must have 1 to 250 characters; this one has 0/],
   [{ ...mail, subject: "x".repeat(251) }, /"subject" must have 1 to 250 characters; this one has 251/],
   [{ ...mail, text: undefined }, /"text" of a mail must be a text/],

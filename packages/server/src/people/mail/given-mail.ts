@@ -47,7 +47,8 @@ export function readMail(value: unknown): GivenMail {
 
 function filled(name: string, value: unknown): string {
   if (typeof value === "string" && value !== "" && value.isWellFormed() && !value.includes("\0")) return value;
-  throw new AppError("bad_request", `"${name}" of a mail must be a text that is not empty, not ${quote(value)}.`);
+  const form = "a text that is not empty, without NUL characters and unpaired surrogates";
+  throw new AppError("bad_request", `"${name}" of a mail must be ${form}, not ${quote(value)}.`);
 }
 
 /** The mails that a transaction of the code sends. @throws AppError as `readMail`. */

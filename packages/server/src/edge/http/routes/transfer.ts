@@ -5,6 +5,7 @@ import type { Records } from "../../../data/records/index.ts";
 import { formatOf, type TransferFormat, type Transfers, transferTypes } from "../../../data/transfer/index.ts";
 import type { Exchange } from "../exchange.ts";
 import { disposition } from "../file-answer.ts";
+import { refuseEncoded } from "../headers.ts";
 import type { KeepOpen, Routes } from "../router.ts";
 import { collectionOf } from "./records.ts";
 
@@ -22,6 +23,7 @@ export function transferRoutes(options: {
         const collection = collectionOf(records, exchange.param("collection"));
         const principal = await exchange.admin();
         const { request } = exchange;
+        refuseEncoded(request.headers);
         const format = formatOf(request.headers.get("content-type") ?? "");
         if (format === null)
           throw new AppError(
