@@ -85,6 +85,28 @@ describe("types", () => {
     expect(start).toMatchObject({ code: 2, stderr: expect.stringMatching(refused) });
   });
 
+  test("a part of a definition without effect is named by socle check, and by the log of the start", async () => {
+    const cwd = await scriptProject({ collections: [], files: {} });
+    const fields = [{ name: "n", type: "integer", regex: "1", description: "A number" }];
+    await write(cwd, { "collections/a.json": JSON.stringify({ name: "a", fields, permissions: null }) });
+    const told = [
+      'field "n": unknown attribute "description" is ignored',
+      'field "n": "regex" means nothing on type integer',
+    ];
+    const { code: exit, stdout } = await socle(["check"], { cwd });
+    expect(exit).toBe(0);
+    const server = await serve(cwd);
+    for (const each of told) {
+      expect(stdout).toContain(`a.json: ${each}`);
+      expect(server.output()).toContain(`Definition of "a": ${each}`);
+    }
+    await server.stop();
+    const stray = JSON.stringify({ name: "a", fields: [{ name: "n", type: "integer", requird: true }] });
+    await write(cwd, { "collections/a.json": stray });
+    const refused = /a\.json: field "n": unknown attribute "requird"; did you mean "required"\?/;
+    expect(await socle(["check"], { cwd })).toMatchObject({ code: 2, stderr: expect.stringMatching(refused) });
+  });
+
   test("a file with right types that does not load is named by socle check", async () => {
     const files = {
       "functions/a/throws.ts": 'throw new Error("at the top");\nexport const onCreate = () => undefined;\n',

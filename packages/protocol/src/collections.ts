@@ -19,9 +19,7 @@ export type FieldType = (typeof FIELD_TYPES)[number];
 export const PERMISSION_RULES = ["public", "authenticated", "owner", "admin"] as const;
 export type PermissionRule = (typeof PERMISSION_RULES)[number];
 
-/**
- * The operations that rules are for. An omitted operation takes the rule of the operation before; an omitted read is public.
- */
+/** The operations that rules are for. `effectiveRules` has the rules of the operations that a definition does not name. */
 export const OPERATIONS = ["read", "create", "update", "delete"] as const;
 export type Operation = (typeof OPERATIONS)[number];
 

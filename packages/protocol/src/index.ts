@@ -9,6 +9,7 @@ export * from "./events.ts";
 export * from "./health.ts";
 export * from "./keys.ts";
 export * from "./mail.ts";
+export * from "./permissions.ts";
 export * from "./queries.ts";
 export * from "./realtime.ts";
 export * from "./series.ts";

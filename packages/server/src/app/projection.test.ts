@@ -56,6 +56,7 @@ class State {
       database,
       events: this.events,
       clock,
+      logger,
       users: userTable,
       renamed: followCollection,
     });

@@ -173,7 +173,12 @@ export function assemble(database: Database, { config, logger, clock: given }: O
   const clock = given ?? new Clock(warnOfStepsBack(logger.for("clock")));
   const events = new EventLog({ database, clock, logger: logger.for("events") });
   const core = { database, events, clock };
-  const collections = new Collections({ ...core, users: userTable, renamed: followCollection });
+  const collections = new Collections({
+    ...core,
+    logger: logger.for("collections"),
+    users: userTable,
+    renamed: followCollection,
+  });
   const mails = new Mails({ ...core, logger: logger.for("mail"), settings: config });
   const shown = new ShownFiles(collections);
   const records = new Records({

@@ -12,10 +12,14 @@ export const permissions = {
   },
   inherit: "Not set",
   inheritDefault: "Not set (public)",
-  inheritHint: "The operation takes the rule of the one above it. Without any rule it is public.",
+  inheritHint:
+    "Read is then public, and Create takes the rule of Read. Update and Delete need the rule above and the rule of Read, and are for the owner where that would be every user who is signed in.",
   choice: (operation: string, rule: string) => `${operation}: ${rule}`,
-  inherited: (operation: string) => `Same as ${operation}`,
-  byDefault: "Public, because no rule is set",
+  origins: {
+    read: "Same as Read",
+    others: "By the rules above, because no rule is set",
+    default: "Public, because no rule is set",
+  },
   custom: "By an expression.",
   expression: "Expression",
   expressionHint: "A condition on the record and the caller, in the language of filters",

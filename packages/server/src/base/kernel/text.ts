@@ -39,12 +39,12 @@ function distance(a: string, b: string, limit: number): number {
   return row[b.length] ?? 0;
 }
 
-/** The candidate nearest to a misspelt word; null if no candidate is near. */
-export function nearest(word: string, candidates: Iterable<string>): string | null {
+/** The candidate nearest to a misspelt word; null if no candidate is near. @param least the edits that any word may have. */
+export function nearest(word: string, candidates: Iterable<string>, least = 2): string | null {
   if (word.length > longestName) return null;
   const lower = word.toLowerCase();
   let best: string | null = null;
-  let limit = Math.min(maxEdits, Math.max(2, Math.floor(word.length / 3)));
+  let limit = Math.min(maxEdits, Math.max(least, Math.floor(word.length / 3)));
   for (const candidate of candidates) {
     // A longer name is out of reach, too, and `row` has no room for the name.
     if (candidate.length > longestName || Math.abs(candidate.length - word.length) > limit) continue;

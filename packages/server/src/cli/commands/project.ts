@@ -17,6 +17,7 @@ import {
 } from "../../app/index.ts";
 import { count, messageOf, SetupError } from "../../base/kernel/index.ts";
 import { findScripts, runTool, toolOutput } from "../../code/script-host/index.ts";
+import { readDefinitionFiles } from "../../data/collections/index.ts";
 import { type Command, type Terminal, textOption } from "../command.ts";
 import { parseUrl } from "../remote.ts";
 import { template } from "../template.ts";
@@ -104,6 +105,8 @@ export const check: Command = {
   async run({ terminal, load }) {
     const { config, logger } = await load();
     const definitions = await readDefinitions(config, logger);
+    for (const { path, parsed } of await readDefinitionFiles(join(config.folder, "collections")))
+      for (const warning of parsed.warnings ?? []) terminal.out(`${path}: ${warning}\n`);
     await writeTypes(config, definitions);
     if (findScripts(config.folder).scripts.length === 0) {
       const collections = count(definitions.length, "collection");

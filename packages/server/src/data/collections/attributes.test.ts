@@ -24,8 +24,8 @@ interface Cases {
 
 const deep = JSON.parse(`${"[".repeat(101)}${"]".repeat(101)}`);
 
-const notBoolean: Cases["malformed"] = ["yes", 1, 0, null, [], {}].map((value) => [value, /must be true or false/]);
-const notNumber: Cases["malformed"] = ["1", null, true, [1], {}, Number.POSITIVE_INFINITY].map((value) => [
+const notBoolean: Cases["malformed"] = ["yes", 1, 0, [], {}].map((value) => [value, /must be true or false/]);
+const notNumber: Cases["malformed"] = ["1", true, [1], {}, Number.POSITIVE_INFINITY].map((value) => [
   value,
   /must be a number/,
 ]);
@@ -64,7 +64,7 @@ const attributes: { readonly [attribute: string]: Cases } = {
   regex: {
     good: each(["string", "text"], ["", "^a$", "\\p{L}"]),
     malformed: [
-      ...[5, null, true, [], {}].map((value): [unknown, RegExp] => [value, /must be a string/]),
+      ...[5, true, [], {}].map((value): [unknown, RegExp] => [value, /must be a string/]),
       ...["(", "(?=a)", "(?<!a)", "(a)\\1", "[z-a]", "(a{1000}){1000}"].map((value): [unknown, RegExp] => [
         value,
         /"regex" .* cannot be used/,
@@ -73,7 +73,7 @@ const attributes: { readonly [attribute: string]: Cases } = {
   },
   collection: {
     good: { relation: ["users", "things"] },
-    malformed: [5, null, true, [], {}].map((value) => [value, /must be the name of a collection/]),
+    malformed: [5, true, [], {}].map((value) => [value, /must be the name of a collection/]),
     fields: [[{ type: "relation" }, /a relation needs "collection"/]],
   },
   owner: {
@@ -89,7 +89,6 @@ const attributes: { readonly [attribute: string]: Cases } = {
       [[], /must be an object/],
       [{ create: "admin" }, /unknown operation "create"; allowed: read, update/],
       [{ read: 5 }, /"read" must be public, authenticated, owner, admin or an expression, not 5/],
-      [{ read: null }, /"read" must be public/],
       [{ read: "" }, /"read" must be public/],
       [{ update: "Admin" }, /did you mean "admin"/],
       [{ update: "f = " }, /"update" must be public/],
@@ -103,7 +102,6 @@ const attributes: { readonly [attribute: string]: Cases } = {
       [Array.from({ length: 201 }, (_, i) => `v${i}`), /1 to 200 texts, not 201/],
       ["todo", /must be an array of texts, not "todo"/],
       [{ a: 1 }, /must be an array of texts/],
-      [null, /must be an array of texts/],
       [["a", 1], /must be an array of texts/],
       [["a", null], /must be an array of texts/],
       [["a", "b", "a"], /lists "a" twice/],
@@ -125,7 +123,6 @@ const attributes: { readonly [attribute: string]: Cases } = {
     malformed: [
       ["true", /must be true or false, not "true"/],
       [1, /must be true or false/],
-      [null, /must be true or false/],
       [[], /must be true or false/],
       [{ max: 2 }, /must be true or false/],
     ],
@@ -172,7 +169,6 @@ const attributes: { readonly [attribute: string]: Cases } = {
     good: { integer: [true] },
     malformed: [
       [false, /must be true, or an array of names of fields/],
-      [null, /must be true, or an array of names of fields/],
       ["f", /must be true, or an array of names of fields/],
       [1, /must be true, or an array of names of fields/],
       [{}, /must be true, or an array of names of fields/],
@@ -198,7 +194,6 @@ const attributes: { readonly [attribute: string]: Cases } = {
       ["delete", /must be restrict, cascade or clear, not "delete"/],
       ["Cascade", /must be restrict, cascade or clear/],
       ["", /must be restrict, cascade or clear/],
-      [null, /must be restrict, cascade or clear/],
       [true, /must be restrict, cascade or clear/],
       [["clear"], /must be restrict, cascade or clear/],
     ],
@@ -237,7 +232,6 @@ const attributes: { readonly [attribute: string]: Cases } = {
       relation: ["@user.id"],
     },
     malformed: [
-      [null, /must be a value; a field without a default is null by itself/],
       ["\ud800", /"default" (breaks a rule of its own field: it must be|must be "@user.id")/],
       [deep, /"default" (breaks a rule of its own field: it must be|must be "@user.id")/],
       ["@user.id", /"@user.id", which is for a relation to "users"/],
@@ -282,17 +276,34 @@ for (const [attribute, { good, malformed, fields = [] }] of Object.entries(attri
         });
     for (const type of FIELD_TYPES)
       if (good[type] === undefined)
-        test(`${type}: it means nothing`, async () => {
-          for (const value of Object.values(good).flat())
-            expect(await problemOf({ type, ...base(type), [attribute]: value })).toMatch(
-              new RegExp(`field "f": "${attribute}" means nothing on type ${type}; it is for `),
-            );
+        test(`${type}: the attribute means nothing`, async () => {
+          const message = new RegExp(`field "f": "${attribute}" means nothing on type ${type}; it is for `);
+          for (const value of Object.values(good).flat()) {
+            const field = { type, ...base(type), [attribute]: value };
+            if (!["min", "max", "regex"].includes(attribute)) {
+              expect(await problemOf(field)).toMatch(message);
+              continue;
+            }
+            // The spec gives the rule to every type.
+            const { definition, warnings = [] } = await parseDefinition({
+              name: "things",
+              fields: [{ name: "f", ...field }],
+            });
+            expect(warnings.join()).toMatch(message);
+            expect(definition.fields[0]).not.toHaveProperty(attribute);
+          }
         });
       else
         for (const [value, message] of malformed.filter(([each]) => good[type]?.includes(each) !== true))
           test(`${type}: ${JSON.stringify(value).slice(0, 40)} is refused`, async () => {
             expect(await problemOf({ type, ...base(type), [attribute]: value })).toMatch(message);
           });
+    test("null is as if the attribute were not there", async () => {
+      for (const type of FIELD_TYPES.filter((each) => attribute !== "collection" || each !== "relation"))
+        expect(
+          await parseDefinition({ name: "things", fields: [{ name: "f", type, ...base(type), [attribute]: null }] }),
+        ).toEqual(await parseDefinition({ name: "things", fields: [{ name: "f", type, ...base(type) }] }));
+    });
     for (const [field, message] of fields)
       test(`${JSON.stringify(field).slice(0, 80)} is refused`, async () => {
         expect(await problemOf(field)).toMatch(message);

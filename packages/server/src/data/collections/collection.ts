@@ -13,7 +13,7 @@ import { quote } from "../../base/kernel/index.ts";
 import type { QueryTable } from "../../store/database/index.ts";
 import type { Expression, ExpressionSchema, SchemaField } from "../expressions/index.ts";
 import { type Pattern, scopeOf, typeOf } from "../fields/index.ts";
-import { type FieldPolicies, ownerColumn, type Policy, resolveRules, selectsByOwner } from "../permissions/index.ts";
+import { type FieldPolicies, ownerColumn, type Policy, selectsByOwner } from "../permissions/index.ts";
 
 /** The times that every record has, in columns of the same names. */
 export const recordTimes = ["createdAt", "updatedAt"] as const;
@@ -153,8 +153,7 @@ export function tableIndexes(definition: CollectionDefinition): TableIndex[] {
     if (field.sequence !== undefined)
       wanted.push({ columns: columnsOf(definition, [...scopeOf(field), field.name]), unique: true });
   const hasOwner = wanted.some(({ columns }) => columns[0] === ownerColumn);
-  if (!hasOwner && selectsByOwner(resolveRules(definition.permissions).read))
-    wanted.push({ columns: [ownerColumn], unique: false });
+  if (!hasOwner && selectsByOwner(definition.permissions?.read)) wanted.push({ columns: [ownerColumn], unique: false });
   for (const { fields, unique } of indexesOf(definition)) {
     const index = { columns: columnsOf(definition, fields), unique };
     const twin = wanted.findIndex((other) => hasSameColumns(index, other));

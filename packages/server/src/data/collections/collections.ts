@@ -1,6 +1,7 @@
 /** The collections in force, and the migrations of definitions. */
 import {
   type CollectionDefinition,
+  type EffectiveRule,
   type FieldOperation,
   isAccountField,
   type Operation,
@@ -8,6 +9,7 @@ import {
   USERS,
 } from "@socle/protocol";
 import { AppError, type Clock, type Principal, quote, toTimestamp } from "../../base/kernel/index.ts";
+import type { Logger } from "../../base/logging/index.ts";
 import {
   asSlowReader,
   type Database,
@@ -19,12 +21,11 @@ import {
   type Transactor,
 } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
-import { type Expression, type ExpressionPart, parseParts } from "../expressions/index.ts";
+import type { Expression, ExpressionPart } from "../expressions/index.ts";
 import type { Pattern } from "../fields/index.ts";
-import { FieldPolicies, type FieldPolicy, isWord, Policy } from "../permissions/index.ts";
+import { FieldPolicies, type FieldPolicy, Policy } from "../permissions/index.ts";
 import {
   type Collection,
-  expressionSchema,
   type LogMarks,
   queryTableOf,
   type SchemaSource,
@@ -40,12 +41,13 @@ import {
   storedDefinitions,
   updateMarks,
 } from "./definition-table.ts";
+import { nameFormerRules } from "./former-rules.ts";
 import { marksAfter, marksOfOlder } from "./log-marks.ts";
 import { rethrow } from "./migration-error.ts";
 import { storedPattern } from "./pattern.ts";
 import type { CollectionPlan, Definitions } from "./plan.ts";
 import { planChange, type SchemaChange } from "./plan-change.ts";
-import { parseRule, type RuleSite, ruleAt, ruleSource } from "./rules.ts";
+import { parseRule, partsAt, type RuleSite, ruleAt, ruleSource, rulesInForce } from "./rules.ts";
 import { DataCheck } from "./sql/data-check.ts";
 import { lacksIndexes, lastNumber, Table, touchesRecords } from "./table.ts";
 
@@ -70,6 +72,7 @@ export class Collections {
   readonly #database: Database;
   readonly #events: EventLog;
   readonly #clock: Clock;
+  readonly #logger: Logger;
   readonly #renamed: (tx: Transactor, names: { from: string; to: string }) => void;
   readonly users: UserTable;
   readonly #source: SchemaSource;
@@ -83,6 +86,7 @@ export class Collections {
     database: Database;
     events: EventLog;
     clock: Clock;
+    logger: Logger;
     users: UserTable;
     /** Called in the transaction that renames a collection. */
     renamed: (tx: Transactor, names: { from: string; to: string }) => void;
@@ -93,6 +97,7 @@ export class Collections {
     this.#database = options.database;
     this.#events = options.events;
     this.#clock = options.clock;
+    this.#logger = options.logger;
     options.database.projection.on(definitionsChanged, (change) => {
       this.#epoch += 1;
       this.#expressions = new Map();
@@ -104,6 +109,7 @@ export class Collections {
   /** Reads the definitions from the database. Call `start` once. */
   async start(): Promise<void> {
     await this.#markOlder();
+    await nameFormerRules(this.#database, this.#logger);
     this.#apply({ rows: definitionRows(this.#database.reader), dropped: [] }, this.#byName);
   }
 
@@ -192,12 +198,9 @@ export class Collections {
       .getOrInsertComputed(definition, () => new Map())
       .getOrInsertComputed(ruleAt(definition, site), () => parseRule(definition, site, this.#source));
 
-  /** The rule of an operation in parts; null for a rule word. */
+  /** The rules of an operation in parts, with places in the text of the policy's rule; null for a rule word. */
   partsOfRule(collection: Collection, operation: Operation): ExpressionPart | null {
-    const { definition, policies } = collection;
-    const { rule } = policies[operation];
-    if (isWord(rule)) return null;
-    return parseParts(rule, expressionSchema(definition, this.#source));
+    return partsAt(collection.definition, { field: null, operation }, this.#source);
   }
 
   /** @throws MigrationError with the number of records that contradict a plan, and some ids. */
@@ -224,6 +227,7 @@ export class Collections {
   ): Promise<{ plans: CollectionPlan[]; after: ReadonlyMap<string, Collection> }> {
     const plans = this.plan(change);
     await this.check(tx.slow, plans);
+    tx.onDurable(() => this.#warn(change));
     const now = this.#now();
     const rows: DefinitionRow[] = [];
     const after = new Map(this.#byName);
@@ -245,6 +249,12 @@ export class Collections {
     this.#apply(changed, after);
     tx.note(definitionsChanged.of(changed));
     return { plans, after };
+  }
+
+  #warn({ define }: SchemaChange): void {
+    for (const { definition, warnings = [] } of define)
+      for (const warning of warnings)
+        this.#logger.warn(`Definition of "${definition.name}": ${warning}`, { collection: definition.name });
   }
 
   /** The site of a change: a thread for a change that visits many records. */
@@ -325,11 +335,11 @@ function policyOf(definition: CollectionDefinition, site: RuleSite, expressionOf
   const isOfUsers = collection === USERS && field === null && (operation === "create" || operation === "delete");
   // A body may name an account field, as it may name a system field: the value is ignored.
   const isIgnored = field !== null && operation === "update" && isAccountField(collection, field);
-  const rule = isIgnored ? "public" : ruleAt(definition, site);
+  const rules: EffectiveRule = isIgnored ? ["public"] : rulesInForce(definition, site);
   return new Policy({
     collection,
     operation,
-    rule,
+    rules,
     expression,
     ...(isOfUsers && { refusal: userRefusals[operation] }),
   });

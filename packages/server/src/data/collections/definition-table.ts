@@ -14,6 +14,8 @@ export const collectionSchema: ModuleSchema = {
     counterTable,
     // The collection that the file described; null for a file that an earlier version applied.
     "ALTER TABLE _definition_files ADD COLUMN collection TEXT",
+    // 1; null in the row of an earlier version, which read the rules that a definition does not name otherwise, until the next start.
+    "ALTER TABLE _collections ADD COLUMN rules INTEGER",
   ],
 };
 
@@ -59,8 +61,18 @@ export function definitionsWithoutMarks(reader: Reader): CollectionDefinition[] 
   return parse(reader.all<{ definition: string }>("SELECT definition FROM _collections WHERE places IS NULL"));
 }
 
+/** The definitions of versions that read unnamed rules otherwise. */
+export function definitionsOfFormerRules(reader: Reader): CollectionDefinition[] {
+  return parse(reader.all<{ definition: string }>("SELECT definition FROM _collections WHERE rules IS NULL"));
+}
+
+export function putFormerRules(tx: Transactor, definition: CollectionDefinition): void {
+  const sql = "UPDATE _collections SET definition = ?, rules = 1 WHERE name = ?";
+  tx.run(sql, JSON.stringify(definition), definition.name);
+}
+
 export function putDefinition(tx: Transactor, name: string, row: DefinitionRow): void {
-  const sql = `INSERT OR REPLACE INTO _collections (name, ${columns}) VALUES (?, ?, ?, ?, ?)`;
+  const sql = `INSERT OR REPLACE INTO _collections (name, ${columns}, rules) VALUES (?, ?, ?, ?, ?, 1)`;
   tx.run(sql, name, row.definition, row.createdAt, row.updatedAt, row.places);
 }
 

@@ -38,10 +38,17 @@ const refused: [unknown, RegExp][] = [
   [withField({ name: "createdAt", type: "string" }), /reserved field name/],
   [withField({ name: "_owner", type: "string" }), /is not a field name/],
   [withField({ ...title, requierd: true }), /unknown attribute "requierd"; did you mean "required"/],
+  [withField({ ...title, requird: true }), /unknown attribute "requird"; did you mean "required"/],
+  [withField({ ...title, onwer: true }), /unknown attribute "onwer"; did you mean "owner"/],
+  [withField({ ...title, regexp: "x" }), /unknown attribute "regexp"; did you mean "regex"/],
+  [withField({ ...title, Unique: true }), /unknown attribute "Unique"; did you mean "unique"/],
+  [{ name: "posts", fields: [], permisions: {} }, /unknown attribute "permisions"; did you mean "permissions"/],
+  [withField({ name: "x", type: "boolean", min: 2, max: 1 }), /"min" \(2\) is greater than "max" \(1\)/],
+  [{ name: null, fields: [] }, /a string/],
+  [{ name: "posts", fields: null }, /"fields" must be an array/],
+  [withField({ name: "x", type: null }), /field "x": "type" is missing/],
   [withField({ ...title, required: "yes" }), /"required" must be true or false, not "yes"/],
   [withField(JSON.parse('{"__proto__":{"name":"a","type":"string"}}')), /field 1: a field needs a "name"/],
-  [withField(JSON.parse('{"name":"a","type":"string","__proto__":{"unique":true}}')), /unknown attribute "__proto__"/],
-  [JSON.parse('{"name":"posts","fields":[],"__proto__":{}}'), /unknown attribute "__proto__"/],
   [withField({ ...title, min: "1" }), /"min" must be a number/],
   [withField({ ...title, min: -1 }), /whole number from 0/],
   [withField({ ...title, max: 1.5 }), /whole number from 0/],
@@ -52,9 +59,6 @@ const refused: [unknown, RegExp][] = [
   [withField({ ...title, regex: "(a{1000}){1000}" }), /cannot be used/],
   [withField({ ...title, collection: "posts" }), /"collection" means nothing on type string/],
   [withField({ ...title, owner: true }), /"owner" means nothing on type string/],
-  [withField({ name: "x", type: "boolean", min: 1 }), /"min" means nothing on type boolean/],
-  [withField({ name: "x", type: "datetime", max: 1 }), /"max" means nothing on type datetime/],
-  [withField({ name: "x", type: "integer", regex: "1" }), /"regex" means nothing on type integer/],
   [withField({ name: "x", type: "json", unique: true }), /"unique" means nothing on type json/],
   [withField({ name: "x", type: "relation" }), /a relation needs "collection"/],
   [withField({ name: "x", type: "relation", collection: "posts", owner: true }), /it is for a relation to "users"/],
@@ -82,6 +86,70 @@ test.each(refused)("%j is refused", async (input, message) => {
 test("everything that is wrong is said at once", async () => {
   const failure = await parseDefinition({ name: "auth", fields: [{ name: "id", type: "x" }, 7] }).catch(String);
   for (const part of ["auth", '"id" is a reserved', '"type" must be', "field 2"]) expect(failure).toContain(part);
+});
+
+test("null is an absent attribute or rule", async () => {
+  const nulls = { required: null, min: null, max: null, regex: null, unique: null, default: null, collection: null };
+  const input = {
+    name: "posts",
+    fields: [{ ...title, ...nulls, values: null, permissions: { read: "owner", update: null } }],
+    permissions: { read: null, create: "owner", update: null, delete: null },
+    indexes: [{ fields: ["title"], unique: null }],
+    search: null,
+    renamedFrom: null,
+  };
+  expect(await parseDefinition(input)).toEqual({
+    definition: {
+      name: "posts",
+      fields: [{ ...title, permissions: { read: "owner" } }],
+      permissions: { create: "owner" },
+      indexes: [{ fields: ["title"] }],
+    },
+    renamedFrom: new Map(),
+    renamedValues: new Map(),
+  } as never);
+  const users = { name: "users", fields: [], permissions: { read: "public", update: null, create: null } };
+  expect((await parseDefinition(users)).definition.permissions).toEqual({ read: "public", update: "owner" });
+});
+
+const ignored: readonly [object, RegExp][] = [
+  [
+    { name: "posts", fields: [title], description: "Posts" },
+    /collection: unknown attribute "description" is ignored; known are name, /,
+  ],
+  [
+    withField({ ...title, description: "The title", label: 1 }),
+    /field "title": unknown attribute "label" is ignored; known are /,
+  ],
+  [withField({ ...title, id: "f1", note: "x", order: 1, kind: "y" }), /"id".*"note".*"order".*"kind"/],
+  [withField({ ...title, min: 1, description: null }), /"description" is ignored/],
+  [
+    { name: "posts", fields: [title], indexes: [{ fields: ["title"], where: "x" }] },
+    /index 1: unknown attribute "where"/,
+  ],
+  [JSON.parse('{"name":"posts","fields":[],"__proto__":{"search":["x"]}}'), /unknown attribute "__proto__" is ignored/],
+  [
+    withField(JSON.parse('{"name":"a","type":"string","__proto__":{"unique":true}}')),
+    /field "a": unknown attribute "__proto__" is ignored/,
+  ],
+  [
+    withField({ name: "x", type: "boolean", min: 1 }),
+    /"min" means nothing on type boolean; it is for .*, and is ignored/,
+  ],
+  [withField({ name: "x", type: "datetime", max: 1 }), /"max" means nothing on type datetime/],
+  [withField({ name: "x", type: "integer", regex: "(?=never compiled)" }), /"regex" means nothing on type integer/],
+  [withField({ name: "x", type: "json", regex: "1", min: 1 }), /"min" means nothing.*"regex" means nothing/],
+  [{ name: "users", fields: [{ name: "email", description: "x" }] }, /field "email": unknown attribute "description"/],
+];
+
+test.each(ignored)("%j: a part without effect is told, and not stored", async (input, message) => {
+  const { definition, warnings = [] } = await parseDefinition(input);
+  expect(warnings.join("; ")).toMatch(message);
+  const stored = JSON.stringify(definition);
+  for (const name of ["description", "label", '"min":1', '"max"', "regex", "where", "unique", "search", "note"])
+    if (name !== '"min":1' || !JSON.stringify(input).includes('"description":null')) expect(stored).not.toContain(name);
+  // A stored definition has no such part.
+  expect((await parseDefinition(definition)).warnings).toBeUndefined();
 });
 
 test("a definition stays as it was written", async () => {

@@ -6,6 +6,7 @@ import {
   type FieldDefinition,
   type IndexDefinition,
   isReservedCollectionName,
+  isRuleWord,
   NAME_PATTERN,
   OPERATIONS,
   PERMISSION_RULES,
@@ -16,8 +17,8 @@ import * as z from "zod/mini";
 import { AppError, allOf, isObject, messageOf, nearest, oneOf, quote } from "../../base/kernel/index.ts";
 import { ExpressionError, syntaxOf } from "../expressions/index.ts";
 import { attributeProblems, type Pattern, scopeProblems, typeNamed, typeOf, typesWith } from "../fields/index.ts";
-import { isWord } from "../permissions/index.ts";
 import { recordTimes } from "./collection.ts";
+import { knownAttributes, type Report, withoutNulls } from "./given-attributes.ts";
 import { compilePattern } from "./pattern.ts";
 import type { ParsedDefinition, ValueRename } from "./plan.ts";
 import { completeUsers } from "./user-definition.ts";
@@ -84,17 +85,6 @@ function nameProblem(kind: "collection" | "field", name: unknown): string | null
   return isReserved ? `${quote(name)} is a reserved ${kind} name` : null;
 }
 
-function unknownAttributes(object: object, allowed: readonly string[], where: string): string[] {
-  const known = allowed.filter((name) => name !== "$schema");
-  return Object.keys(object)
-    .filter((name) => !allowed.includes(name))
-    .map((name) => {
-      const near = nearest(name, known);
-      const hint = near === null ? `; allowed: ${known.join(", ")}` : `; did you mean "${near}"?`;
-      return `${where}: unknown attribute ${quote(name)}${hint}`;
-    });
-}
-
 /** The problems that zod finds in an object, each problem with the attribute and the value. */
 function shapeProblems(error: z.core.$ZodError, value: object, where: string): string[] {
   return error.issues.map((issue) => {
@@ -112,16 +102,38 @@ interface ParsedField {
   readonly renamedValues: readonly ValueRename[];
 }
 
+/** The known attributes of the fields and of the collection. The service may add to the answer: no object of the sender is in the answer. */
+function knownParts(sent: Record<string, unknown>, report: Report): Record<string, unknown> {
+  const input = knownAttributes(sent, { known: definitionAttributes, where: "collection" }, report);
+  const { fields, permissions } = input;
+  if (permissions !== undefined) input["permissions"] = withoutNulls(permissions);
+  if (!Array.isArray(fields)) return input;
+  const known = Object.keys(fieldSchema.shape);
+  const givenFields = fields.map((item: unknown, position) => {
+    if (!isObject(item)) return item;
+    const field = knownAttributes(item, { known, where: placeOf(item, position) }, report);
+    // Null says that the field is no rename.
+    if (item["renamedFrom"] === null) field["renamedFrom"] = null;
+    if (field["permissions"] !== undefined) field["permissions"] = withoutNulls(field["permissions"]);
+    return field;
+  });
+  return { ...input, fields: givenFields };
+}
+
+/** The field in messages: by the name, or by the position if the name is no name. */
+function placeOf({ name }: Record<string, unknown>, position: number): string {
+  return nameProblem("field", name) === null ? `field "${String(name)}"` : `field ${position + 1}`;
+}
+
 function parseField(input: unknown, position: number, problems: string[]): ParsedField | null {
   if (!isObject(input)) {
     problems.push(`field ${position + 1} must be an object, not ${quote(input)}`);
     return null;
   }
   const badName = nameProblem("field", input["name"]);
-  const where = badName === null ? `field "${input["name"]}"` : `field ${position + 1}`;
+  const where = placeOf(input, position);
   if (badName !== null) problems.push(`${where}: ${badName}`);
   const before = problems.length;
-  problems.push(...unknownAttributes(input, Object.keys(fieldSchema.shape), where));
   const result = fieldSchema.safeParse(badName === null ? input : { ...input, name: "unnamed" });
   if (!result.success) problems.push(...shapeProblems(result.error, input, where));
   if (!result.success || badName !== null || problems.length > before) return null;
@@ -139,28 +151,37 @@ function parseField(input: unknown, position: number, problems: string[]): Parse
   return { field, renamedFrom, renamedValues };
 }
 
-/** The problems of the rules of a field. A rule that does not apply to the type is refused: the author expects protection. */
-function ruleProblems(field: FieldDefinition): string[] {
+/**
+ * The problems of the rules of a field. `min`, `max` and `regex` on a type without a meaning of the rule are removed from the
+ * field, with a warning: the spec gives the rules to every type.
+ */
+function ruleProblems(field: FieldDefinition, warnings: string[]): string[] {
   const problems: string[] = [];
   const where = `field "${field.name}"`;
+  const meaningless = (attribute: string, types: string): string =>
+    `${where}: "${attribute}" means nothing on type ${field.type}; it is for ${types}`;
   const refuse = (attribute: string, types: string): void => {
-    problems.push(`${where}: "${attribute}" means nothing on type ${field.type}; it is for ${types}`);
+    problems.push(meaningless(attribute, types));
+  };
+  const ignore = (attribute: "min" | "max" | "regex", types: string): void => {
+    warnings.push(`${meaningless(attribute, types)}, and is ignored`);
+    delete field[attribute];
   };
   const { rules, reference } = typeOf(field);
   let pattern: Pattern | undefined;
+  if (field.min !== undefined && field.max !== undefined && field.min > field.max)
+    problems.push(`${where}: "min" (${field.min}) is greater than "max" (${field.max})`);
   for (const bound of ["min", "max"] as const) {
     const value = field[bound];
     if (value === undefined) continue;
-    if (rules.bounds === null) refuse(bound, allOf(typesWith((type) => type.rules.bounds !== null)));
+    if (rules.bounds === null) ignore(bound, allOf(typesWith((type) => type.rules.bounds !== null)));
     else if (rules.bounds !== "value" && (!Number.isSafeInteger(value) || value < 0)) {
       const meaning = rules.bounds === "length" ? "a length" : "a number of items";
       problems.push(`${where}: "${bound}" is ${meaning} here and must be a whole number from 0, not ${quote(value)}`);
     }
   }
-  if (field.min !== undefined && field.max !== undefined && field.min > field.max)
-    problems.push(`${where}: "min" (${field.min}) is greater than "max" (${field.max})`);
   if (field.regex !== undefined) {
-    if (!rules.regex) refuse("regex", allOf(typesWith((type) => type.rules.regex)));
+    if (!rules.regex) ignore("regex", allOf(typesWith((type) => type.rules.regex)));
     else {
       try {
         pattern = compilePattern(field.regex);
@@ -183,7 +204,7 @@ function ruleProblems(field: FieldDefinition): string[] {
 
 /** The reason why a text is no rule, as far as that can be told without other definitions. */
 function ruleProblem(rule: Rule): string | null {
-  if (isWord(rule)) return null;
+  if (isRuleWord(rule)) return null;
   const near = nearest(rule, PERMISSION_RULES);
   if (near !== null) return `is ${quote(rule)}; did you mean "${near}"?`;
   try {
@@ -271,14 +292,14 @@ function listProblems(names: readonly unknown[], types: FieldTypes): string[] {
   });
 }
 
-function parseIndex(input: unknown, types: FieldTypes, report: { where: string; problems: string[] }): IndexDefinition {
+function parseIndex(input: unknown, types: FieldTypes, report: Report & { where: string }): IndexDefinition {
   const { where, problems } = report;
   if (!Array.isArray(input) && !isObject(input)) {
     problems.push(`${where} must be an array of names of fields, or an object with "fields", not ${quote(input)}`);
     return [];
   }
-  const object = Array.isArray(input) ? { fields: input } : input;
-  problems.push(...unknownAttributes(object, Object.keys(indexSchema.shape), where));
+  const given = Array.isArray(input) ? { fields: input } : input;
+  const object = knownAttributes(given, { known: Object.keys(indexSchema.shape), where }, report);
   const result = indexSchema.safeParse(object);
   if (!result.success) {
     problems.push(...shapeProblems(result.error, object, where));
@@ -290,8 +311,9 @@ function parseIndex(input: unknown, types: FieldTypes, report: { where: string; 
   return Array.isArray(input) ? fields : { fields, ...(unique !== undefined && { unique }) };
 }
 
-/** Reads the indexes of a definition, each in the given form, and adds problems to `problems`. */
-function parseIndexes(input: unknown, types: FieldTypes, problems: string[]): IndexDefinition[] {
+/** Reads the indexes of a definition, each in the given form, and adds to the report. */
+function parseIndexes(input: unknown, types: FieldTypes, report: Report): IndexDefinition[] {
+  const { problems } = report;
   if (input === undefined || input === null) return [];
   if (!Array.isArray(input)) {
     problems.push(`"indexes" must be an array of indexes, not ${quote(input)}`);
@@ -305,7 +327,7 @@ function parseIndexes(input: unknown, types: FieldTypes, problems: string[]): In
   return input.map((item: unknown, i) => {
     const where = `index ${i + 1}`;
     const before = problems.length;
-    const index = parseIndex(item, types, { where, problems });
+    const index = parseIndex(item, types, { ...report, where });
     if (problems.length > before) return index;
     const key = JSON.stringify(Array.isArray(index) ? index : index.fields);
     const twin = places.get(key);
@@ -343,8 +365,9 @@ function parseSearch(input: unknown, types: FieldTypes, problems: string[]): str
 export function parseDefinition(sent: unknown): ParsedDefinition {
   if (!isObject(sent))
     throw new AppError("bad_request", `A collection definition is a JSON object, not ${quote(sent)}`);
-  const problems = unknownAttributes(sent, definitionAttributes, "collection");
-  const input = completeUsers(sent, problems);
+  const report: Report = { problems: [], warnings: [] };
+  const { problems, warnings } = report;
+  const input = completeUsers(knownParts(sent, report), problems);
   const badName = nameProblem("collection", input["name"]);
   if (badName !== null) problems.push(badName);
   const fields: FieldDefinition[] = [];
@@ -364,13 +387,13 @@ export function parseDefinition(sent: unknown): ParsedDefinition {
       fields.push(field);
       if (parsed.renamedFrom !== undefined) renamedFrom.set(field.name, parsed.renamedFrom);
       if (parsed.renamedValues.length > 0) renamedValues.set(field.name, parsed.renamedValues);
-      problems.push(...ruleProblems(field));
+      problems.push(...ruleProblems(field, warnings));
     }
     problems.push(...collectionProblems(fields));
   }
   const permissions = parseRules(input["permissions"], { operations: OPERATIONS, where: "permissions" }, problems);
   const types = fieldTypes(given);
-  const indexes = parseIndexes(input["indexes"], types, problems);
+  const indexes = parseIndexes(input["indexes"], types, report);
   const search = parseSearch(input["search"], types, problems);
   const { renamedFrom: collectionFrom = null } = input;
   if (collectionFrom !== null && typeof collectionFrom !== "string")
@@ -379,9 +402,9 @@ export function parseDefinition(sent: unknown): ParsedDefinition {
   if (permissions !== undefined) definition.permissions = permissions;
   if (indexes.length > 0) definition.indexes = indexes;
   if (search !== undefined) definition.search = search;
-  if (problems.length > maxProblems)
-    problems.splice(maxProblems, Infinity, `and ${problems.length - maxProblems} more`);
+  for (const list of [problems, warnings])
+    if (list.length > maxProblems) list.splice(maxProblems, Infinity, `and ${list.length - maxProblems} more`);
   if (problems.length > 0) throw new AppError("bad_request", problems.join("; "));
-  const parsed = { definition, renamedFrom, renamedValues };
+  const parsed = { definition, renamedFrom, renamedValues, ...(warnings.length > 0 && { warnings }) };
   return typeof collectionFrom === "string" ? { ...parsed, collectionFrom } : parsed;
 }

@@ -1,6 +1,6 @@
 /** The marks of collections in the event log: after a migration, and of collections that were stored before marks existed. */
 import type { CollectionDefinition } from "@socle/protocol";
-import { isWider, narrowerThan, resolveRules, wordOf } from "../permissions/index.ts";
+import { isWider, narrowerThan, wordOf } from "../permissions/index.ts";
 import type { Collection, LogMarks } from "./collection.ts";
 import type { CollectionPlan } from "./plan.ts";
 
@@ -9,7 +9,7 @@ import type { CollectionPlan } from "./plan.ts";
  * up to `seq` count as written under every narrower rule, and with other fields.
  */
 export function marksOfOlder({ permissions }: Pick<CollectionDefinition, "permissions">, seq: number): LogMarks {
-  const narrower = narrowerThan(resolveRules(permissions).read);
+  const narrower = narrowerThan(permissions?.read ?? "public");
   return { created: 0, fields: seq, widened: Object.fromEntries(narrower.map((rule) => [rule, seq])) };
 }
 
@@ -30,7 +30,7 @@ export function marksAfter({ after, steps }: CollectionPlan, before: Collection 
       (each.step === "values" && each.renamed !== undefined),
   );
   const { rule } = before.policies.read;
-  const isWidened = isWider(resolveRules(after.permissions).read, rule);
+  const isWidened = isWider(after.permissions?.read ?? "public", rule);
   const word = wordOf(rule);
   return {
     created,

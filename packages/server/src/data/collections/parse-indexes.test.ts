@@ -42,8 +42,6 @@ const refused: [unknown, string][] = [
   [[{ fields: "slug" }], 'index 1: "fields" must be an array of names of fields, not "slug"'],
   [[{ fields: ["slug"], unique: 1 }], 'index 1: "unique" must be true or false, not 1'],
   [[{ fields: ["slug"], uniqe: true }], 'index 1: unknown attribute "uniqe"; did you mean "unique"?'],
-  [[{ fields: ["slug"], where: "x" }], 'index 1: unknown attribute "where"; allowed: fields, unique'],
-  [[JSON.parse('{"fields":["slug"],"__proto__":{}}')], 'index 1: unknown attribute "__proto__"'],
   [Array.from({ length: 21 }, () => ["slug"]), "21 indexes are too many; at most 20 are allowed"],
 ];
 

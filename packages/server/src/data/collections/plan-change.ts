@@ -1,9 +1,8 @@
 /**
  * The plans of a schema change: each definition beside the former definition, and the contradictions between definitions.
  */
-import { type CollectionDefinition, USERS } from "@socle/protocol";
+import { type CollectionDefinition, isRuleWord, USERS } from "@socle/protocol";
 import { AppError, nearest, quote } from "../../base/kernel/index.ts";
-import { isWord } from "../permissions/index.ts";
 import { type SchemaSource, searchTableName, type UserTable } from "./collection.ts";
 import {
   type CollectionRenames,
@@ -43,7 +42,7 @@ function checkRules(
   { isAsked, newNames }: { isAsked: boolean; newNames: NewNames },
 ): void {
   try {
-    for (const { site, rule } of givenRules(definition)) if (!isWord(rule)) parseRule(definition, site, source);
+    for (const { site, rule } of givenRules(definition)) if (!isRuleWord(rule)) parseRule(definition, site, source);
   } catch (thrown) {
     if (!(thrown instanceof RuleError)) throw thrown;
     const { name } = definition;

@@ -18,6 +18,8 @@ export interface ParsedDefinition {
   renamedFrom: ReadonlyMap<string, string | null>;
   /** By field: the values that take the place of other values. Absent without renamed values. */
   renamedValues?: ReadonlyMap<string, readonly ValueRename[]>;
+  /** The parts that have no effect, as sentences. Absent without such parts. */
+  warnings?: readonly string[];
 }
 
 /** A text of `values` that takes the place of another text, in every record. */

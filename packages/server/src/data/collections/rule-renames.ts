@@ -1,7 +1,6 @@
 /** Rules that follow renames: the new names of collections, fields and values in the rules of all collections. */
-import type { CollectionDefinition, Rule } from "@socle/protocol";
+import { type CollectionDefinition, isRuleWord, type Rule } from "@socle/protocol";
 import { type FieldReference, referencesOf } from "../expressions/index.ts";
-import { isWord } from "../permissions/index.ts";
 import { expressionSchema, type SchemaSource } from "./collection.ts";
 import {
   type CollectionPlan,
@@ -61,7 +60,7 @@ export function followRenames(plans: CollectionPlan[], kept: Definitions, source
 function withRenamed(plan: CollectionPlan, before: CollectionDefinition, rename: (rule: Rule) => Rule): CollectionPlan {
   let { after, steps } = plan;
   for (const { site, rule: from } of givenRules(before)) {
-    const to = isWord(from) ? from : rename(from);
+    const to = isRuleWord(from) ? from : rename(from);
     const newSite = site.field === null ? site : { ...site, field: successorOf(plan, site.field) };
     const { field } = newSite;
     if (to === from || givenRuleAt(after, newSite) !== from) continue;

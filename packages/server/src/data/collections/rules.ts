@@ -4,14 +4,25 @@
  */
 import {
   type CollectionDefinition,
+  type EffectiveRule,
+  effectiveRules,
   FIELD_OPERATIONS,
   type FieldOperation,
+  isRuleWord,
   OPERATIONS,
   type Operation,
   type Rule,
+  ruleText,
 } from "@socle/protocol";
-import { type Expression, ExpressionError, parseExpression } from "../expressions/index.ts";
-import { resolveFieldRules, resolveRules } from "../permissions/index.ts";
+import {
+  type Expression,
+  ExpressionError,
+  type ExpressionPart,
+  type ExpressionSchema,
+  parseExpression,
+  parseParts,
+} from "../expressions/index.ts";
+import { isOwn, resolveFieldRules } from "../permissions/index.ts";
 import { expressionSchema, type SchemaSource, type UserTable } from "./collection.ts";
 import { type CollectionPlan, originOf } from "./plan.ts";
 
@@ -22,10 +33,15 @@ export type RuleSite =
   | { readonly field: null; readonly operation: Operation }
   | { readonly field: string; readonly operation: FieldOperation };
 
-/** The rule in force at a place. */
-export function ruleAt(definition: CollectionDefinition, { field, operation }: RuleSite): Rule {
-  if (field === null) return resolveRules(definition.permissions)[operation];
-  return resolveFieldRules(definition.fields.find(({ name }) => name === field)?.permissions)[operation];
+/** The rules in force at a place. */
+export function rulesInForce(definition: CollectionDefinition, { field, operation }: RuleSite): EffectiveRule {
+  if (field === null) return effectiveRules(definition.permissions)[operation];
+  return [resolveFieldRules(definition.fields.find(({ name }) => name === field)?.permissions)[operation]];
+}
+
+/** The rules in force at a place, as a text. */
+export function ruleAt(definition: CollectionDefinition, site: RuleSite): Rule {
+  return ruleText(rulesInForce(definition, site));
 }
 
 /** The rule that a definition names for a place; undefined if the rule of another place applies. */
@@ -81,15 +97,48 @@ export class RuleError extends Error {
   }
 }
 
-/** Parses a rule. @throws RuleError. */
+/** Parses the rules of a place, at least one of which is an expression, into a single condition. @throws RuleError. */
 export function parseRule(definition: CollectionDefinition, site: RuleSite, source: SchemaSource): Expression {
-  const { field, operation } = site;
+  const items = rulesInForce(definition, site).flatMap((rule) => {
+    if (isRuleWord(rule)) return rule === "owner" ? [isOwn] : [];
+    return [parseOne(rule, site, expressionSchema(definition, source))];
+  });
+  const [only] = items;
+  return items.length === 1 && only !== undefined ? only : { type: "and", items };
+}
+
+function parseOne(rule: Rule, { field, operation }: RuleSite, schema: ExpressionSchema): Expression {
   try {
-    return parseExpression(ruleAt(definition, site), expressionSchema(definition, source));
+    return parseExpression(rule, schema);
   } catch (thrown) {
     if (!(thrown instanceof ExpressionError)) throw thrown;
     const where = field === null ? "" : `field "${field}": `;
-    const [, , text, name] = /^(?:(["'])(.*?)\1|(\w+))/.exec(ruleAt(definition, site).slice(thrown.offset)) ?? [];
+    const [, , text, name] = /^(?:(["'])(.*?)\1|(\w+))/.exec(rule.slice(thrown.offset)) ?? [];
     throw new RuleError(`${where}permissions: the rule "${operation}", ${thrown.message}`, text ?? name ?? "");
   }
+}
+
+/** The rules of a place in parts, with places in the text of `ruleAt`; null for a word. */
+export function partsAt(definition: CollectionDefinition, site: RuleSite, source: SchemaSource): ExpressionPart | null {
+  const schema = expressionSchema(definition, source);
+  const rules = rulesInForce(definition, site);
+  const text = ruleText(rules);
+  if (isRuleWord(text)) return null;
+  if (rules.length === 1) return parseParts(text, schema);
+  let next = 0;
+  const parts = rules.flatMap((rule): ExpressionPart[] => {
+    // The text has an expression in brackets, and " and " between the rules.
+    const bracket = isRuleWord(rule) ? 0 : 1;
+    const start = next + bracket;
+    const end = start + rule.length;
+    next = end + bracket + " and ".length;
+    if (bracket === 1) return [movedBy(start, parseParts(rule, schema))];
+    return rule === "owner" ? [{ kind: "comparison", start, end, condition: isOwn, parts: [] }] : [];
+  });
+  return { kind: "and", start: 0, end: text.length, condition: parseRule(definition, site, source), parts };
+}
+
+function movedBy(by: number, part: ExpressionPart): ExpressionPart {
+  const parts = part.parts.map((each) => movedBy(by, each));
+  return { ...part, start: part.start + by, end: part.end + by, parts };
 }

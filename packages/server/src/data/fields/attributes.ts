@@ -87,7 +87,6 @@ const defaultValue: Attribute = {
   excludes: () => ["owner"],
   problems(field, pattern) {
     const { type, default: value } = field;
-    if (value === null) return ["must be a value; a field without a default is null by itself"];
     if (type === "relation" && field.multiple === true) return callerProblems(field);
     if (type === "relation") return value === caller ? [] : [`must be "${caller}" on a relation`];
     if (value === caller) return [`is "${caller}", which is for a relation to "users"`];

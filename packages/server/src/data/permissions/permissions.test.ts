@@ -1,6 +1,14 @@
 /** Permissions: the decision of each rule for each caller, the limits of fields, and how rules compare. */
 import { describe, expect, test } from "bun:test";
-import { OPERATIONS, type Operation, PERMISSION_RULES, type Rule } from "@socle/protocol";
+import {
+  effectiveRules,
+  OPERATIONS,
+  type Operation,
+  PERMISSION_RULES,
+  type Permissions,
+  type Rule,
+  ruleText,
+} from "@socle/protocol";
 import { AppError, type Principal, system } from "../../base/kernel/index.ts";
 import { type Expression, isCaller, type SchemaField } from "../expressions/index.ts";
 import {
@@ -13,7 +21,6 @@ import {
   narrowerThan,
   Policy,
   resolveFieldRules,
-  resolveRules,
   selectsByOwner,
   wordOf,
 } from "./index.ts";
@@ -23,7 +30,7 @@ const isMine = isCaller(field);
 const asksNobody: Expression = { type: "and", items: [] };
 
 function policyOf(rule: Rule, operation: Operation = "read", condition: Expression = isMine): Policy {
-  return new Policy({ collection: "posts", operation, rule, expression: () => condition });
+  return new Policy({ collection: "posts", operation, rules: [rule], expression: () => condition });
 }
 
 const ann = { userId: "usr_ann", role: "authenticated", sessionId: "ses_1" } as const;
@@ -70,7 +77,7 @@ describe("a policy decides", () => {
 
   test("by the expression of the moment: a migration of another collection may change its tree", () => {
     let condition = isMine;
-    const policy = new Policy({ collection: "posts", operation: "read", rule: "x", expression: () => condition });
+    const policy = new Policy({ collection: "posts", operation: "read", rules: ["x"], expression: () => condition });
     expect(policy.decide(null)).toEqual({ access: "where", condition: isMine });
     condition = asksNobody;
     expect(policy.decide(null)).toEqual({ access: "where", condition: asksNobody });
@@ -116,20 +123,55 @@ describe("a refusal", () => {
 });
 
 describe("rules", () => {
-  test("that are left out are those of the operation before, and read is public", () => {
-    expect(resolveRules()).toEqual({ read: "public", create: "public", update: "public", delete: "public" });
-    expect(resolveRules({ read: "owner" })).toEqual({
-      read: "owner",
-      create: "owner",
-      update: "owner",
-      delete: "owner",
+  const unnamed: readonly [Permissions, update: string, remove?: string][] = [
+    [{}, "public"],
+    [{ read: "public", create: "authenticated" }, "owner"],
+    [{ read: "authenticated" }, "owner"],
+    [{ read: "owner", create: "authenticated" }, "owner"],
+    [{ read: "owner", create: "public" }, "owner"],
+    [{ read: "admin", create: "public" }, "admin"],
+    [{ read: "public", create: "admin" }, "admin"],
+    [{ read: "authenticated", create: "public" }, "owner"],
+    [{ update: "authenticated" }, "authenticated", "owner"],
+    [{ read: "owner", update: "public" }, "public", "owner"],
+    [{ read: "admin", update: "owner" }, "owner", "admin"],
+    [{ create: "authenticated", delete: "admin" }, "owner", "admin"],
+    [{ read: "a = 1" }, "a = 1"],
+    [{ create: "a = 1" }, "a = 1"],
+    [{ read: "a = 1", create: "a = 1" }, "a = 1"],
+    [{ read: "a = 1", create: "b = 2" }, "(b = 2) and (a = 1)"],
+    [{ read: "a = 1", create: "public" }, "a = 1"],
+    [{ read: "a = 1", create: "authenticated" }, "owner and (a = 1)"],
+    [{ read: "a = 1", create: "owner" }, "owner and (a = 1)"],
+    [{ read: "a = 1", create: "admin" }, "admin"],
+    [{ read: "authenticated", create: "a = 1" }, "authenticated and (a = 1)"],
+    [{ read: "owner", create: "a = 1" }, "owner and (a = 1)"],
+    [{ read: "admin", create: "a = 1" }, "admin"],
+    [{ read: "a = 1", update: "authenticated" }, "authenticated", "owner and (a = 1)"],
+    [{ read: "a = 1", create: "public", update: "b = 2" }, "b = 2", "(b = 2) and (a = 1)"],
+  ];
+  test.each(unnamed)("%j: an update needs %s", (given, update, remove = update) => {
+    const rules = effectiveRules(given);
+    expect([ruleText(rules.update), ruleText(rules.delete)]).toEqual([update, remove]);
+    expect([rules.read, rules.create]).toEqual([[given.read ?? "public"], [given.create ?? given.read ?? "public"]]);
+  });
+
+  test("of a word and an expression must both hold, and the word is for users", () => {
+    const policy = new Policy({
+      collection: "posts",
+      operation: "update",
+      rules: ["owner", "by = @user.id"],
+      expression: () => isMine,
     });
-    expect(resolveRules({ create: "authenticated", delete: "admin" })).toEqual({
-      read: "public",
-      create: "authenticated",
-      update: "authenticated",
-      delete: "admin",
-    });
+    expect([accessOf(policy, null), accessOf(policy, ann), accessOf(policy, system)]).toEqual([
+      "unauthorized",
+      "where",
+      "all",
+    ]);
+    expect([policy.audience, policy.rule]).toEqual(["condition", "owner and (by = @user.id)"]);
+  });
+
+  test("of fields: read is public, and update takes the rule of read", () => {
     expect(resolveFieldRules()).toEqual({ read: "public", update: "public" });
     expect(resolveFieldRules({ read: "admin" })).toEqual({ read: "admin", update: "admin" });
     expect(resolveFieldRules({ update: "owner" })).toEqual({ read: "public", update: "owner" });

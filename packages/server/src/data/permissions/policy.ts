@@ -6,13 +6,14 @@
  * condition that is checked in memory; the database checks an expression.
  */
 import {
+  type EffectiveRule,
   type FieldOperation,
   type FieldPermissions,
+  isRuleWord,
   type Operation,
-  PERMISSION_RULES,
   type PermissionRule,
-  type Permissions,
   type Rule,
+  ruleText,
 } from "@socle/protocol";
 import { AppError, isAdmin, type Principal } from "../../base/kernel/index.ts";
 import {
@@ -24,21 +25,8 @@ import {
 } from "../expressions/index.ts";
 import { hasScope, lacking } from "./scopes.ts";
 
-/** The rule of every operation: by default the rule of the operation before, and public for `read`. */
-export function resolveRules(given: Permissions = {}): Required<Permissions> {
-  const read = given.read ?? "public";
-  const create = given.create ?? read;
-  const update = given.update ?? create;
-  return { read, create, update, delete: given.delete ?? update };
-}
-
-/** Whether a rule is a word. Any other text is an expression. */
-export function isWord(rule: Rule): rule is PermissionRule {
-  return (PERMISSION_RULES as readonly string[]).includes(rule);
-}
-
 /** Whether records are selected by their owner, so that the owner needs an index. */
-export function selectsByOwner(rule: Rule): boolean {
+export function selectsByOwner(rule: Rule | undefined): boolean {
   return rule === "owner";
 }
 
@@ -50,19 +38,19 @@ const byWidth: readonly PermissionRule[] = ["admin", "owner", "authenticated", "
  * that fulfilled an expression then are not known, so such events are for admins.
  */
 export function wordOf(rule: Rule): PermissionRule {
-  return isWord(rule) ? rule : "admin";
+  return isRuleWord(rule) ? rule : "admin";
 }
 
 /** Whether a read rule may let more callers read than another rule. An expression may let anybody read. */
 export function isWider(rule: Rule, than: Rule): boolean {
   if (rule === than) return false;
-  const width = isWord(rule) ? byWidth.indexOf(rule) : byWidth.length - 1;
+  const width = isRuleWord(rule) ? byWidth.indexOf(rule) : byWidth.length - 1;
   return width > byWidth.indexOf(wordOf(than));
 }
 
 /** Every word that may let fewer callers read than this rule, from the narrowest. */
 export function narrowerThan(rule: Rule): readonly PermissionRule[] {
-  return isWord(rule) ? byWidth.slice(0, byWidth.indexOf(rule)) : byWidth.slice(0, -1);
+  return isRuleWord(rule) ? byWidth.slice(0, byWidth.indexOf(rule)) : byWidth.slice(0, -1);
 }
 
 /** The column of a record's owner. An owner field shows this column. */
@@ -89,7 +77,9 @@ const ownerField: SchemaField = {
 };
 
 const all: Decision = { access: "all" };
-const own: Decision = { access: "own", condition: isCaller(ownerField) };
+/** The condition of the word `owner`. */
+export const isOwn: Expression = isCaller(ownerField);
+const own: Decision = { access: "own", condition: isOwn };
 
 const audiences: { readonly [rule in PermissionRule]: Audience } = {
   public: "everybody",
@@ -107,14 +97,17 @@ export function callerOf(principal: Principal): ExpressionCaller | null {
 }
 
 export function audienceOf(rule: Rule): Audience {
-  return isWord(rule) ? audiences[rule] : "condition";
+  return isRuleWord(rule) ? audiences[rule] : "condition";
 }
 
 export interface PolicyOptions {
   readonly collection: string;
   readonly operation: Operation;
-  readonly rule: Rule;
-  /** The tree of a rule that is an expression. A migration of another collection may change the tree. */
+  readonly rules: EffectiveRule;
+  /**
+   * The condition of rules with an expression, the condition of the word `owner` beside the expression included. A migration of
+   * another collection may change the condition.
+   */
   readonly expression: () => Expression;
   /** The refusal of every caller, admins and the service included. Absent for an operation that a rule decides on. */
   readonly refusal?: AppError;
@@ -122,6 +115,9 @@ export interface PolicyOptions {
 
 export class Policy {
   readonly #options: PolicyOptions;
+  /** The word of the rules; "public" for an expression alone. */
+  readonly #word: PermissionRule;
+  /** The rules as a text: the word or the expression of a single rule. */
   readonly rule: Rule;
   readonly audience: Audience;
   /** Whether everybody may do the operation on all records, so that all callers get the same. */
@@ -129,14 +125,16 @@ export class Policy {
 
   constructor(options: PolicyOptions) {
     this.#options = options;
-    this.rule = options.rule;
-    this.audience = options.refusal === undefined ? audienceOf(options.rule) : "admins";
-    this.isOpen = options.rule === "public" && options.refusal === undefined;
+    const [first] = options.rules;
+    this.#word = isRuleWord(first) ? first : "public";
+    this.rule = ruleText(options.rules);
+    this.audience = options.refusal === undefined ? audienceOf(this.rule) : "admins";
+    this.isOpen = this.rule === "public" && options.refusal === undefined;
   }
 
   /** The part of the decision that needs no record (spec, "Authentication" 4, 6, 7). */
   decide(principal: Principal): Decision {
-    const { collection, rule, operation, expression, refusal } = this.#options;
+    const { collection, operation, expression, refusal } = this.#options;
     if (refusal !== undefined) return { access: "none", refusal };
     if (principal !== null && "scopes" in principal) {
       const access = operation === "read" ? "read" : "write";
@@ -144,11 +142,12 @@ export class Policy {
         return { access: "none", refusal: lacking(`${collection}:${access}`) };
     }
     if (this.isOpen || isAdmin(principal)) return all;
+    if (principal === null && this.#word !== "public")
+      return this.#none("unauthorized", `To ${this.#subject("records")}, sign in.`);
     if (this.audience === "condition") return { access: "where", condition: expression() };
-    if (principal === null) return this.#none("unauthorized", `To ${this.#subject("records")}, sign in.`);
-    if (rule === "admin") return this.#none("forbidden", `Only an admin may ${this.#subject("records")}.`);
+    if (this.#word === "admin") return this.#none("forbidden", `Only an admin may ${this.#subject("records")}.`);
     // A new record belongs to the creator.
-    return rule === "owner" && operation !== "create" ? own : all;
+    return this.#word === "owner" && operation !== "create" ? own : all;
   }
 
   /**
@@ -163,8 +162,8 @@ export class Policy {
 
   /** The refusal of a caller with the right to read the record, but not to do the operation. */
   refusal(principal: Principal): AppError {
-    const { rule, expression } = this.#options;
-    if (rule === "owner") return new AppError("forbidden", `Only its owner may ${this.#subject("this record")}.`);
+    const { expression } = this.#options;
+    if (this.rule === "owner") return new AppError("forbidden", `Only its owner may ${this.#subject("this record")}.`);
     // Signing in may help.
     if (principal === null && this.audience === "condition" && namesCaller(expression()))
       return new AppError("unauthorized", `To ${this.#subject("this record")}, sign in.`);

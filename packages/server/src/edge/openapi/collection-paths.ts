@@ -1,8 +1,14 @@
 /** Paths of collections: the routes of records, for each collection that the reader of the document may know. */
-import { type CollectionDefinition, OPERATIONS, type Operation, USERS } from "@socle/protocol";
+import {
+  type CollectionDefinition,
+  effectiveRules,
+  isRuleWord,
+  OPERATIONS,
+  type Operation,
+  USERS,
+} from "@socle/protocol";
 import { isAdmin, type Principal } from "../../base/kernel/index.ts";
 import type { Collection } from "../../data/collections/index.ts";
-import { resolveRules } from "../../data/permissions/index.ts";
 import type { DescribedCollection } from "./collection-schemas.ts";
 import type { DescribedRoutes, Method, RouteDescription } from "./description.ts";
 import { operationOf, type Paths, templateOf } from "./operations.ts";
@@ -65,7 +71,7 @@ function idOf(path: string, name: string, operation: Operation): { verb: string;
 /** The paths of a collection. */
 export function collectionPaths({ tag, routes }: DescribedRoutes, collection: DescribedCollection): Paths {
   const { name, permissions } = collection.definition;
-  const rules = resolveRules(permissions);
+  const rules = effectiveRules(permissions);
   const paths: Paths = {};
   for (const [path, methods] of Object.entries(routes)) {
     const own = path.replace(collectionMark, name);
@@ -73,7 +79,7 @@ export function collectionPaths({ tag, routes }: DescribedRoutes, collection: De
     if (shown.length === 0) continue;
     const operations = shown.map(([method, description]) => {
       const { access, operation = "read" } = description;
-      const isOpen = access === "rules" && !["authenticated", "owner", "admin"].includes(rules[operation]);
+      const isOpen = access === "rules" && ["public", undefined].includes(rules[operation].find(isRuleWord));
       const site = { path: own, method: method as Method, tag: `${tag}: ${name}`, ...idOf(path, name, operation) };
       return [method.toLowerCase(), operationOf(fitting(description, collection), site, isOpen)];
     });

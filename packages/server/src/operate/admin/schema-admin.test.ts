@@ -56,14 +56,9 @@ describe("a collection", () => {
     ]);
     expect(await put({ name, permissions: null })).toEqual([200, ["name", "fields"], null]);
     expect(await put({})).toEqual([200, ["name", "fields"], null]);
-    for (const body of [
-      { name: "other" },
-      { fields: null },
-      { fields: {} },
-      { permissions: [] },
-      { field: [] },
-      { name: 1 },
-    ])
+    expect(await put({ name: null, fields: null, renamedFrom: null })).toEqual([200, ["name", "fields"], null]);
+    expect(await put({ description: "Posts" })).toEqual([200, ["name", "fields"], null]);
+    for (const body of [{ name: "other" }, { fields: {} }, { permissions: [] }, { field: [] }, { name: 1 }])
       expect([body, (await send("PUT", `/collections/${name}`, body)).status]).toEqual([body, 400]);
     expect(messageOf(await send("PUT", `/collections/${name}`, { permission: {} }))).toContain(
       'did you mean "permissions"',

@@ -12,7 +12,7 @@ import {
   type Schema,
   USERS,
 } from "@socle/protocol";
-import { AppError, isObject, nearest, oneOf, quote, type SignedIn } from "../../base/kernel/index.ts";
+import { AppError, isObject, quote, type SignedIn } from "../../base/kernel/index.ts";
 import {
   type Collection,
   type CollectionPlan,
@@ -44,13 +44,11 @@ type ChangeBuilder = (definitions: Definitions) => SchemaChange | Promise<Schema
 /** The fingerprints of the schemas that the caller is ready to change; null for any. */
 type Expected = readonly string[] | null;
 
-/** The attributes that PUT of a collection takes. */
-const attributes = ["name", "renamedFrom", "fields", "permissions", "indexes", "search"];
 /**
  * Attributes that GET answers beside the attributes of a definition. PUT ignores the attributes, so that an answer can
  * be sent back.
  */
-const answered = ["$schema", "definition", "createdAt", "updatedAt", "records"];
+const answered = ["definition", "createdAt", "updatedAt", "records"];
 
 /** The definition that PUT starts from before users have fields. */
 const bareUsers: CollectionDefinition = { name: USERS, fields: [] };
@@ -92,7 +90,8 @@ export function removalOf(name: string): CollectionChange {
  * collection. `build` throws `not_found` and `bad_request`.
  */
 export function changeOf(present: string, body: Record<string, unknown>): CollectionChange {
-  const { name: asked = present, renamedFrom } = body;
+  const { renamedFrom, indexes, search } = body;
+  const asked = body["name"] ?? present;
   const isRename = asked !== present;
   const name = String(asked);
   return {
@@ -101,16 +100,16 @@ export function changeOf(present: string, body: Record<string, unknown>): Collec
     async build(definitions) {
       // Users are there without a definition, too.
       const stored = present === USERS ? (definitions.get(USERS) ?? bareUsers) : existing(definitions, present);
-      refuseUnknown(body, attributes, answered);
       if (isRename && renamedFrom !== present)
         throw new AppError(
           "bad_request",
           `"name" must be "${present}" or left out; to rename the collection, send "renamedFrom": "${present}" beside its new name.`,
         );
       const definition = isRename ? withNewTargets(stored, new Map([[present, name]])) : stored;
-      const { fields = definition.fields, permissions = definition.permissions, indexes, search } = body;
-      const kept = permissions === undefined ? {} : { permissions };
-      const parsed = await parseDefinition({ name: asked, renamedFrom, fields, ...kept, indexes, search });
+      const { permissions = definition.permissions } = body;
+      const given = Object.entries(body).filter(([attribute]) => !answered.includes(attribute));
+      const fields = body["fields"] ?? definition.fields;
+      const parsed = await parseDefinition({ ...Object.fromEntries(given), name: asked, fields, permissions });
       return { define: [keepUnsent(definition, parsed, { indexes, search })], drop: [] };
     },
   };
@@ -138,18 +137,10 @@ function fingerprintOf(definitions: Definitions): string {
   return Bun.SHA256.hash(JSON.stringify([...definitions.values()]), "hex").slice(0, 32);
 }
 
-function refuseUnknown(body: Record<string, unknown>, allowed: readonly string[], ignored: readonly string[]): void {
-  for (const key of Object.keys(body)) {
-    if (allowed.includes(key) || ignored.includes(key)) continue;
-    const near = nearest(key, allowed);
-    const advice = near === null ? `allowed: ${oneOf(allowed)}` : `did you mean "${near}"?`;
-    throw new AppError("bad_request", `Unknown attribute ${quote(key)}; ${advice}`);
-  }
-}
-
 async function parseSchema(body: Record<string, unknown>): Promise<ParsedDefinition[]> {
-  const { collections } = body;
-  refuseUnknown(body, ["collections"], ["$schema"]);
+  const { collections, $schema: _, ...others } = body;
+  for (const key of Object.keys(others))
+    throw new AppError("bad_request", `Unknown attribute ${quote(key)}; allowed: collections`);
   if (!Array.isArray(collections)) {
     const given = collections === undefined ? "; it is missing" : `, not ${quote(collections)}`;
     throw new AppError("bad_request", `"collections" must be an array of collection definitions${given}.`);

@@ -1,6 +1,5 @@
 /** The requests of a collection as code: curl, the TypeScript client, fetch. */
-import type { JsonValue, Operation, Permissions, Rule } from "@socle/protocol";
-import { OPERATIONS } from "@socle/protocol";
+import { effectiveRules, type JsonValue, type Operation, type Permissions, type Rule, ruleText } from "@socle/protocol";
 
 export const LANGUAGES = ["curl", "client", "fetch"] as const;
 export type Language = (typeof LANGUAGES)[number];
@@ -39,14 +38,9 @@ const requests: { readonly [kind in RequestKind]: readonly [method: string, oper
   subscribe: ["GET", "read"],
 };
 
-/** The rule for a request. A missing rule takes the rule of the operation before; the first rule is public by default. */
+/** The rule in force for a request. */
 export function ruleOf(kind: RequestKind, permissions: Permissions | null): Rule {
-  let rule: Rule = "public";
-  for (const operation of OPERATIONS) {
-    rule = permissions?.[operation] ?? rule;
-    if (operation === requests[kind][1]) return rule;
-  }
-  return rule;
+  return ruleText(effectiveRules(permissions ?? {})[requests[kind][1]]);
 }
 
 /** A word of a POSIX shell: in single quotes no character except the quote has a meaning. */

@@ -1,5 +1,6 @@
 /** A field of users that follows the account: the definition says who reads the field, and nothing else. */
 import { Badge, Box } from "@mantine/core";
+import { isRuleWord } from "@socle/protocol";
 import { IconChevronDown, IconChevronUp } from "@tabler/icons-react";
 import { kinds } from "../../../fields/index.ts";
 import { Dim, IconAction } from "../../../kit/index.ts";
@@ -7,7 +8,6 @@ import { TypeIcon } from "../../../kit/type-icon.tsx";
 import { text } from "../../../texts/index.ts";
 import type { FieldDraft } from "../draft/draft.ts";
 import type { Edit } from "../draft/edits.ts";
-import { isWord } from "../permissions/rules.ts";
 import { fieldStatus } from "./field-row.tsx";
 import { FieldRules } from "./field-rules.tsx";
 import classes from "./fields.module.css";
@@ -39,7 +39,7 @@ export function AccountRow({ field, isOpen, apply, onToggle }: AccountRowProps) 
             {words.ofAccount}
           </Badge>
           <Badge size="sm" variant="outline" className={classes["badge"]} data-tone="rule">
-            {words.readBy(isWord(rule) ? text.schema.permissions.rules[rule] : text.schema.permissions.expression)}
+            {words.readBy(isRuleWord(rule) ? text.schema.permissions.rules[rule] : text.schema.permissions.expression)}
           </Badge>
         </div>
         <div className={classes["actions"]}>

@@ -1,13 +1,13 @@
 /** The rules of a field: which users may read and write its value, in addition to the record's rules. */
 import { Stack } from "@mantine/core";
-import { FIELD_OPERATIONS, type FieldOperation, type Rule } from "@socle/protocol";
+import { FIELD_OPERATIONS, type FieldOperation, isRuleWord, type Rule } from "@socle/protocol";
 import { useState } from "react";
 import { Choice } from "../../../kit/index.ts";
 import { text } from "../../../texts/index.ts";
 import type { FieldDraft } from "../draft/draft.ts";
 import type { FieldPatch } from "../draft/edits.ts";
 import { RuleEditor, useRuleHelp } from "../permissions/rule-help.tsx";
-import { expressionFor, isWord, mistakeIn } from "../permissions/rules.ts";
+import { expressionFor, mistakeIn } from "../permissions/rules.ts";
 
 const words = text.schema.fields.rules;
 
@@ -49,7 +49,7 @@ function FieldRule(props: {
   const { ownerField, mistake } = useRuleHelp();
   // Many expressions begin with a word, for example `owner`: the editor stays during typing.
   const [isWriting, setWriting] = useState(false);
-  const isExpression = rule !== null && (isWriting || !isWord(rule));
+  const isExpression = rule !== null && (isWriting || !isRuleWord(rule));
   const choice: string = rule === null ? "none" : isExpression ? "expression" : rule;
   const choices: Readonly<Record<string, string>> = {
     ...(isOptional && { none: words.none[operation] }),
@@ -77,7 +77,7 @@ function FieldRule(props: {
           label={words.expressionOf(words.labels[operation])}
           value={rule}
           hint={words.lookedAt[operation]}
-          mistake={isWord(rule) ? text.schema.permissions.isWord(rule) : mistakeIn(mistake, name, operation)}
+          mistake={isRuleWord(rule) ? text.schema.permissions.isWord(rule) : mistakeIn(mistake, name, operation)}
           autoFocus={isWriting}
           onChange={(next) => {
             setWriting(true);

@@ -50,7 +50,7 @@ function attributeOf(type: "boolean" | "number" | "string", name: string): [name
   return [name, { message: words[type](name), isCorrect: (value) => typeof value === type }];
 }
 
-/** The attributes of a field that have a shape. An absent attribute is correct. */
+/** The attributes of a field that have a shape. An absent attribute is correct; null is an absent attribute. */
 const attributes = new Map<string, Attribute>([
   ...["required", "unique", "owner", "multiple"].map((name) => attributeOf("boolean", name)),
   ...["min", "max"].map((name) => attributeOf("number", name)),
@@ -60,14 +60,11 @@ const attributes = new Map<string, Attribute>([
     "permissions",
     {
       message: words.fieldRules,
-      isCorrect: (value) => value === null || (isObject(value) && areTexts(Object.values(value))),
+      isCorrect: (value) => isObject(value) && areTexts(Object.values(value).filter((rule) => rule !== null)),
     },
   ],
   ["sequence", { message: words.sequence, isCorrect: (value) => value === true || areTexts(value) }],
-  [
-    "renamedFrom",
-    { message: words.string("renamedFrom"), isCorrect: (value) => value === null || typeof value === "string" },
-  ],
+  attributeOf("string", "renamedFrom"),
 ]);
 
 /** Collects mistakes. Each method answers null after a mistake. */
@@ -105,13 +102,14 @@ class Reader {
     if (typeof name !== "string") this.#report(name === undefined ? path : [...path, "name"], words.fieldName);
     for (const [key, { message, isCorrect }] of attributes) {
       const given = value[key];
-      if (given !== undefined && !isCorrect(given)) this.#report([...path, key], message);
+      if (given !== undefined && given !== null && !isCorrect(given)) this.#report([...path, key], message);
     }
     const known = FIELD_TYPES.find((each) => each === type);
     if (known === undefined)
       this.#report(type === undefined ? path : [...path, "type"], words.type(FIELD_TYPES.join(", ")));
     if (typeof name !== "string" || known === undefined || this.mistakes.length > before) return [];
-    return [{ ...value, name, type: known }];
+    const given = Object.entries(value).filter(([key, each]) => each !== null || key === "renamedFrom");
+    return [{ ...Object.fromEntries(given), name, type: known }];
   }
 
   #permissions(value: JsonValue): Permissions {
@@ -120,7 +118,7 @@ class Reader {
       this.#report(["permissions"], words.permissions);
       return permissions;
     }
-    for (const [key, rule] of Object.entries(value)) {
+    for (const [key, rule] of Object.entries(value).filter(([, each]) => each !== null)) {
       const operation = OPERATIONS.find((each) => each === key);
       if (operation === undefined) {
         this.#report(["permissions", key], words.operation(OPERATIONS.join(", ")));

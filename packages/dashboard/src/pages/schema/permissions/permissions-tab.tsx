@@ -1,6 +1,6 @@
 /** The permissions as a matrix: an operation per row, a rule per column; the editor of an expression is below its row. */
 import { Box, List, Radio, Tooltip, VisuallyHidden } from "@mantine/core";
-import { type Operation, PERMISSION_RULES, USERS } from "@socle/protocol";
+import { isRuleWord, type Operation, PERMISSION_RULES, USERS } from "@socle/protocol";
 import { type ReactNode, useId, useState } from "react";
 import { Dim, Notice } from "../../../kit/index.ts";
 import { text } from "../../../texts/index.ts";
@@ -8,15 +8,7 @@ import { operationsOf, type PermissionDraft, rulesOfUsers, type SchemaDraft } fr
 import type { Edit } from "../draft/edits.ts";
 import classes from "./permissions.module.css";
 import { RuleEditor, useRuleHelp } from "./rule-help.tsx";
-import {
-  type EffectiveRule,
-  effectiveRule,
-  expressionFor,
-  isWord,
-  mistakeIn,
-  sentenceOf,
-  warningsOf,
-} from "./rules.ts";
+import { type EffectiveRule, effectiveRule, expressionFor, mistakeIn, sentenceOf, warningsOf } from "./rules.ts";
 
 const words = text.schema.permissions;
 
@@ -91,10 +83,9 @@ export function PermissionsTab(props: {
 /** Columns of the matrix: the operation, the four words, an expression, and no rule. */
 const columns = PERMISSION_RULES.length + 3;
 
-/** The source of a rule in words: "Same as Create", or the default. */
+/** The source of a rule in words; null for a rule of its own. */
 function originOf(from: EffectiveRule["from"]): string | null {
-  if (from === null) return null;
-  return from === "default" ? words.byDefault : words.inherited(words.operations[from]);
+  return from === null ? null : words.origins[from];
 }
 
 function OperationRows(props: {
@@ -113,10 +104,10 @@ function OperationRows(props: {
   const [wasChosen, setChosen] = useState(false);
   // The expression before the choice of a word: the choice of "expression" restores the expression.
   const [written, setWritten] = useState("");
-  const isExpression = own !== null && (isWriting || !isWord(own));
+  const isExpression = own !== null && (isWriting || !isRuleWord(own));
   const set = (next: string | null): void => apply({ edit: "rule", operation, rule: next });
   const choose = (next: string | null): void => {
-    if (isExpression && !isWord(own)) setWritten(own);
+    if (isExpression && !isRuleWord(own)) setWritten(own);
     setWriting(false);
     set(next);
   };
@@ -144,7 +135,7 @@ function OperationRows(props: {
           {...choice}
           name={words.expression}
           isChecked={isExpression}
-          isEffective={!isWord(rule)}
+          isEffective={!isRuleWord(rule)}
           onPick={write}
         />
         {mayInherit && (
@@ -164,7 +155,7 @@ function OperationRows(props: {
               label={words.expressionOf(words.operations[operation])}
               value={own}
               hint={words.lookedAt[operation]}
-              mistake={isWord(own) ? words.isWord(own) : mistakeIn(mistake, null, operation)}
+              mistake={isRuleWord(own) ? words.isWord(own) : mistakeIn(mistake, null, operation)}
               autoFocus={wasChosen}
               onChange={(next) => {
                 setWriting(true);
@@ -177,7 +168,7 @@ function OperationRows(props: {
               {origin !== null && ` ${origin}.`}
             </Dim>
           )}
-          {own === null && !isWord(rule) && <code className={classes["rule"]}>{rule}</code>}
+          {own === null && !isRuleWord(rule) && <code className={classes["rule"]}>{rule}</code>}
         </td>
       </tr>
     </>

@@ -2,7 +2,7 @@
 import { Stack, Text } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { SocleError } from "@socle/client";
-import type { CollectionDefinition, Rule } from "@socle/protocol";
+import { type CollectionDefinition, isRuleWord, type Rule } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext, useId, useMemo } from "react";
 import { ExpressionEditor, errorPosition, type Schema, schemaOf } from "../../../kit/expression/index.ts";
@@ -12,7 +12,7 @@ import { collectionsQuery } from "../../../service/queries.ts";
 import { text } from "../../../texts/index.ts";
 import { changeOf, type StoredDefinition } from "../draft/change.ts";
 import { definitionOf, keptFields, type SchemaDraft } from "../draft/draft.ts";
-import { isWord, mistakeOf, type RuleMistake } from "./rules.ts";
+import { mistakeOf, type RuleMistake } from "./rules.ts";
 
 interface RuleHelp {
   readonly collection: string;
@@ -77,7 +77,7 @@ function useRuleCheck(draft: CheckedDraft): RuleMistake | null {
     queryKey: ["rule check", asked],
     // This code has written the text from a `CheckedDraft`.
     queryFn: () => ask(JSON.parse(asked) as CheckedDraft),
-    enabled: rules.some((rule) => !isWord(rule) && rule.trim() !== ""),
+    enabled: rules.some((rule) => !isRuleWord(rule) && rule.trim() !== ""),
     staleTime: 10_000,
     retry: false,
   });

@@ -1,5 +1,5 @@
 /** The rules of a collection in words: the rule of an operation, the source of the rule, and its risks. */
-import { OPERATIONS, type Operation, PERMISSION_RULES, type PermissionRule, type Rule } from "@socle/protocol";
+import { effectiveRules, isRuleWord, OPERATIONS, type Operation, type Rule, ruleText } from "@socle/protocol";
 import { text } from "../../../texts/index.ts";
 import type { PermissionDraft } from "../draft/draft.ts";
 
@@ -7,29 +7,24 @@ const words = text.schema.permissions;
 
 /** The rule in force for an operation. */
 export interface EffectiveRule {
+  /** A word or an expression, or rules that must all hold, as a text. */
   readonly rule: Rule;
-  /** The operation that gives the rule; null for the operation's own rule; "default" when no operation before has a rule. */
-  readonly from: Operation | "default" | null;
-}
-
-/** Whether a rule is a word of `PERMISSION_RULES`. Any other text is an expression. */
-export function isWord(rule: string): rule is PermissionRule {
-  return PERMISSION_RULES.some((word) => word === rule);
+  /** "read" for a create that takes the rule of read, "others" for the rules of the operations before, "default" when none of these is named; null for the operation's own rule. */
+  readonly from: "read" | "others" | "default" | null;
 }
 
 export function effectiveRule(permissions: PermissionDraft, operation: Operation): EffectiveRule {
-  const own = permissions[operation];
-  if (own !== null) return { rule: own, from: null };
-  for (const before of OPERATIONS.slice(0, OPERATIONS.indexOf(operation)).reverse()) {
-    const rule = permissions[before];
-    if (rule !== null) return { rule, from: before };
-  }
-  return { rule: "public", from: "default" };
+  const named = Object.entries(permissions).filter(([, rule]) => rule !== null);
+  const rule = ruleText(effectiveRules(Object.fromEntries(named))[operation]);
+  if (permissions[operation] !== null) return { rule, from: null };
+  const before = OPERATIONS.slice(0, OPERATIONS.indexOf(operation));
+  if (before.every((each) => permissions[each] === null)) return { rule, from: "default" };
+  return { rule, from: operation === "create" ? "read" : "others" };
 }
 
 /** A rule as a sentence: "Only signed-in users may create records." */
 export function sentenceOf(operation: Operation, rule: Rule): string {
-  return isWord(rule) ? words.sentences[operation][rule] : words.custom;
+  return isRuleWord(rule) ? words.sentences[operation][rule] : words.custom;
 }
 
 /** Warnings about rules with surprising effects. */

@@ -1,7 +1,14 @@
 /** "Try as": the answer for a user or an anonymous request on a record or the list, and the parts of the rules that decide. */
 import { NativeSelect, Stack, Text } from "@mantine/core";
 import { SocleError } from "@socle/client";
-import type { JsonValue, RulePart, RuleTrial, RuleTrialRequest, TriedRule } from "@socle/protocol";
+import {
+  isRuleWord,
+  type JsonValue,
+  type RulePart,
+  type RuleTrial,
+  type RuleTrialRequest,
+  type TriedRule,
+} from "@socle/protocol";
 import { IconCircleCheck, IconCircleX, IconHelpCircle } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
@@ -24,7 +31,6 @@ import { text } from "../../../texts/index.ts";
 import { RelationControl } from "../../records/editor/controls/relation-control.tsx";
 import { type Attempt, attemptOf, type SchemaSearch } from "../../search.ts";
 import classes from "./permissions.module.css";
-import { isWord } from "./rules.ts";
 
 const words = text.schema.trial;
 const route = getRouteApi("/inside/collections/$name/schema");
@@ -188,7 +194,7 @@ function RuleOutcome({ tried }: { tried: TriedRule }) {
         <span>{title}</span>
         <Mark {...marks[outcomeOf(holds)]}>{holds ? words.allows : words.refuses}</Mark>
       </h3>
-      {isWord(rule) && <p className={classes["word"]}>{text.schema.permissions.sentences[operation][rule]}</p>}
+      {isRuleWord(rule) && <p className={classes["word"]}>{text.schema.permissions.sentences[operation][rule]}</p>}
       {parts !== null && (
         <ul className={`plain ${classes["parts"]}`}>
           <Part rule={rule} part={parts} />

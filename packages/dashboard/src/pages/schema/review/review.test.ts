@@ -48,8 +48,8 @@ test("permissions are told by their effect: an inherited rule changes, too", () 
   const [permissions] = say({ step: "permissions", records: 120 });
   expect(permissions?.details.map((line) => line.split(" · ")[0])).toEqual([
     "create: public → authenticated",
-    "update: public → authenticated",
-    "delete: public → authenticated",
+    "update: public → owner",
+    "delete: public → owner",
   ]);
 });
 
@@ -96,7 +96,10 @@ test("rules: own, inherited, by default; risks by their effect", () => {
   const some = { ...noPermissions, create: "authenticated" } as const;
   expect(effectiveRule(some, "read")).toEqual({ rule: "public", from: "default" });
   expect(effectiveRule(some, "create")).toEqual({ rule: "authenticated", from: null });
-  expect(effectiveRule(some, "delete")).toEqual({ rule: "authenticated", from: "create" });
+  expect(effectiveRule(some, "delete")).toEqual({ rule: "owner", from: "others" });
+  expect(effectiveRule({ ...noPermissions, read: "owner" }, "create")).toEqual({ rule: "owner", from: "read" });
+  const both = { ...noPermissions, read: "a = 1", create: "b = 2" };
+  expect(effectiveRule(both, "update")).toEqual({ rule: "(b = 2) and (a = 1)", from: "others" });
   expect(warningsOf(some)).toEqual([]);
   expect(warningsOf(noPermissions)).toHaveLength(3);
   expect(warningsOf({ read: "public", create: "public", update: "owner", delete: null })).toHaveLength(2);
