@@ -1,8 +1,9 @@
 /** An event log in a database of its own, with a clock that a test moves. */
 import { join } from "node:path";
+import type { EventSource } from "@socle/protocol";
 import { Clock } from "../src/base/kernel/index.ts";
 import { Database } from "../src/store/database/index.ts";
-import { EventLog, EventRetention, eventSchema } from "../src/store/events/index.ts";
+import { type AuditBounds, EventLog, EventRetention, eventSchema } from "../src/store/events/index.ts";
 import { quietLogger } from "./kit.ts";
 
 class TestClock extends Clock {
@@ -18,6 +19,14 @@ class TestClock extends Clock {
   }
 }
 
+function sourceOf(type: string): EventSource {
+  if (type.startsWith("admin.")) return "admin";
+  return type.startsWith("posts.") ? "collections" : "auth";
+}
+
+/** Bounds of the audit that remove nothing. */
+export const audit: AuditBounds = { maxAgeMs: 1e12, maxCount: 1e6 };
+
 /** Opens the log in a file of a folder. */
 export async function openEventLog(folder: string, name: string) {
   const logger = quietLogger();
@@ -27,9 +36,9 @@ export async function openEventLog(folder: string, name: string) {
   const events = new EventLog({ database, clock, logger });
   events.start();
   const append = (type: string) =>
-    database.transact((tx) => events.append(tx, { type, source: "auth", payload: { type }, principal: null }));
-  const retention = (maxAgeMs: number, maxCount: number, maxBytes = 2 ** 40) =>
-    new EventRetention({ database, events, clock, logger, maxAgeMs, maxCount, maxBytes });
+    database.transact((tx) => events.append(tx, { type, source: sourceOf(type), payload: { type }, principal: null }));
+  const retention = (maxAgeMs: number, maxCount: number, bounds: { maxBytes?: number; audit?: AuditBounds } = {}) =>
+    new EventRetention({ database, events, clock, logger, maxAgeMs, maxCount, maxBytes: 2 ** 40, audit, ...bounds });
   const types = async () => events.read(0, 1_000_000).map(({ type }) => type);
   return { clock, database, events, append, retention, types };
 }

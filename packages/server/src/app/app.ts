@@ -230,6 +230,7 @@ function openRetention(service: Service, config: Config, logger: Logger): EventR
     maxAgeMs: config["events.retention"],
     maxCount: config["events.maxCount"],
     maxBytes: config["events.maxBytes"],
+    audit: { maxAgeMs: config["audit.retention"], maxCount: config["audit.maxCount"] },
   });
 }
 

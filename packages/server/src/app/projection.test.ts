@@ -4,6 +4,7 @@
  * state that a new process reads from the database.
  */
 import { expect, test } from "bun:test";
+import { audit } from "../../test/event-log.ts";
 import { fileForm, formType } from "../../test/forms.ts";
 import { migrate, openApi, quietLogger } from "../../test/kit.ts";
 import { randomNumbers, randomSeed } from "../../test/random.ts";
@@ -299,6 +300,7 @@ test("a second projection with the same notes has the same state, field by field
         maxAgeMs: 1e12,
         maxCount: 50,
         maxBytes: 1e9,
+        audit,
       }).trim(),
   ];
 

@@ -152,6 +152,8 @@ const values: { [path in KeyPath]: [unknown, string, unknown] } = {
   "scripts.env": [["MAIL_KEY", "REGION?"], "MAIL_KEY, REGION?", ["MAIL_KEY", "REGION?"]],
   "events.retention": [0, "0", 0],
   "events.maxCount": [10, "10", 10],
+  "audit.retention": ["1d", "86400", 86_400_000],
+  "audit.maxCount": [10, "10", 10],
   "events.maxBytes": ["2MiB", "2097152", 2_097_152],
   "metrics.token": ["hush", "hush", "hush"],
   "log.level": ["WARN", "warn", "WARN"],

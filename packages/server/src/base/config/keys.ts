@@ -353,6 +353,16 @@ export const keys = {
   ),
   "events.retention": key(duration(0), "7d", "how long the event log keeps an event"),
   "events.maxCount": key(wholeNumber(0, 1_000_000_000), 1_000_000, "how many events the event log keeps"),
+  "audit.retention": key(
+    duration(0),
+    "365d",
+    "how long the audit keeps the changes of admins and failed sign-ins, also after the event log has removed these events",
+  ),
+  "audit.maxCount": key(
+    wholeNumber(0, 100_000_000),
+    100_000,
+    "how many changes of admins, and how many failed sign-ins, the audit keeps beside the event log",
+  ),
   "events.maxBytes": key(size(1_024 ** 2, 1_024 ** 5), "1GiB", "bytes of events that the event log keeps"),
   "metrics.token": optional(secret, "bearer token with which /metrics also answers callers that are not admins"),
   "log.level": key(textOf<LogLevel>(LOG_LEVELS), "INFO", "lowest level that is logged"),

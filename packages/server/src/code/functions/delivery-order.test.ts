@@ -1,6 +1,7 @@
 /** The order of deliveries: the dispatcher of runs with the table of deliveries, and files that come and go. */
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import { audit } from "../../../test/event-log.ts";
 import { quietLogger, temporaryFolder } from "../../../test/kit.ts";
 import { randomNumbers, randomSeed } from "../../../test/random.ts";
 import { Clock, system } from "../../base/kernel/index.ts";
@@ -90,7 +91,7 @@ async function open(name: string, paths: readonly string[], width = 10) {
       );
       await Bun.sleep(1);
     },
-    retention: new EventRetention({ database, events, clock, logger, maxAgeMs: 0, maxCount: 0, maxBytes: 1e9 }),
+    retention: new EventRetention({ database, events, clock, logger, maxAgeMs: 0, maxCount: 0, maxBytes: 1e9, audit }),
     runningNow: () => running.map(({ path, key }) => `${path} ${key}`).sort(),
     async close() {
       for (const delivery of [...running]) await delivery.end("stays");

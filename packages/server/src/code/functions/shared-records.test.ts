@@ -1,5 +1,6 @@
 /** Updates of a large record that wait for a function: the record is kept once, and each run gets the record of the event. */
 import { expect, test } from "bun:test";
+import { audit } from "../../../test/event-log.ts";
 import { openApi, quietLogger } from "../../../test/kit.ts";
 import { randomNumbers, randomSeed } from "../../../test/random.ts";
 import { Clock, JsonText, system } from "../../base/kernel/index.ts";
@@ -55,7 +56,7 @@ async function open() {
     async trim() {
       await database.transact((tx) => deliveries.keepEvents(tx, 0, 2 ** 30));
       const options = { database, events, logger: quietLogger(), clock: new Clock() };
-      await new EventRetention({ ...options, maxAgeMs: 0, maxCount: 0, maxBytes: 1 }).trim();
+      await new EventRetention({ ...options, maxAgeMs: 0, maxCount: 0, maxBytes: 1, audit }).trim();
     },
   };
 }

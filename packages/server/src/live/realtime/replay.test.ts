@@ -1,4 +1,5 @@
 import { describe, expect, spyOn, test } from "bun:test";
+import { audit } from "../../../test/event-log.ts";
 import { migrate, quietLogger, setRole } from "../../../test/kit.ts";
 import { openServer, type TestSocket, until } from "../../../test/sockets.ts";
 import { system } from "../../base/kernel/index.ts";
@@ -182,6 +183,7 @@ describe("since", () => {
       maxAgeMs: 1e9,
       maxCount: 0,
       maxBytes: 1e9,
+      audit,
     });
     await retention.trim();
     const client = await server.connect();
@@ -238,6 +240,7 @@ describe("slow readers", () => {
       maxAgeMs: 1e9,
       maxCount: 0,
       maxBytes: 1e9,
+      audit,
     }).trim();
     second.socket.resume();
     const gaps = () =>

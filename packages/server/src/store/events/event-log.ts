@@ -11,6 +11,7 @@ import {
 } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import { asSlowReader, type Database, noteKind, type Reader, type Transactor, type Waiter } from "../database/index.ts";
+import { hasAudit } from "./audit-table.ts";
 import {
   type EventBasis,
   type EventHead,
@@ -334,7 +335,7 @@ export class EventLog {
     const reader = asSlowReader(this.#database.reader);
     const range = await seqRange(reader);
     const isLong = range !== null && range.last - range.first > manyEvents;
-    if (!isLong) return searchEvents(reader, filter, page);
+    if (!isLong && !hasAudit(this.#database.reader)) return searchEvents(reader, filter, page);
     return this.#database.readOnThread((thread) => searchEvents(thread, filter, page), page.waiter);
   }
 

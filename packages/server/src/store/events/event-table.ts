@@ -6,6 +6,7 @@
 import type { Event, EventSource, StoredRecord } from "@socle/protocol";
 import { toTimestamp } from "../../base/kernel/index.ts";
 import type { ModuleSchema, QueryTable, Reader, SlowReader, Transactor } from "../database/index.ts";
+import { auditSteps, keepAudit } from "./audit-table.ts";
 
 const pattern = /^evt_([0-9a-f]{12})([0-9a-f]{13})$/;
 
@@ -176,6 +177,7 @@ export const eventSchema: ModuleSchema = {
     "ALTER TABLE _events ADD COLUMN basis TEXT",
     // The time by which the retention counts the age of events; see `EventTime`.
     "CREATE TABLE _event_clock (only INTEGER PRIMARY KEY CHECK (only = 1), at INTEGER NOT NULL) STRICT",
+    ...auditSteps,
   ],
 };
 
@@ -335,6 +337,7 @@ export function trimEvents(
   const trim = lastTrimmed(tx)?.seq ?? 0;
   const first = oldestEvent(tx);
   before(first?.seq ?? trim, trim);
+  keepAudit(tx, first?.seq ?? trim, trim);
   tx.run("DELETE FROM _events WHERE seq <= ?", trim);
   // The newest mark up to `trim` stays: the size of the log counts from this mark.
   tx.run("DELETE FROM _event_sizes WHERE seq < (SELECT max(seq) FROM _event_sizes WHERE seq <= ?)", trim);

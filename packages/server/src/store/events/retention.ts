@@ -1,7 +1,8 @@
-/** Retention: trims the event log by age, count and bytes, in small steps. */
+/** Retention: trims the event log by age, count and bytes, and the audit by age and count, in small steps. */
 import type { Clock } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { Database } from "../database/index.ts";
+import { type AuditBounds, isAuditFull, trimAudit } from "./audit-table.ts";
 import type { EventLog } from "./event-log.ts";
 import { firstMark, lastUntil, markFrom, newestEvent, oldestEvent, storedTime, storeTime } from "./event-table.ts";
 
@@ -83,6 +84,8 @@ interface EventRetentionOptions {
   readonly maxAgeMs: number;
   readonly maxCount: number;
   readonly maxBytes: number;
+  /** The bounds of the audit, which keeps some of the events that the log removes. */
+  readonly audit: AuditBounds;
 }
 
 export class EventRetention {
@@ -128,6 +131,7 @@ export class EventRetention {
       // Waiting writes run between two steps.
       await Bun.sleep(5);
     }
+    while (signal?.aborted !== true && (await this.#trimAudit())) await Bun.sleep(5);
   }
 
   /** Answers whether more events may have to be removed. */
@@ -140,6 +144,15 @@ export class EventRetention {
       events.trim(tx, { until: Math.min(border, mark?.seq ?? border), limit: step });
       return true;
     });
+  }
+
+  /** Answers whether more entries of the audit may have to be removed. */
+  async #trimAudit(): Promise<boolean> {
+    const { database, clock, audit } = this.#options;
+    const horizon = Math.min(clock.now(), this.#time.now) - audit.maxAgeMs;
+    if (!isAuditFull(database.reader, horizon, audit.maxCount)) return false;
+    await database.transact((tx) => trimAudit(tx, horizon, audit.maxCount));
+    return true;
   }
 
   /** The newest seq to remove, or null. */

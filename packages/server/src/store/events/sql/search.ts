@@ -1,5 +1,6 @@
 /** The search in the event log: by type, time, user or file. */
 import type { SlowReader, Value } from "../../database/index.ts";
+import { namesAudit } from "../audit-table.ts";
 import { type EventRow, LoggedEvent } from "../event-table.ts";
 
 export interface EventFilter {
@@ -61,16 +62,15 @@ export async function searchEvents(
   filter: EventFilter,
   page: { limit: number; offset: number },
 ): Promise<{ items: LoggedEvent[]; total: number }> {
-  const range = await seqRange(reader);
-  if (range === null) return { items: [], total: 0 };
+  const range = (await seqRange(reader)) ?? { first: 0, last: -1 };
   const from = filter.from === null ? range.first : await seqAt(reader, filter.from, range);
   const until = filter.to === null ? range.last + 1 : await seqAt(reader, filter.to + 1, range);
   const type = filter.types === null ? { table: "_events", sql: "1", values: [] } : typeCondition(filter.types);
   const { actor = null, about = null, filePath = null } = filter;
   // The small part of the log that is not about records has a separate index.
   const table = about === null ? type.table : others;
-  const conditions = ["seq >= ? AND seq < ?", type.sql];
-  const values: Value[] = [from, until, ...type.values];
+  const conditions = [type.sql];
+  const values: Value[] = [...type.values];
   const ask = (condition: string, value: string): void => {
     conditions.push(condition);
     values.push(value);
@@ -82,10 +82,19 @@ export async function searchEvents(
   }
   if (filePath !== null) ask("json_extract(payload, '$.filePath') = ?", filePath);
   const where = conditions.join(" AND ");
-  const count = await reader.get<{ n: number }>(`SELECT count(*) AS n FROM ${table} WHERE ${where}`, ...values);
+  const parts = [{ from: `${table} WHERE seq >= ? AND seq < ? AND ${where}`, values: [from, until, ...values] }];
+  // Entries of the audit are older than the log, and the times of the entries are no seqs of the log.
+  if (filter.types === null || filter.types.some(namesAudit)) {
+    const bounds = [filter.from ?? 0, filter.to ?? Number.MAX_SAFE_INTEGER];
+    parts.push({ from: `_audit WHERE at BETWEEN ? AND ? AND ${where}`, values: [...bounds, ...values] });
+  }
+  const given = parts.flatMap((part) => part.values);
+  const union = (columns: string): string =>
+    parts.map((part) => `SELECT ${columns} FROM ${part.from}`).join(" UNION ALL ");
+  const count = await reader.get<{ n: number }>(`SELECT sum(n) AS n FROM (${union("count(*) AS n")})`, ...given);
   const rows = await reader.all<EventRow>(
-    `SELECT seq, at, time, type, source, actor, owner, payload, partial FROM ${table} WHERE ${where} ORDER BY seq DESC LIMIT ? OFFSET ?`,
-    ...values,
+    `${union("seq, at, time, type, source, actor, owner, payload, partial")} ORDER BY seq DESC LIMIT ? OFFSET ?`,
+    ...given,
     page.limit,
     page.offset,
   );
