@@ -20,6 +20,7 @@ describe("an account", () => {
         "mail.from": "shop@example.com",
         "admin.email": "boss@example.com",
         "admin.password": "the boss is here",
+        "auth.commonPasswords": "refuse",
         "limits.rate.login": "off",
       },
     });

@@ -70,7 +70,7 @@ function leaderPart(
       storage,
       paths,
       queries: scripts.queries,
-      usedKey: (id) => auth.keys.used(id),
+      used: (id) => auth.uses.note(id),
     }),
     admit: admitBy({
       right: member.right,

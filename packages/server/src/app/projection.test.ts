@@ -18,6 +18,7 @@ import { RecordCounts, Versions } from "../data/records/record-effects.ts";
 import { Quota } from "../files/storage/upload.ts";
 import { userTable } from "../people/auth/index.ts";
 import { findSession, type Session, Sessions } from "../people/auth/sessions.ts";
+import { Uses } from "../people/auth/uses.ts";
 import { type Database, type Note, Projection } from "../store/database/index.ts";
 import { EventLog, EventRetention } from "../store/events/index.ts";
 
@@ -64,7 +65,14 @@ class State {
     this.#counts = new RecordCounts({ database });
     this.#versions = new Versions(database.projection);
     const limits = new LimitMeter(logger);
-    this.#sessions = new Sessions({ database, ttlMs: 1e9, maxPerUser: 3, limits, tokenKey: () => "" });
+    this.#sessions = new Sessions({
+      database,
+      ttlMs: 1e9,
+      maxPerUser: 3,
+      limits,
+      uses: new Uses(),
+      tokenKey: () => "",
+    });
     this.jobs = new JobTable(database);
   }
 

@@ -16,8 +16,6 @@ import { realtimeOptions } from "./api.ts";
 import { openDashboard, openHttps, openStaticFiles } from "./http-parts.ts";
 import { assemble, databaseOptions, type Service } from "./service.ts";
 
-/** The time between two times at which the uses of API keys are forgotten, which the leader stores. */
-const forgetEveryMs = 60_000;
 /** The longest time from the admission of a socket to the opening. */
 const openMs = 10_000;
 
@@ -157,8 +155,7 @@ class Reader {
       beforeSocket: () => this.#hear(service),
     });
     this.#realtime = realtime;
-    service.auth.keys.onUse((id) => link.talk.tell("usedKey", id));
-    setInterval(() => service.auth.keys.forgetUses(), forgetEveryMs).unref();
+    service.auth.uses.tellTo((id) => link.talk.tell("used", id));
     const lag = new EventLoopLag(stopping.signal);
     const meter = new RequestMeter();
     this.#numbers = () => processNumbers({ ...service, realtime, lag, meter });

@@ -240,7 +240,7 @@ async function serve(
     beforeSocket: () => upToDate(follower, events),
   });
   follower.tellWrites(realtime);
-  auth.keys.onUse((id) => void questions.usedKey(id).catch(() => undefined));
+  auth.uses.tellTo((id) => void questions.used(id).catch(() => undefined));
   const files = openStaticFiles(config);
   const dashboard = await openDashboard(config, logger);
   const https = await openHttps(config, logger.for("tls"));

@@ -44,9 +44,12 @@ export interface Account {
 export interface Session {
   readonly account: Account;
   readonly startedAt: number;
-  readonly access: { readonly text: string; readonly endsAt: number }[];
+  /** `of` is the refresh token that came with the access token. */
+  readonly access: { readonly text: string; readonly endsAt: number; readonly of: string }[];
   refresh: string;
-  readonly spent: { readonly text: string; readonly at: number }[];
+  /** Whether a request has shown an access token that came with the present refresh token. */
+  isSeen: boolean;
+  readonly spent: { readonly text: string; at: number }[];
   endsAt: number;
   isOver: boolean;
 }

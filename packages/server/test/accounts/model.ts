@@ -52,23 +52,28 @@ export class AccountModel {
     return this.#accounts.filter(({ isGone }) => !isGone);
   }
 
-  /** The session of an access token that works now. */
+  /** The session of an access token that works now. A request shows the token. */
   sessionOf(bearer: string | undefined): Session | null {
-    const isNow = (session: Session): boolean =>
-      session.access.some(({ text, endsAt }) => text === bearer && endsAt > this.now);
-    return this.#sessions.find((session) => this.#isLive(session) && isNow(session)) ?? null;
+    for (const session of this.#sessions) {
+      const shown = session.access.find(({ text, endsAt }) => text === bearer && endsAt > this.now);
+      if (shown === undefined || !this.#isLive(session)) continue;
+      session.isSeen ||= shown.of === session.refresh;
+      return session;
+    }
+    return null;
   }
 
   /** Notes the tokens of an answer. */
   opened(account: Account, tokens: { accessToken: string; refreshToken: string }): void {
     const { accessToken, refreshToken } = tokens;
-    const access = [{ text: accessToken, endsAt: this.now + 60 * minuteMs }];
+    const access = [{ text: accessToken, endsAt: this.now + 60 * minuteMs, of: refreshToken }];
     const endsAt = this.now + monthMs;
     this.#sessions.push({
       account,
       startedAt: this.now,
       access,
       refresh: refreshToken,
+      isSeen: true,
       spent: [],
       endsAt,
       isOver: false,
@@ -194,9 +199,15 @@ export class AccountModel {
     if (used === undefined) {
       session.spent.push({ text: token, at: this.now });
       session.endsAt = this.now + monthMs;
+      session.isSeen = false;
       return { status: 200, of: session };
     }
     if (this.now - used.at <= graceMs) return { status: 200, of: session };
+    if (used === session.spent.at(-1) && !session.isSeen) {
+      used.at = this.now;
+      session.endsAt = this.now + monthMs;
+      return { status: 200, of: session };
+    }
     session.isOver = true;
     return { status: 401 };
   }

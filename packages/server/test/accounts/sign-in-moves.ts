@@ -169,7 +169,7 @@ export async function refreshWith(world: World, by: Person, text: string): Promi
   const isInForce = session.spent.every((token) => token.text !== refreshToken);
   if (!isInForce) throw new Error("a refresh answered a used token");
   session.refresh = refreshToken;
-  session.access.push({ text: accessToken, endsAt: world.model.now + 3_600_000 });
+  session.access.push({ text: accessToken, endsAt: world.model.now + 3_600_000, of: refreshToken });
   if (world.pockets.isStolen(text) && by === "eve") session.account.isCompromised = true;
   world.keepTokens(by, answer.body);
 }

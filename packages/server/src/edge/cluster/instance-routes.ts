@@ -14,8 +14,8 @@ export const questionPath = `${instancePrefix}/question`;
 export const introductionPath = `${instancePrefix}/introduction`;
 /** A run of a server query for a live query of a replica. */
 export const queryPath = `${instancePrefix}/query`;
-/** The use of an API key at a replica. */
-export const keyPath = `${instancePrefix}/key`;
+/** The use of an API key or an access token at a replica. The name is that of an earlier version, which told uses of keys alone. */
+export const usePath = `${instancePrefix}/key`;
 
 /** All that a replica must know of the leader. */
 export interface Introduction {
@@ -33,7 +33,7 @@ export interface InstanceRoutesOptions {
   readonly storage: string;
   readonly paths: () => readonly string[];
   readonly queries: ServerQueries;
-  readonly usedKey: (id: string) => void;
+  readonly used: (id: string) => void;
 }
 
 /** Whether a request comes from an instance of the cluster. */
@@ -44,7 +44,7 @@ export function isOfInstance(member: ClusterMember, { headers }: Pick<HttpReques
 
 /** The routes answer 404 to everybody without the secret of the cluster. */
 export function instanceRoutes(options: InstanceRoutesOptions): Routes {
-  const { member, version, storage, paths, queries, usedKey } = options;
+  const { member, version, storage, paths, queries, used } = options;
   const forInstances =
     (answer: (body: { readonly [name: string]: unknown }, exchange: Exchange) => Promise<object>) =>
     async (exchange: Exchange): Promise<Response> => {
@@ -80,9 +80,9 @@ export function instanceRoutes(options: InstanceRoutesOptions): Routes {
         ),
       ),
     },
-    [keyPath]: {
+    [usePath]: {
       POST: forInstances(async ({ id }) => {
-        usedKey(String(id));
+        used(String(id));
         return {};
       }),
     },

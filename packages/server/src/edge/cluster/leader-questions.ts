@@ -1,7 +1,7 @@
-/** Questions of a replica to the leader: the introduction, runs of server queries for live queries, and uses of API keys. */
+/** Questions of a replica to the leader: the introduction, runs of server queries for live queries, and uses of API keys and access tokens. */
 import { AppError, isObject, messageOf } from "../../base/kernel/index.ts";
 import type { QueryRun } from "../processes/index.ts";
-import { type Introduction, introductionPath, keyPath, queryPath } from "./instance-routes.ts";
+import { type Introduction, introductionPath, queryPath, usePath } from "./instance-routes.ts";
 import type { ClusterMember } from "./member.ts";
 
 export class LeaderQuestions {
@@ -20,9 +20,9 @@ export class LeaderQuestions {
     return (await this.#ask(queryPath, asked, signal)) as QueryRun;
   }
 
-  /** An API key was used. */
-  async usedKey(id: string): Promise<void> {
-    await this.#ask(keyPath, { id }, AbortSignal.timeout(5_000));
+  /** An API key or an access token was used; see `Uses`. */
+  async used(id: string): Promise<void> {
+    await this.#ask(usePath, { id }, AbortSignal.timeout(5_000));
   }
 
   async #ask(path: string, body: object, signal: AbortSignal): Promise<unknown> {

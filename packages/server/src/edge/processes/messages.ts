@@ -52,8 +52,8 @@ export interface ForLeader {
     argument: { name: string; args: { readonly [name: string]: unknown }; caller: Bearer | null },
     signal: AbortSignal,
   ): Promise<QueryRun>;
-  /** An API key was used. */
-  usedKey(id: string): void;
+  /** An API key or an access token was used; see `Uses`. */
+  used(id: string): void;
   log(entry: LogEntry): void;
 }
 

@@ -226,7 +226,7 @@ export class ReaderProcesses implements Followers, PausableReads {
         return events.flushedSeq;
       },
       run: (asked, signal) => runFor(queries, asked, signal),
-      usedKey: (id) => auth.keys.used(id),
+      used: (id) => auth.uses.note(id),
       log: (entry) => onEntry({ ...entry, fields: { ...entry.fields, process: process.number } }),
     };
   }

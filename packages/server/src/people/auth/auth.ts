@@ -6,6 +6,7 @@ import type { UserRecords } from "../../data/records/index.ts";
 import type { Database, Reader, Transactor } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
 import { type Mails, normaliseEmail } from "../mail/index.ts";
+import { AccessTokens, invalidToken } from "./access-tokens.ts";
 import { Callers } from "./callers.ts";
 import { Factors } from "./factors/factors.ts";
 import { Passkeys } from "./factors/passkeys.ts";
@@ -15,11 +16,12 @@ import { Notices } from "./notices.ts";
 import { type CommonPasswords, ownCaller, type PasswordCaller, PasswordChecks, Passwords } from "./passwords.ts";
 import { Proofs } from "./proofs/proofs.ts";
 import { Registrations } from "./registrations.ts";
-import { AccessTokens, invalidToken, Sessions } from "./sessions.ts";
+import { Sessions } from "./sessions.ts";
 import { SignIns, signedIn } from "./sign-ins.ts";
 import { sweepExpired } from "./sweep.ts";
 import { UserForms } from "./user-forms.ts";
 import { findByEmail, isAdminEmailSpent, type NewUser, spendAdminEmail, Users } from "./users.ts";
+import { Uses } from "./uses.ts";
 
 interface AuthOptions {
   database: Database;
@@ -74,6 +76,8 @@ export class Auth {
   /** The second factors of users. */
   readonly factors: Factors;
   readonly keys: Keys;
+  /** The uses of API keys and access tokens. */
+  readonly uses = new Uses();
   readonly callers: Callers;
   /** Proofs of an address by a mail, and what a proof changes. */
   readonly proofs: Proofs;
@@ -99,18 +103,19 @@ export class Auth {
       ttlMs: options.refreshTokenTtlMs,
       maxPerUser: options.maxSessionsPerUser,
       limits: options.limits,
+      uses: this.uses,
       tokenKey: () => this.secretFor("refresh tokens"),
     });
     this.notices = new Notices(options);
-    const { sessions, notices } = this;
+    const { sessions, notices, uses } = this;
     const tokens = (): AccessTokens => this.#issuer;
     const users = new Users({ ...options, sessions, passwords: this.#passwords });
-    const keys = new Keys({ ...options, sessions, users, notices, maxPerUser: options.maxKeysPerUser });
+    const keys = new Keys({ ...options, sessions, users, notices, uses, maxPerUser: options.maxKeysPerUser });
     this.users = users;
     this.keys = keys;
     this.signIns = new SignIns({ ...options, sessions, tokens });
     this.forms = new UserForms({ ...options, users });
-    this.callers = new Callers({ ...options, sessions, users, keys, tokens });
+    this.callers = new Callers({ ...options, sessions, users, keys, uses, tokens });
     const guard = { ...options, maxWaiting: options.maxPasswords };
     // Failures in ten minutes (contract, "Authentication"). Six digits need a lower bound than passwords.
     this.#guards = {
@@ -181,12 +186,13 @@ export class Auth {
     await Promise.all([this.#sweeping, this.proofs.close()]);
   }
 
-  /** Removes expired sessions, attempts, refresh tokens and API keys. Never rejects. */
+  /** Removes expired sessions, attempts, refresh tokens and API keys, and stores the uses of credentials. Never rejects. */
   async sweep(): Promise<void> {
     const { signal } = this.#closing;
     try {
       await sweepExpired(this.#database, signal);
       await this.keys.sweep(signal);
+      await this.uses.store(this.#database, signal);
     } catch (error) {
       if (!signal.aborted) this.#options.logger.warn("Expired sessions and API keys were not removed", { error });
     }

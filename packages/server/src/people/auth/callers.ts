@@ -2,9 +2,11 @@
 import type { Role, User } from "@socle/protocol";
 import { AppError, type Bearer, BoundedMap, type SignedIn } from "../../base/kernel/index.ts";
 import type { Database, Reader } from "../../store/database/index.ts";
+import { type AccessClaims, type AccessTokens, invalidToken } from "./access-tokens.ts";
 import { Keys } from "./keys/keys.ts";
-import { type AccessClaims, type AccessTokens, invalidToken, type Session, type Sessions } from "./sessions.ts";
+import type { Session, Sessions } from "./sessions.ts";
 import type { Users } from "./users.ts";
+import type { Uses } from "./uses.ts";
 
 /** The most verified tokens in memory: the claims of a token stay; its session and its time are checked at each use. */
 const maxClaims = 5_000;
@@ -14,6 +16,7 @@ interface CallersOptions {
   sessions: Sessions;
   keys: Keys;
   users: Users;
+  uses: Uses;
   /** Available once auth has started. */
   tokens: () => AccessTokens;
 }
@@ -22,6 +25,7 @@ export class Callers {
   readonly #sessions: Sessions;
   readonly #keys: Keys;
   readonly #users: Users;
+  readonly #uses: Uses;
   readonly #tokens: () => AccessTokens;
   readonly #claims = new BoundedMap<string, AccessClaims>(maxClaims);
   #catchUp: (() => Promise<unknown>) | null = null;
@@ -30,6 +34,7 @@ export class Callers {
     this.#sessions = options.sessions;
     this.#keys = options.keys;
     this.#users = options.users;
+    this.#uses = options.uses;
     this.#tokens = options.tokens;
     options.database.guardCallers((reader, caller) => this.#recheck(reader, caller));
   }
@@ -123,7 +128,10 @@ export class Callers {
     const claims = await this.#claimsOf(token);
     const session = this.#sessions.known(claims.sid) ?? this.#sessions.find(claims.sid);
     if (session === null) throw invalidToken(null);
-    return signedIn(claims, session);
+    const caller = signedIn(claims, session);
+    // The first use in this process: later uses find claims and session in memory.
+    if (claims.gen !== null) this.#uses.note(claims.gen);
+    return caller;
   }
 }
 

@@ -48,5 +48,7 @@ export const authSchema: ModuleSchema = {
     "CREATE INDEX _used_challenges_expiry ON _used_challenges (expiresAt)",
     // 1 for a user whose address was not proven when an admin or the user's code gave the user a password.
     "ALTER TABLE _users ADD COLUMN hasGivenPassword INTEGER NOT NULL DEFAULT 0",
+    // 0 for a successor that no request has shown yet: neither the refresh token nor an access token that came with the successor.
+    "ALTER TABLE _refresh_tokens ADD COLUMN isSeen INTEGER NOT NULL DEFAULT 1",
   ],
 };

@@ -1,21 +1,13 @@
 /** Sessions with their access tokens and refresh tokens: opened, refreshed, looked up in memory, and ended. */
 import type { Role, SessionEntry, User } from "@socle/protocol";
-import {
-  AppError,
-  BoundedMap,
-  isSameSecret,
-  newId,
-  randomToken,
-  type Secret,
-  toTimestamp,
-} from "../../base/kernel/index.ts";
+import { BoundedMap, isSameSecret, newId, randomToken, toTimestamp } from "../../base/kernel/index.ts";
 import type { LimitMeter } from "../../base/logging/index.ts";
 import { type Database, noteKind, type Reader, type Transactor } from "../../store/database/index.ts";
 import { endAttemptsOf } from "./factors/attempt-table.ts";
 import { ownCaller, type PasswordCaller, userAgentOf } from "./passwords.ts";
+import { findToken, generationOf, graceMs, hashOf, keepToken, markUsed } from "./refresh-token-table.ts";
+import type { Uses } from "./uses.ts";
 
-/** The grace time of a used token: two tabs that refresh at the same time use the same token. */
-const graceMs = 10_000;
 const capacity = 20_000;
 /** The most used refresh tokens in memory. */
 const usesCapacity = 50_000;
@@ -56,11 +48,6 @@ export function sessionStart(reader: Reader, id: string): number | null {
   return reader.get<{ createdAt: number }>("SELECT createdAt FROM _sessions WHERE id = ?", id)?.createdAt ?? null;
 }
 
-/** A refresh token that is kept; `usedAt` is null until its first use. */
-function findToken(reader: Reader, hash: string): { sessionId: string; usedAt: number | null } | null {
-  return reader.get("SELECT sessionId, usedAt FROM _refresh_tokens WHERE hash = ?", hash);
-}
-
 /** Inserts a session that begins now: with the address and the browser of the caller who signs in. */
 function insertSession(
   tx: Transactor,
@@ -86,16 +73,6 @@ function insertSession(
 export function expiredSessions(reader: Reader, now: number, most: number): string[] {
   const sql = "SELECT id FROM _sessions WHERE expiresAt <= ? LIMIT ?";
   return reader.all<{ id: string }>(sql, now, most).map(({ id }) => id);
-}
-
-/** The hashes of up to `most` refresh tokens whose grace time is over. */
-export function spentTokens(reader: Reader, now: number, most: number): string[] {
-  const sql = "SELECT hash FROM _refresh_tokens WHERE usedAt < ? LIMIT ?";
-  return reader.all<{ hash: string }>(sql, now - graceMs, most).map(({ hash }) => hash);
-}
-
-export function removeToken(tx: Transactor, hash: string): void {
-  tx.run("DELETE FROM _refresh_tokens WHERE hash = ?", hash);
 }
 
 type SessionRow = Pick<SessionEntry, "id" | "address" | "userAgent"> & {
@@ -134,7 +111,7 @@ const sessionKept = noteKind<{ readonly session: Session; readonly used: string 
 export const sessionChanged = noteKind<SessionChange>("sessions.changed");
 
 type RefreshOutcome =
-  | { kind: "refreshed"; session: Session; refreshToken: string }
+  | { kind: "refreshed"; session: Session; refreshToken: string; generation: string }
   | { kind: "unknown" }
   /** A copy of the token was used before, and the session is over. */
   | { kind: "reused"; session: Session };
@@ -153,17 +130,13 @@ export function endSessionsOf(tx: Transactor, userId: string, keptSession: strin
   for (const id of sessionIdsOf(tx, userId)) if (id !== keptSession) endSession(tx, id);
 }
 
-/** The stored hash of a refresh token: 256 random bits need no slow hash. */
-function hashOf(token: string): string {
-  return Bun.SHA256.hash(token, "hex");
-}
-
 interface SessionsOptions {
   database: Database;
   ttlMs: number;
   /** The most sessions of a user; another login ends the oldest session. */
   maxPerUser: number;
   limits: LimitMeter;
+  uses: Uses;
   /** A secret of the service, available once auth has started. */
   tokenKey: () => string;
 }
@@ -216,7 +189,7 @@ export class Sessions {
     const session: Session = { id: newId("ses", now), userId, role, expiresAt: now + this.#options.ttlMs };
     insertSession(tx, session, { now, caller });
     const refreshToken = this.#signed(`${session.id}.${randomToken(32)}`);
-    this.#keep(tx, session.id, refreshToken);
+    keepToken(tx, hashOf(refreshToken), { sessionId: session.id, isSeen: 1 });
     this.#endOldest(tx, session, now);
     tx.note(sessionKept.of({ session, used: null }));
     return { session, refreshToken };
@@ -224,7 +197,9 @@ export class Sessions {
 
   /**
    * Exchanges a refresh token (single use, rotated; reuse ends the session). Within ten seconds of its use, the answer is
-   * the token in force, and nothing is changed.
+   * the token in force, and nothing is changed. Later, a token whose successor was never shown is exchanged again, for the
+   * same successor: the answer to the first use was lost. A thief gains nothing by this rule: who uses the token or the
+   * successor second ends the session.
    */
   refresh(tx: Transactor, token: string): RefreshOutcome {
     const now = Date.now();
@@ -232,18 +207,21 @@ export class Sessions {
     const found = findToken(tx, hash);
     const session = findUnexpired(tx, found?.sessionId ?? this.#sessionOf(token), now);
     if (session === null) return { kind: "unknown" };
+    const refreshToken = this.#successor(token, session.id);
+    const next = hashOf(refreshToken);
     if (found?.usedAt !== null) {
       if (this.#isInGrace(hash, found?.usedAt ?? null)) return this.#inForce(tx, session, token);
-      this.end(tx, session.id);
-      return { kind: "reused", session };
+      if (!this.#isUnseen(tx, next)) {
+        this.end(tx, session.id);
+        return { kind: "reused", session };
+      }
     }
     const renewed: Session = { ...session, expiresAt: now + this.#options.ttlMs };
-    const refreshToken = this.#successor(token, session.id);
-    tx.run("UPDATE _refresh_tokens SET usedAt = ? WHERE hash = ?", now, hash);
+    markUsed(tx, hash, { sessionId: session.id, at: now });
     tx.run("UPDATE _sessions SET expiresAt = ?, lastUsedAt = ? WHERE id = ?", renewed.expiresAt, now, session.id);
-    this.#keep(tx, session.id, refreshToken);
+    keepToken(tx, next, { sessionId: session.id, isSeen: 0 });
     tx.note(sessionKept.of({ session: renewed, used: hash }));
-    return { kind: "refreshed", session: renewed, refreshToken };
+    return { kind: "refreshed", session: renewed, refreshToken, generation: generationOf(next) };
   }
 
   /** The session of a refresh token, used or not, that has not expired. */
@@ -291,9 +269,10 @@ export class Sessions {
     return storedAt !== null && Math.abs(Date.now() - storedAt) <= graceMs;
   }
 
-  #keep(tx: Transactor, sessionId: string, token: string): void {
-    const sql = "INSERT INTO _refresh_tokens (hash, sessionId, createdAt) VALUES (?, ?, ?)";
-    tx.run(sql, hashOf(token), sessionId, Date.now());
+  /** Whether a token is in force, and no request has shown the token or an access token of the same generation. */
+  #isUnseen(reader: Reader, hash: string): boolean {
+    const token = findToken(reader, hash);
+    return token?.usedAt === null && token.isSeen === 0 && this.#options.uses.at(generationOf(hash)) === undefined;
   }
 
   /** Follows a token, used within the grace time, to the token in force. */
@@ -305,7 +284,7 @@ export class Sessions {
       const row = findToken(tx, hash);
       // The key of the tokens has changed since.
       if (row === null && !this.#isInGrace(hash, null)) break;
-      if (row?.usedAt === null) return { kind: "refreshed", session, refreshToken };
+      if (row?.usedAt === null) return { kind: "refreshed", session, refreshToken, generation: generationOf(hash) };
     }
     return { kind: "unknown" };
   }
@@ -338,61 +317,4 @@ export class Sessions {
   #digest(text: string): string {
     return new Bun.CryptoHasher("sha256", this.#options.tokenKey()).update(text).digest("base64url");
   }
-}
-
-/** The claims of an access token (RFC 7519); `sid` is the session. */
-export interface AccessClaims {
-  readonly sub: string;
-  readonly sid: string;
-  /** Seconds since 1970. */
-  readonly exp: number;
-}
-
-/**
- * Three parts in base64url, the last of 32 bytes without padding and without stray bits (RFC 7515, 2): a decoder ignores
- * padding and stray bits, so a token would have several texts.
- */
-const canonical = /^[\w-]+\.[\w-]+\.[\w-]{42}[AEIMQUYcgkosw048]$/;
-
-/** Access tokens: JWT, signed with HS256. The library is loaded with the first token. */
-export class AccessTokens {
-  readonly #key: Uint8Array;
-
-  constructor(secret: Secret) {
-    this.#key = new TextEncoder().encode(secret.reveal());
-  }
-
-  /** A secret derived from the signing key. */
-  secretFor(purpose: string): string {
-    return new Bun.CryptoHasher("sha256", this.#key).update(`socle ${purpose}`).digest("hex");
-  }
-
-  async issue(claims: { sub: string; role: string; sid: string }, ttlMs: number): Promise<string> {
-    const { SignJWT } = await import("jose");
-    const issuedAt = Math.floor(Date.now() / 1_000);
-    return new SignJWT({ role: claims.role, sid: claims.sid })
-      .setProtectedHeader({ alg: "HS256", typ: "JWT" })
-      .setSubject(claims.sub)
-      .setIssuedAt(issuedAt)
-      .setExpirationTime(issuedAt + Math.ceil(ttlMs / 1_000))
-      .sign(this.#key);
-  }
-
-  /** @throws AppError `unauthorized` for anything but a token that this service has signed and that is in time. */
-  async verify(token: string): Promise<AccessClaims> {
-    if (!canonical.test(token)) throw invalidToken(null);
-    const { jwtVerify } = await import("jose");
-    const { payload } = await jwtVerify(token, this.#key, { algorithms: ["HS256"] }).catch((cause: unknown) => {
-      throw invalidToken(cause);
-    });
-    const { sub, exp, sid } = payload;
-    if (typeof sub !== "string" || typeof sid !== "string") throw invalidToken(null);
-    // JavaScript reads a large number of JSON as infinite: the token would have no end.
-    if (exp === undefined || !Number.isSafeInteger(exp)) throw invalidToken(null);
-    return { sub, sid, exp };
-  }
-}
-
-export function invalidToken(cause: unknown): AppError {
-  return new AppError("unauthorized", "The access token is invalid, expired or revoked.", { cause });
 }

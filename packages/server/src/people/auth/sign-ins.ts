@@ -3,10 +3,11 @@ import type { LoginResponse, TokenResponse, User } from "@socle/protocol";
 import { Admission, AppError, type SignedIn } from "../../base/kernel/index.ts";
 import type { Database, TransactOptions, Transactor } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
+import type { AccessTokens } from "./access-tokens.ts";
 import { addAttempt } from "./factors/attempt-table.ts";
 import { methodsOf } from "./factors/factor-table.ts";
 import type { PasswordCaller } from "./passwords.ts";
-import type { AccessTokens, OpenedSession, Session, Sessions } from "./sessions.ts";
+import type { OpenedSession, Session, Sessions } from "./sessions.ts";
 
 /** A step of a user that asks hooks first. */
 export type AuthStep = "register" | "login";
@@ -63,6 +64,8 @@ export interface SignIn {
 /** A user who is signed in, with the session. */
 interface Opened extends OpenedSession {
   readonly user: User;
+  /** The generation of the access token, for a refresh. */
+  readonly generation?: string;
 }
 
 interface SignInOptions {
@@ -176,9 +179,9 @@ export class SignIns {
   }
 
   /** The tokens of an open session. */
-  async respond({ user, session, refreshToken }: Opened): Promise<TokenResponse> {
+  async respond({ user, session, refreshToken, generation }: Opened): Promise<TokenResponse> {
     const { accessTokenTtlMs: ttlMs, tokens } = this.#options;
-    const claims = { sub: user.id, role: user.role, sid: session.id };
+    const claims = { sub: user.id, role: user.role, sid: session.id, ...(generation && { gen: generation }) };
     const accessToken = await tokens().issue(claims, ttlMs);
     const expiresIn = Math.ceil(ttlMs / 1_000);
     return { accessToken, token: accessToken, refreshToken, tokenType: "Bearer", expiresIn, user };

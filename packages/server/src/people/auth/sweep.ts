@@ -4,7 +4,8 @@ import { expiredAttempts, removeAttempt } from "./factors/attempt-table.ts";
 import { expiredChallenges, removeChallenge } from "./factors/passkey-table.ts";
 import { expiredProofs, removeProof } from "./proofs/proof-table.ts";
 import { expiredSteps, removeStep } from "./providers/provider-table.ts";
-import { endSession, expiredSessions, findUnexpired, removeToken, spentTokens } from "./sessions.ts";
+import { removeToken, spentTokens } from "./refresh-token-table.ts";
+import { endSession, expiredSessions, findUnexpired } from "./sessions.ts";
 
 /** The most rows of a table that a transaction removes. */
 const sweepStep = 50;

@@ -65,6 +65,9 @@ export function deleteKey(tx: Transactor, id: string): void {
   tx.run("DELETE FROM _keys WHERE id = ?", id);
 }
 
+/** The beginning of the ids of keys. */
+export const keyIdPrefix = "key_";
+
 /** The ids of expired keys, a few at a time. */
 export function expiredKeys(reader: Reader, now: number, limit: number): string[] {
   return reader

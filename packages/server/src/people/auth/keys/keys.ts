@@ -12,11 +12,13 @@ import {
 } from "../../../base/kernel/index.ts";
 import { adminScope } from "../../../data/permissions/index.ts";
 import type { Database, Reader, Transactor } from "../../../store/database/index.ts";
+import { invalidToken } from "../access-tokens.ts";
 import type { Notices } from "../notices.ts";
 import { checkRecent } from "../own-change.ts";
 import type { PasswordCaller } from "../passwords.ts";
-import { invalidToken, type Sessions } from "../sessions.ts";
+import type { Sessions } from "../sessions.ts";
 import type { Users } from "../users.ts";
+import type { Uses } from "../uses.ts";
 import { endKey, roleWith } from "./key-changes.ts";
 import {
   expiredKeys,
@@ -24,19 +26,18 @@ import {
   findKey,
   insertKey,
   type KeyRow,
+  keyIdPrefix,
   keysOf,
   type OwnedKeyRow,
-  setUsed,
 } from "./key-table.ts";
 import { type NewKey, readNewKey } from "./new-key.ts";
 
 /** The beginning of each key: scanners of source code find keys by the beginning. */
 const keyPrefix = "sk_";
 const keyForm = /^sk_[\w-]{43}$/;
-const idPrefix = "key_";
 /** The most keys in memory. */
 const capacity = 20_000;
-/** The most expired keys, and times of use, of a transaction of the sweep. */
+/** The most expired keys of a transaction of the sweep. */
 const sweepStep = 50;
 
 /** A key in force. */
@@ -52,6 +53,7 @@ interface KeysOptions {
   sessions: Sessions;
   users: Users;
   notices: Notices;
+  uses: Uses;
   /** The most keys of a user, and the most service keys. */
   maxPerUser: number;
 }
@@ -68,10 +70,6 @@ export class Keys {
   /** The ids of keys, by the text of the key. */
   readonly #ids = new BoundedMap<string, string>(capacity);
   readonly #live = new BoundedMap<string, Key>(capacity);
-  /** The times of use that are not stored yet, by id. */
-  readonly #used = new BoundedMap<string, number>(capacity);
-
-  readonly #onUse: ((id: string) => void)[] = [];
 
   constructor(options: KeysOptions) {
     this.#options = options;
@@ -86,7 +84,7 @@ export class Keys {
 
   /** Whether the id of a caller is the id of a key, and not of a session. */
   static isId(id: string): boolean {
-    return id.startsWith(idPrefix);
+    return id.startsWith(keyIdPrefix);
   }
 
   /** The caller of a key. @throws AppError `unauthorized` for an unknown, expired or deleted key. */
@@ -94,25 +92,8 @@ export class Keys {
     const id = this.#ids.get(text) ?? this.#idOf(text);
     const key = id === null ? null : this.find(id);
     if (id === null || key === null) throw invalidToken(null);
-    this.used(id);
+    this.#options.uses.note(id);
     return key.caller;
-  }
-
-  /** A key was used: the time of the first use since the last sweep counts. */
-  used(id: string): void {
-    if (this.#used.get(id) !== undefined) return;
-    this.#used.set(id, Date.now());
-    for (const listener of this.#onUse) listener(id);
-  }
-
-  /** Calls the listener when a key is used, and the time is to be stored; the process that stores the times needs no listener. */
-  onUse(listener: (id: string) => void): void {
-    this.#onUse.push(listener);
-  }
-
-  /** Forgets the times of use, which another process stores. */
-  forgetUses(): void {
-    this.#used.take(capacity);
   }
 
   #idOf(text: string): string | null {
@@ -194,7 +175,7 @@ export class Keys {
   /** The keys of a user, or the service keys, newest first. */
   list(userId: string | null, reader: Reader = this.#options.database.reader): ApiKey[] {
     return keysOf(reader, userId, Date.now()).map((row) =>
-      entryOf({ ...row, lastUsedAt: this.#used.get(row.id) ?? row.lastUsedAt }),
+      entryOf({ ...row, lastUsedAt: this.#options.uses.at(row.id) ?? row.lastUsedAt }),
     );
   }
 
@@ -206,18 +187,16 @@ export class Keys {
     return key;
   }
 
-  /** Deletes expired keys, and stores the times of use, in small steps. */
+  /** Deletes expired keys, in small steps. */
   async sweep(signal: AbortSignal): Promise<void> {
     const { database } = this.#options;
     for (let isDue = true; isDue && !signal.aborted; ) {
       const expired = expiredKeys(database.reader, Date.now(), sweepStep);
-      const used = this.#used.take(sweepStep);
-      if (expired.length + used.length > 0)
+      if (expired.length > 0)
         await database.transact((tx) => {
           for (const id of expired) endKey(tx, id);
-          for (const [id, at] of used) setUsed(tx, id, at);
         });
-      isDue = Math.max(expired.length, used.length) === sweepStep;
+      isDue = expired.length === sweepStep;
     }
   }
 }
