@@ -61,6 +61,29 @@ describe("types", () => {
     }
   });
 
+  test("of handlers in other shapes: calls, imports and CommonJS", async () => {
+    const cwd = await scriptProject({ collections: [definition, collection("notes")], files: {} });
+    const body = "({ record, logger }) => logger.info(record.title)";
+    await write(cwd, {
+      "functions/a.ts": `const word = 1;\nonCreate("posts", ${body});\nonLogin("users", ({ record }) => record.email + word);\n`,
+      "functions/b.ts": `import { onUpdate } from "socle/functions";\nconst word = 2;\nonUpdate("posts", ${body});\nexport { word };\n`,
+      "functions/c.ts": 'const word = 3;\nbeforeCreate("posts", ({ record }) => ({ title: record.title + word }));\n',
+      "functions/posts/d.ts":
+        "const onDelete: OnDelete<'posts'> = ({ previous }) => previous.title;\nmodule.exports = { onDelete };\n",
+      "functions/posts/helper.ts": "export const help = 1;\n",
+    });
+    const good = await socle(["check"], { cwd });
+    expect(good).toMatchObject({ code: 0 });
+    expect(good.stderr + good.stdout).toContain("functions/posts/helper.ts has no handler");
+    await write(cwd, {
+      "functions/a.ts": 'onCreate("notes", ({ record }) => record.title);\nonCreate("note", () => 1);\n',
+    });
+    const { code, stdout } = await socle(["check"], { cwd });
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/functions\/a\.ts\(1,.*'title' does not exist/);
+    expect(stdout).toMatch(/functions\/a\.ts\(2,.*"note"/);
+  });
+
   test("without functions, jobs and endpoints, socle check says what it has checked", async () => {
     const cwd = await scriptProject({ collections: [collection("a"), collection("b")], files: {} });
     const stdout =

@@ -22,9 +22,9 @@ const broken: { readonly [path: string]: readonly [content: string, reason: stri
     'import { two } from "./_cycle.ts";\nexport const one = two + 1;\nexport const onCreate = () => one;\n',
     "Cannot access 'one' before initialization. (functions/a/_cycle.ts:2:",
   ],
-  "functions/a/empty.ts": [
-    "const a = 1;\n",
-    "exports none of onCreate, onUpdate, onDelete, beforeCreate, beforeUpdate or beforeDelete",
+  "functions/a/default.ts": [
+    "export default () => 1;\n",
+    "exports none of onCreate, onUpdate, onDelete, beforeCreate, beforeUpdate or beforeDelete; its default export is not one of them",
   ],
   "functions/a/misspelt.ts": [
     "export const onCreated = () => 1;\n",
@@ -85,6 +85,7 @@ const broken: { readonly [path: string]: readonly [content: string, reason: stri
 
 const loaded = {
   "functions/a/good.ts": good("good"),
+  "functions/a/empty.ts": "const a = 1;\n",
   "functions/a/_cycle.ts": 'import { one } from "./cycle.ts";\nexport const two = one + 1;\n',
   "functions/a/deep/inner.ts": "this is not looked at",
   "functions/a/good.test.ts": "nor is this",
@@ -107,6 +108,11 @@ describe("files that do not load", async () => {
     expect(line).toContain(reason);
     expect(line).not.toContain("/tmp/");
     expect(line).not.toContain("script-host");
+  });
+
+  test("a file without a handler is a warning", () => {
+    expect(server.output()).toContain(" WARN  functions/a/empty.ts has no handler");
+    expect(server.output()).not.toContain("inner.ts");
   });
 
   test("keep none of the others from running", async () => {

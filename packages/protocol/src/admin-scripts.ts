@@ -36,7 +36,7 @@ export interface FunctionEntry {
   /** The event that the function runs after, or that follows the change which the hook runs before. */
   eventType: string;
   filePath: string;
-  /** The name of the export. */
+  /** The name of the handler in the file: `onCreate`, or `onCreate.posts` outside of the folder of the collection. */
   handler: string;
   timeout: number;
   /** Attempts after the first. */

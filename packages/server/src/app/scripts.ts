@@ -6,7 +6,7 @@ import type { Config } from "../base/config/index.ts";
 import { AppError, adviceOnName, messageOf, nextTurn, quote, system } from "../base/kernel/index.ts";
 import type { Logger } from "../base/logging/index.ts";
 import { checkEndpoint, type Endpoint, Endpoints, endpointOf } from "../code/endpoints/index.ts";
-import { Functions, triggersOf } from "../code/functions/index.ts";
+import { Functions, noticeOf, triggersOf } from "../code/functions/index.ts";
 import { Jobs, jobOf } from "../code/jobs/index.ts";
 import { checkMigration, MigrationStopped, Migrations } from "../code/migrations/index.ts";
 import {
@@ -16,6 +16,7 @@ import {
   middlewaresOf,
   QueryPool,
   Reads,
+  type Script,
   ScriptHost,
   type ScriptHostOptions,
   type ScriptKind,
@@ -191,8 +192,14 @@ export class Scripts {
     request: Extract<RunRequest, { kind: "function" }>,
     onLog: (line: LogLine) => void,
   ): Promise<ScriptOutcome> {
-    const path = `functions/${request.collection}/${request.file.replace(/\.ts$/, "")}.ts`;
-    const ofFile = this.functions.triggers().filter((trigger) => trigger.path === path);
+    const file = `${request.file.replace(/\.ts$/, "")}.ts`;
+    const path = `functions/${request.collection}/${file}`;
+    // A file elsewhere may name the collection.
+    const ofFile = this.functions
+      .triggers()
+      .filter(
+        (each) => each.path === path || (each.path === `functions/${file}` && each.collection === request.collection),
+      );
     if (ofFile.length === 0) {
       this.#refuseBroken(path);
       const others = this.functions.triggers().filter(({ collection }) => collection === request.collection);
@@ -203,9 +210,9 @@ export class Scripts {
     if (trigger === undefined) throw missing(`handler in ${path}`, request.handler ?? "", handlers);
     const { records, auth } = this.#service;
     const record =
-      request.collection === USERS && !records.users.isOn
+      trigger.collection === USERS && !records.users.isOn
         ? auth.users.find(request.record)
-        : records.get(records.collection(request.collection), system, request.record);
+        : records.get(records.collection(trigger.collection), system, request.record);
     if (record === null) throw new AppError("not_found", `There is no user ${quote(request.record)}.`);
     return this.functions.runByHand(trigger, record, onLog);
   }
@@ -317,18 +324,27 @@ const noCalls: ScriptOwners["calls"] = {
 
 /**
  * Checks functions, jobs, endpoints and queries: loads every file once. The top level runs, as at a start of the service; no service
- * answers calls. Answers the files that do not load, and the declared variables of the environment that are not set.
+ * answers calls. Answers the files that do not load, the declared variables of the environment that are not set, and warnings.
  */
 export async function checkScripts(
   options: Omit<ScriptsOptions, "service">,
-): Promise<{ problems: ReturnType<ScriptHost["problems"]>; missing: readonly string[] }> {
+): Promise<{ problems: ReturnType<ScriptHost["problems"]>; missing: readonly string[]; notices: readonly string[] }> {
   const { config, logger, environment } = options;
   const timeoutMs = config["scripts.timeout"];
   const prefix = config["endpoints.prefix"];
   const host = new ScriptHost({ ...scriptProcess(config, environment), processes: 1, logger });
+  const notices: string[] = [];
   const owners = {
     kinds: [
-      kindOf("functions", (script) => triggersOf(script, timeoutMs)),
+      {
+        ...kindOf("functions", (script) => triggersOf(script, timeoutMs)),
+        use: async (scripts: readonly Script[]) => {
+          for (const script of scripts) {
+            const notice = noticeOf(script);
+            if (notice !== null) notices.push(`${script.file.path} ${notice}`);
+          }
+        },
+      },
       kindOf("jobs", (script) => jobOf(script, timeoutMs)),
       kindOf("queries", (script) => serverQueryOf(script, timeoutMs)),
       kindOf("migrations", checkMigration, "migrations"),
@@ -338,7 +354,7 @@ export async function checkScripts(
   };
   try {
     await host.load(owners);
-    return { problems: host.problems(), missing: host.missingVariables() };
+    return { problems: host.problems(), missing: host.missingVariables(), notices };
   } finally {
     host.stop();
   }

@@ -104,6 +104,8 @@ export async function writeCheckSettings(folder: string): Promise<void> {
       ...(namesTypes || !hasBunTypes(folder) ? {} : { types: ["bun"] }),
       // These override the project's own settings.
       noEmit: true,
+      // A file that only calls onCreate("posts", handler) has no import or export.
+      moduleDetection: "force",
       composite: false,
       incremental: false,
       rootDir: "..",

@@ -84,6 +84,7 @@ test("only the author changes a note", async () => {
     "target": "ESNext",
     "module": "Preserve",
     "moduleResolution": "bundler",
+    "moduleDetection": "force",
     "lib": ["ESNext", "DOM"],
     "strict": true,
     "allowImportingTsExtensions": true,

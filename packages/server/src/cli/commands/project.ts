@@ -117,9 +117,10 @@ export const check: Command = {
     }
     await writeCheckSettings(config.folder);
     const code = await checkTypes(config.folder, terminal);
-    const { problems, missing } = await checkScripts({ config, logger, environment: terminal.environment });
+    const { problems, missing, notices } = await checkScripts({ config, logger, environment: terminal.environment });
     // A machine that checks the project need not have the secrets.
     for (const name of missing) terminal.out(`${name}, which scripts.env declares, is not set here\n`);
+    for (const notice of notices) terminal.out(`${notice}\n`);
     for (const { path, message } of problems) terminal.out(`${path} does not load: ${message}\n`);
     return problems.length > 0 ? 1 : code;
   },

@@ -16,7 +16,15 @@ import { functionSchema } from "./schema.ts";
 const folder = temporaryFolder();
 
 function trigger(path: string): Trigger {
-  return { path, handler: "onUpdate", collection: "a", eventType: "a.updated", timeoutMs: 1_000, policy: linear(0) };
+  return {
+    path,
+    handler: "onUpdate",
+    kind: "onUpdate",
+    collection: "a",
+    eventType: "a.updated",
+    timeoutMs: 1_000,
+    policy: linear(0),
+  };
 }
 
 /** A delivery that runs until the test says what became of it. */

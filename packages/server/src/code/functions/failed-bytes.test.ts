@@ -23,6 +23,7 @@ test("failed runs of large records go, oldest first, and those of small ones are
   const trigger = {
     path: "f",
     handler: "onUpdate",
+    kind: "onUpdate" as const,
     collection: "a",
     eventType: "a.updated",
     timeoutMs: 1,

@@ -1,13 +1,16 @@
 /** Function files: the functions and hooks that a file exports, and the possible hooks of a file which does not load. */
 import { USERS } from "@socle/protocol";
-import { AppError, maxDepth, oneOf, quote } from "../../base/kernel/index.ts";
+import { AppError, maxDepth, nearest, oneOf, quote } from "../../base/kernel/index.ts";
 import { Histogram } from "../../base/logging/index.ts";
 import type { Collections } from "../../data/collections/index.ts";
 import { linear, type RetryPolicy } from "../runs/index.ts";
 import {
   type BrokenScript,
   exportAdvice,
+  type FoundHandler,
+  type HandlerKind,
   type Lane,
+  mayName,
   parseOptions,
   parseRetries,
   parseTimeout,
@@ -52,17 +55,29 @@ function eventTypeOf(collection: string, { event }: HandlerType): string {
 }
 
 /** The lanes that need a file with these exports. */
-export function lanesOf({ functions }: ScriptExports): Lane[] {
-  const found = allHandlers.filter(({ name }) => functions.includes(name));
-  const lanes: Lane[] = found.some(isHook) ? ["hooks"] : [];
-  return found.every(isHook) ? lanes : ["runs", ...lanes];
+export function lanesOf({ handlers = [] }: ScriptExports): Lane[] {
+  const isOfHook = handlers.map(({ kind }) => kind.startsWith("before"));
+  return [
+    ...(isOfHook.includes(false) ? ["runs" as const] : []),
+    ...(isOfHook.includes(true) ? ["hooks" as const] : []),
+  ];
+}
+
+/** The warning about a file without a handler, or with a handler for no collection. */
+export function noticeOf({ file, exports: { handlers = [] } }: Script): string | null {
+  if (handlers.length === 0)
+    return "has no handler: it is code for other files, as a name that starts with _ says without this warning";
+  const without = handlers.find(({ collection }) => (collection ?? file.collection) === null);
+  if (without === undefined) return null;
+  return `has no effect: functions are functions/<collection>/<file>.ts, or name the collection, as ${without.kind}("posts", handler) does`;
 }
 
 /** A handler and its events. */
 export interface Trigger {
   readonly path: string;
-  /** The name of the export. */
+  /** The name of the handler in the file: the kind, with the collection if the folder is of another collection. */
   readonly handler: string;
+  readonly kind: HandlerType["name"];
   readonly collection: string;
   readonly eventType: string;
   readonly timeoutMs: number;
@@ -70,39 +85,59 @@ export interface Trigger {
 }
 
 /**
- * The triggers of a function file. A file may have hooks alone.
+ * The triggers of a function file. A file may have hooks alone, or no handler at all: such a file is code for other files.
  * @throws Error that names the fault of the file, and the allowed values.
  */
 export function triggersOf({ file, exports }: Script, defaultTimeoutMs: number): Trigger[] {
   const { path } = file;
-  const collection = file.collection ?? "";
-  const handlers = handlersOf(collection);
-  const names = handlers.map(({ name }) => name);
-  const allowed = oneOf(names);
-  for (const { name } of allHandlers) {
-    const type = exports.values[name];
-    if (type !== undefined) throw new Error(`${name} must be a function, not of type ${String(type)}`);
-    if (exports.functions.includes(name) && !names.includes(name))
-      throw new Error(`${name} does not work in functions/${collection}/, where a file may export ${allowed}`);
-  }
-  const found = handlers.filter(({ name }) => exports.functions.includes(name));
-  if (found.length === 0) throw new Error(`exports none of ${allowed}${exportAdvice(exports.functions, names)}`);
-  const { timeout, retries } = parseOptions(exports.values["options"], ["timeout", "retries"]);
+  const { handlers = [], functions, values } = exports;
+  const found = handlers.flatMap((handler) =>
+    placesOf(handler, file.collection).map((place) => ({ ...handler, ...place })),
+  );
+  for (const { name } of allHandlers)
+    if (values[name] !== undefined) throw new Error(`${name} must be a function, not of type ${String(values[name])}`);
+  if (handlers.length === 0) refuseAttempts(functions, file.collection);
+  const { timeout, retries } = parseOptions(values["options"], ["timeout", "retries"]);
   const timeoutMs = parseTimeout(timeout, defaultTimeoutMs);
   const policy = linear(parseRetries(retries, 0));
   return found
-    .filter((type) => !isHook(type))
-    .map((type) => {
-      const eventType = eventTypeOf(collection, type);
-      return { path, handler: type.name, collection, eventType, timeoutMs, policy };
+    .filter(({ type }) => !isHook(type))
+    .map(({ name: handler, kind, collection, type }) => {
+      return { path, handler, kind, collection, eventType: eventTypeOf(collection, type), timeoutMs, policy };
     });
+}
+
+/** The collection and the type of a handler; nothing for a handler without a collection. @throws Error. */
+function placesOf(
+  { kind, collection: own }: Omit<FoundHandler, "name">,
+  folder: string | null,
+): { collection: string; type: HandlerType }[] {
+  const collection = own ?? folder;
+  if (collection === null) return [];
+  const type = handlersOf(collection).find(({ name }) => name === kind);
+  if (type !== undefined) return [{ collection, type }];
+  const where =
+    collection === folder ? `in functions/${collection}/, where a file may export` : `for ${collection}; possible are`;
+  throw new Error(`${kind} does not work ${where} ${allowedFor(collection)}`);
+}
+
+function allowedFor(collection: string): string {
+  return oneOf(handlersOf(collection).map(({ name }) => name));
+}
+
+/** Refuses a file without a handler that seems to have one: a default export, or a misspelt name. */
+function refuseAttempts(functions: readonly string[], folder: string | null): void {
+  const names = handlersOf(folder ?? "").map(({ name }) => name);
+  const isAttempt = functions.some((name) => name === "default" || name === "handler" || nearest(name, names) !== null);
+  if (isAttempt) throw new Error(`exports none of ${oneOf(names)}${exportAdvice(functions, names)}`);
 }
 
 /** A handler that runs before a write, a registration or a login. */
 export interface Hook {
   readonly path: string;
-  /** The name of the export. */
-  readonly handler: HookType["name"];
+  /** The name of the handler in the file. */
+  readonly handler: string;
+  readonly kind: HookType["name"];
   readonly operation: HookType["operation"];
   /** The collection, or `users`. */
   readonly collection: string;
@@ -136,60 +171,79 @@ export interface HookFiles {
  */
 export function hooksOf(
   { scripts, broken }: HookFiles,
-  collections: Pick<Collections, "successorsOf">,
+  collections: Pick<Collections, "all" | "successorsOf">,
   former: readonly Hook[],
 ): Hook[] {
-  const files = [
-    ...scripts.map(({ file, exports }) => {
-      return { file, isBroken: false, has: (name: string) => exports.functions.includes(name) };
-    }),
-    ...broken.map(({ file, source }) => ({ file, isBroken: true, has: (name: string) => mayExport(source, name) })),
+  const names = [...collections.all().map(({ name }) => name), USERS];
+  const found = [
+    ...scripts.flatMap(({ file, exports: { handlers = [] } }) =>
+      handlers.flatMap((each) =>
+        placesOf(each, file.collection).map((place) => ({ ...place, file, handler: each.name, isBroken: false })),
+      ),
+    ),
+    ...broken.flatMap((script) =>
+      possibleHooks(script, names).map((possible) => ({ ...possible, file: script.file, isBroken: true })),
+    ),
   ];
-  const hooks = files.flatMap(({ file, isBroken, has }) => {
-    const { path } = file;
-    const folder = file.collection ?? "";
-    const successors = collections.successorsOf(folder);
-    const named = successors.length === 0 ? [folder] : successors;
-    const types = handlersOf(folder)
-      .filter(isHook)
-      .filter(({ name }) => has(name));
-    return types.flatMap((type) =>
-      named.map((collection) => {
-        const { name: handler, operation } = type;
-        const same = former.find((hook) => hook.path === path && hook.handler === handler);
-        const calls = same?.calls ?? { passed: 0, refused: 0, failed: 0 };
-        const durations = same?.durations ?? new Histogram();
-        const eventType = eventTypeOf(collection, type);
-        const place = { path, handler, collection };
-        const renamed = collection === folder ? null : refusalOfRenamed(place, folder);
-        const refusal = renamed ?? (isBroken ? refusalOfBroken(place) : null);
-        return { ...place, operation, eventType, refusal, calls, durations };
-      }),
-    );
+  const hooks = found.flatMap(({ file: { path, collection: folder }, handler, collection: named, type, isBroken }) => {
+    if (!isHook(type)) return [];
+    const { name: kind, operation } = type;
+    const successors = collections.successorsOf(named);
+    return (successors.length === 0 ? [named] : successors).map((collection) => {
+      const same = former.find((hook) => hook.path === path && hook.handler === handler);
+      const calls = same?.calls ?? { passed: 0, refused: 0, failed: 0 };
+      const durations = same?.durations ?? new Histogram();
+      const eventType = eventTypeOf(collection, type);
+      const place = { path, handler, kind, collection };
+      const renamed = collection === named ? null : refusalOfRenamed(place, named, named === folder);
+      const refusal = renamed ?? (isBroken ? refusalOfBroken(place) : null);
+      return { ...place, operation, eventType, refusal, calls, durations };
+    });
   });
   return hooks.sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-type HookPlace = Pick<Hook, "path" | "handler" | "collection">;
+/** The hooks that a file which does not load may have, for the collection of the folder and the collections that the text names. */
+function possibleHooks(
+  { file, source }: BrokenScript,
+  names: readonly string[],
+): { handler: string; collection: string; type: HandlerType }[] {
+  const text = source === null ? null : `${file.path}\n${source}`;
+  const isNamed = (name: string): boolean => text !== null && new RegExp(`["'\`]${name}["'\`.]`).test(text);
+  const places = new Set([...(file.collection === null ? [] : [file.collection]), ...names.filter(isNamed)]);
+  return [...places].flatMap((collection) =>
+    handlersOf(collection)
+      .filter(({ name }) => mayExport(text, name))
+      .map((type) => ({
+        handler: collection === file.collection ? type.name : `${type.name}.${collection}`,
+        collection,
+        type,
+      })),
+  );
+}
 
-function refusalOfBroken({ path, handler, collection }: HookPlace): HookRefusal {
+type HookPlace = Pick<Hook, "path" | "kind" | "collection">;
+
+function refusalOfBroken({ path, kind, collection }: HookPlace): HookRefusal {
   return {
     reason: "its file does not load",
-    notice: `Until ${path} loads, what its ${handler} may be for in ${collection} is refused`,
+    notice: `Until ${path} loads, what its ${kind} may be for in ${collection} is refused`,
   };
 }
 
-function refusalOfRenamed({ path, handler, collection }: HookPlace, folder: string): HookRefusal {
-  const advice = `rename the folder functions/${folder}/ to functions/${collection}/`;
+function refusalOfRenamed({ path, kind, collection }: HookPlace, former: string, isFolder: boolean): HookRefusal {
+  const advice = isFolder
+    ? `rename the folder functions/${former}/ to functions/${collection}/`
+    : `name ${quote(collection)} in ${path}`;
   return {
-    reason: `the collection ${quote(folder)} is ${quote(collection)} now; ${advice}`,
-    notice: `The collection ${quote(folder)} is ${quote(collection)} now. Until ${path} is gone, what its ${handler} may be for in ${collection} is refused: ${advice}`,
+    reason: `the collection ${quote(former)} is ${quote(collection)} now; ${advice}`,
+    notice: `The collection ${quote(former)} is ${quote(collection)} now. Until ${path} ${isFolder ? "is gone" : "names the collection"}, what its ${kind} may be for in ${collection} is refused: ${advice}`,
   };
 }
 
 /** The text of a file that does not load cannot be read as a module. A name in a comment counts: that refuses too much, never too little. */
-function mayExport(source: string | null, name: string): boolean {
-  return source === null || new RegExp(`\\b${name}\\b|\\bexport\\s*\\*`).test(source);
+function mayExport(source: string | null, name: HandlerKind): boolean {
+  return source === null || mayName(source, name) || /\bexport\s*\*/.test(source);
 }
 
 /** @param next the handler that would go on, the refused change, and advice. */

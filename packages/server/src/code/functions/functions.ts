@@ -28,7 +28,7 @@ import {
   parseRunId,
   runIdOf,
 } from "./delivery-table.ts";
-import { lanesOf, type Trigger, triggersOf } from "./function-file.ts";
+import { lanesOf, noticeOf, type Trigger, triggersOf } from "./function-file.ts";
 import { Hooks, type HooksOptions } from "./hooks.ts";
 import { listRuns, type RunFilter } from "./run-list.ts";
 
@@ -54,6 +54,7 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
   readonly folder = "functions";
   readonly firstLane = "runs";
   readonly lanesOf = lanesOf;
+  readonly noticeOf = noticeOf;
   readonly hooks: Hooks;
   readonly #options: FunctionsOptions;
   readonly #deliveries: Deliveries;
@@ -178,7 +179,7 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
 
   /** Runs a handler by hand, once, as if the event had just happened. */
   runByHand(trigger: Trigger, record: object, onLog: NonNullable<ScriptTask["onLog"]>): Promise<ScriptOutcome> {
-    const { handler, eventType: type } = trigger;
+    const { kind, eventType: type } = trigger;
     const now = this.#options.clock.now();
     const json = JSON.stringify(record);
     const key = String(Reflect.get(record, "id"));
@@ -187,7 +188,7 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
     const source = isUser ? "auth" : "collections";
     // The event is in no log, so the event has no place.
     const row = { seq: 0, at: now, time: null, type, source, actor: null, owner: null, payload, partial: 0 } as const;
-    const previous = handler === "onUpdate" || handler === "onDelete" ? json : null;
+    const previous = kind === "onUpdate" || kind === "onDelete" ? json : null;
     const delivery = { event: new LoggedEvent(row), previous, depth: 1, chain: [] };
     const made = this.#attemptOf(trigger, { id: null, failures: 0, key, runId: newId("run", now) }, delivery);
     if (made === null) throw new AppError("not_found", `There is no user ${quote(key)}.`);
@@ -215,13 +216,13 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
   ): { run: HandlerRun; task: RunTask } | null {
     const { auth, records, database } = this.#options;
     const { users } = auth;
-    const { path, handler, collection, eventType, policy, timeoutMs } = trigger;
+    const { path, handler, kind, collection, eventType, policy, timeoutMs } = trigger;
     const { id: eventId, type, timestamp, source, actor } = logged;
     // The text was written from a record.
     const before = previous === null ? null : (JSON.parse(previous) as StoredRecord);
     // The log has the changes of a large record, and the delivery the record before the update.
     const payload = logged.isPartial ? { ...before, ...logged.payload } : logged.payload;
-    const changed = handler === "onDelete" ? before : payload;
+    const changed = kind === "onDelete" ? before : payload;
     const record = source === "auth" ? (records.users.find(database.reader, key) ?? users.find(key)) : changed;
     if (record === null) return null;
     const user = this.#options.auth.callers.actor(actor);

@@ -65,7 +65,7 @@ export interface HooksOptions {
   readonly maxBytes: number;
   readonly host: Pick<ScriptHost, "call">;
   readonly reads: Pick<Reads, "changed" | "refreshed" | "changedOutside">;
-  readonly collections: Pick<Collections, "successorsOf">;
+  readonly collections: Pick<Collections, "all" | "successorsOf">;
 }
 
 /** A change of a record, or a step of a user, that hooks are asked about. */

@@ -30,7 +30,7 @@ test("what waits for a handler waits for the handler of the same file, whether t
     beforeTrim: () => undefined,
     record(tx, appended) {
       const common = { collection: "posts", eventType: "posts.created", timeoutMs: 1_000, policy: linear(0) };
-      const triggers = paths.slice(0, 3).map((path) => ({ path, handler, ...common }) as const);
+      const triggers = paths.slice(0, 3).map((path) => ({ path, handler, kind: handler, ...common }) as const);
       return deliveries.add(tx, appended, triggers);
     },
   });

@@ -16,6 +16,7 @@ const fields = [
 const trigger = {
   path: "f",
   handler: "onUpdate",
+  kind: "onUpdate" as const,
   collection: "notes",
   eventType: "notes.updated",
   timeoutMs: 1,

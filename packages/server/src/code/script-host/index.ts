@@ -15,11 +15,13 @@ export type { CallAnswers, Caller } from "./call-transport.ts";
 export { inspectAddresses, maxInspectPort, refuseTakenPorts, usualInspectPort } from "./debug.ts";
 export { readEnvironmentFile } from "./environment.ts";
 export { useFetchMocks } from "./fetch-mocks.ts";
+export { type HandlerKind, mayName } from "./handler-kinds.ts";
 export { dispatch, type Handlers, runTool, SpawnedProcess, type SpawnOptions, toolOutput } from "./host-process.ts";
 export type { BrokenScript, Lane, Script, ScriptKind, ScriptOwners } from "./load.ts";
 export {
   appErrorOf,
   type CallMessage,
+  type FoundHandler,
   type HandlerSchemas,
   type Read,
   type RunInput,

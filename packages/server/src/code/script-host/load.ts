@@ -38,6 +38,8 @@ export interface ScriptKind {
   lanesOf?(exports: ScriptExports): readonly Lane[];
   /** Checks the exports of a file. @param files the paths of all files. @throws Error that names the fault. */
   check(script: Script, files: readonly string[]): void;
+  /** A warning about a file that loads, as the predicate of a sentence. */
+  noticeOf?(script: Script): string | null;
   /** Replaces all scripts of the kind. `broken` are the other files. */
   use(scripts: readonly Script[], broken: readonly BrokenScript[]): Promise<void>;
 }
@@ -60,7 +62,7 @@ export interface Load extends ScriptOwners {
   readonly loaded: Map<string, Loaded>;
 }
 
-function kindOf({ folder }: ScriptFile, { kinds }: ScriptOwners): ScriptKind {
+export function kindOf({ folder }: ScriptFile, { kinds }: ScriptOwners): ScriptKind {
   const kind = kinds.find((each) => each.folder === folder);
   if (kind === undefined) throw new Error(`No kind of script has the folder ${folder}`);
   return kind;

@@ -5,6 +5,7 @@
 import type { ErrorCode, ErrorDetail, FetchMocks, JsonValue, SourceExcerpt } from "@socle/protocol";
 import { AppError } from "../../base/kernel/index.ts";
 import type { EarlierRecord } from "../../data/records/index.ts";
+import type { NamedKind } from "./handler-kinds.ts";
 
 export const loadLimitMs = 5_000;
 /** The problem of a file that takes longer, as the predicate of a sentence. */
@@ -15,12 +16,19 @@ export interface ScriptExports {
   readonly functions: readonly string[];
   /** The other exports: `schedule`, `queue`, `access` and `options` as JSON, and the types of all others. */
   readonly values: { readonly [name: string]: unknown };
+  /** The handlers of a function file; absent for other files. */
+  readonly handlers?: readonly FoundHandler[];
   /** The `access` of handlers that `endpoint` has made, by the names of the exports; absent without any. */
   readonly accesses?: { readonly [name: string]: unknown };
   /** The schemas of handlers that `endpoint` has made, by the names of the exports; absent without any. */
   readonly schemas?: { readonly [name: string]: HandlerSchemas };
   /** The `access` of a default export that `query` has made; absent for another default export. */
   readonly query?: unknown;
+}
+
+/** A handler of a function file, under a name of its own in the file, such as `onCreate`, or `onCreate.posts` outside of the folder. */
+export interface FoundHandler extends NamedKind {
+  readonly name: string;
 }
 
 /** JSON Schemas (draft 2020-12) of the parts of requests and of the answer; a schema without a JSON form is absent. */

@@ -1,6 +1,7 @@
 /** The files of the user's code: the scripts among the files, the content, and the outcome of the last load. */
 import { readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join, sep } from "node:path";
+import { collectionNamed, HANDLER_KINDS, mayName } from "./handler-kinds.ts";
 import type { CodeFile, ScriptError } from "./protocol.ts";
 
 const scriptFolders = ["functions", "jobs", "endpoints", "queries", "migrations"] as const;
@@ -13,7 +14,7 @@ export interface ScriptFile {
   readonly folder: ScriptFolder;
   /** Relative to the project, with forward slashes. */
   readonly path: string;
-  /** For a function: the collection of the handled events. */
+  /** For a function: the collection of the folder, which handlers without a collection of their own are for; null without a folder. */
   readonly collection: string | null;
 }
 
@@ -43,22 +44,38 @@ function placeOf(path: string): ScriptFile | "stray" | null {
   if (folder === "endpoints") return isModule ? { folder, path, collection: null } : "stray";
   if ((folder === "jobs" && names.length === 1) || folder === "queries" || folder === "migrations")
     return isModule && names.length === 1 ? { folder, path, collection: null } : "stray";
-  if (folder !== "functions" || names.length > 2) return null;
-  const [collection = "", file] = names;
-  return isModule && file !== undefined ? { folder, path, collection } : "stray";
+  if (folder !== "functions") return null;
+  const collection = names.length === 1 ? null : collectionNamed(names[0] ?? "");
+  if (isModule) return { folder, path, collection };
+  return names.length > 2 ? null : "stray";
+}
+
+/** The function file of a path, which need not be there; null for any other file. */
+export function functionScript(path: string): ScriptFile | null {
+  const place = placeOf(path);
+  return place === "stray" || place?.folder !== "functions" ? null : place;
+}
+
+/** A file deeper than `functions/<collection>/` is a script if the file may have a handler, and else shared code. */
+function isDeepCode({ path, real }: FoundFile): boolean {
+  if (!path.startsWith("functions/") || path.split("/").length < 4) return false;
+  const text = real === null ? null : look(() => readFileSync(real, "utf8"));
+  return ![path, text ?? ""].some(
+    (each) => /\btrigger\b/.test(each) || HANDLER_KINDS.some((kind) => mayName(each, kind)),
+  );
 }
 
 /**
- * The scripts of a project: `functions/<collection>/<file>.ts`, `jobs/<file>.ts`, `endpoints/…/<file>.ts`, `queries/<file>.ts` and
+ * The scripts of a project: `functions/<collection>/<file>.ts` and deeper, `functions/<file>.ts`, `jobs/<file>.ts`, `endpoints/…/<file>.ts`, `queries/<file>.ts` and
  * `migrations/<file>.ts`, by path; and the strays, files that look like scripts and have no effect.
  */
 export function findScripts(root: string): { scripts: ScriptFile[]; strays: string[] } {
   const scripts: ScriptFile[] = [];
   const strays: string[] = [];
-  for (const { path } of filesIn(root)) {
-    const place = placeOf(path);
-    if (place === "stray") strays.push(path);
-    else if (place !== null) scripts.push(place);
+  for (const file of filesIn(root)) {
+    const place = placeOf(file.path);
+    if (place === "stray") strays.push(file.path);
+    else if (place !== null && !isDeepCode(file)) scripts.push(place);
   }
   return { scripts, strays };
 }

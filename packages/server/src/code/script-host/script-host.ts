@@ -12,6 +12,7 @@ import {
   checked,
   filesOf,
   type Generation,
+  kindOf,
   LANES,
   type Lane,
   type Load,
@@ -76,6 +77,7 @@ interface Newest {
 }
 
 interface LoadedScript extends Script {
+  readonly notice: string | null;
   readonly generation: Generation;
 }
 
@@ -343,8 +345,11 @@ export class ScriptHost {
   #scriptOf(file: ScriptFile, load: Load, generation: Generation): LoadedScript | null {
     const result = checked(file, load);
     if ("exports" in result) {
+      const notice = kindOf(file, load).noticeOf?.({ file, exports: result.exports }) ?? null;
+      if (notice !== null && this.#scripts.get(file.path)?.notice !== notice)
+        this.#options.logger.warn(`${file.path} ${notice}`);
       this.#states.loaded(file);
-      return { file, exports: result.exports, generation };
+      return { file, exports: result.exports, generation, notice };
     }
     this.#states.failed(file, result.error);
     const old = this.#scripts.get(file.path);

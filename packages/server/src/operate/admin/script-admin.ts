@@ -19,7 +19,7 @@ import type { Waiter } from "../../store/database/index.ts";
 import type { AdminChanges } from "./admin-changes.ts";
 
 /** The types of functions. The type of a hook is the name of the handler. */
-const types: { readonly [handler: string]: FunctionEntry["type"] } = {
+const types: { readonly [kind: string]: FunctionEntry["type"] } = {
   onCreate: "create",
   onUpdate: "update",
   onDelete: "delete",
@@ -78,14 +78,16 @@ export class ScriptAdmin {
     const { hooks } = this.#options.functions;
     const functions = this.#options.functions
       .triggers()
-      .map(({ collection, handler, eventType, path: filePath, timeoutMs: timeout, policy: { retries } }) => {
-        const type = types[handler] ?? "create";
+      .map(({ collection, handler, kind, eventType, path: filePath, timeoutMs: timeout, policy: { retries } }) => {
+        const type = types[kind] ?? "create";
         return { collection, type, eventType, filePath, handler, timeout, retries };
       });
-    const before = hooks.list().map(({ collection, handler, eventType, path: filePath, calls }): FunctionEntry => {
-      const head = { collection, type: handler, eventType, filePath, handler };
-      return { ...head, timeout: hooks.timeoutMs, retries: 0, calls: { ...calls } };
-    });
+    const before = hooks
+      .list()
+      .map(({ collection, handler, kind, eventType, path: filePath, calls }): FunctionEntry => {
+        const head = { collection, type: kind, eventType, filePath, handler };
+        return { ...head, timeout: hooks.timeoutMs, retries: 0, calls: { ...calls } };
+      });
     return [...functions, ...before].sort((a, b) => (a.filePath < b.filePath ? -1 : Number(a.filePath > b.filePath)));
   }
 

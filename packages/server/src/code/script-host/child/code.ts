@@ -57,16 +57,19 @@ export class Code {
 
   /**
    * Takes the new content of files. The next import loads the changed modules and the importing modules again; all other modules stay.
+   * Answers the absolute paths of these modules.
    * @param entries the paths of the modules that the process imports.
    * @throws Error for a loaded module without a known importer, for example by an import with a computed path.
    */
-  async change(files: readonly CodeFile[], entries: ReadonlySet<string>): Promise<void> {
+  async change(files: readonly CodeFile[], entries: ReadonlySet<string>): Promise<ReadonlySet<string>> {
     const changed = textsOf(files);
     const modules = await transpile(changed);
     const others = [...this.#modules].filter(([real]) => !changed.has(real));
     this.#modules = new Map([...others, ...modules]);
     for (const [real, content] of changed) this.#contents.set(real, content);
-    for (const real of this.#graph.change([...changed.keys()], entries)) delete require.cache[real];
+    const dropped = this.#graph.change([...changed.keys()], entries);
+    for (const real of dropped) delete require.cache[real];
+    return dropped;
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * The globals of a script process, for the user's code: the environment, `fetch`, `Response`, `Refusal`, `endpoint` and `query`; and guards of the
+ * The globals of a script process, for the user's code: the environment, `fetch`, `Response`, `Refusal`, `endpoint`, `query` and `onCreate`; and guards of the
  * functions of the runtime that would end the process.
  */
 import { missingVariables, readEnvironmentFile, variablesOf } from "../environment.ts";
@@ -31,12 +31,21 @@ export function declaredEnvironment(declared: readonly string[]): object {
   return Object.freeze(env);
 }
 
-/** Replaces globals for the user's code. To be called before the code is loaded. */
-export function defineGlobals(): void {
+/**
+ * Replaces globals for the user's code. To be called before the code is loaded.
+ * @param registering `onCreate` and the other functions that register handlers, by name; also the module `socle/functions`.
+ */
+export function defineGlobals(registering: { readonly [name: string]: unknown }): void {
   guardProcess();
+  Bun.plugin({
+    name: "socle/functions",
+    setup(build) {
+      build.module("socle/functions", () => ({ exports: registering, loader: "object" }));
+    },
+  });
   globalThis.fetch = Object.assign(boundFetch, { preconnect: runtimeFetch.preconnect });
   globalThis.Response = typedResponse;
-  for (const [name, value] of Object.entries({ Refusal, endpoint, query }))
+  for (const [name, value] of Object.entries({ Refusal, endpoint, query, ...registering }))
     Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
 }
 

@@ -1,16 +1,27 @@
 /** The files of a script process: loads scripts with the middlewares, and puts changed versions in use together. */
 import { join } from "node:path";
-import { type ChildOptions, type CodeFile, type Loaded, lateLoad, loadLimitMs } from "../protocol.ts";
+import {
+  type ChildOptions,
+  type CodeFile,
+  type FoundHandler,
+  type Loaded,
+  lateLoad,
+  loadLimitMs,
+} from "../protocol.ts";
 import { middlewarePaths } from "../script-files.ts";
 import { Code } from "./code.ts";
 import type { Errors } from "./errors.ts";
 import { exportsOf, type Module } from "./exports.ts";
+import { defineGlobals } from "./globals.ts";
 import { type Middleware, middlewareOf } from "./middleware.ts";
+import { HandlerCalls, shapeOf } from "./shapes.ts";
 
 interface LoadedFile {
   readonly module: Module;
   /** The middlewares of an endpoint, the outermost first. */
   readonly middlewares: readonly Middleware[];
+  /** Of a function file. */
+  readonly handlers?: readonly FoundHandler[];
 }
 
 export interface LoaderOptions extends ChildOptions {
@@ -22,6 +33,7 @@ export class Loader {
   readonly #root: string;
   readonly #isDebugged: boolean;
   readonly #errors: Errors;
+  readonly #calls: HandlerCalls;
   /** Resolves when modules can be loaded. */
   #code: Promise<Code | null> = Promise.resolve(null);
   /** The absolute paths of the modules that this process has imported: scripts and middlewares. */
@@ -37,6 +49,8 @@ export class Loader {
     this.#root = root;
     this.#isDebugged = isDebugged;
     this.#errors = errors;
+    this.#calls = new HandlerCalls((error) => errors.fileOf(error));
+    defineGlobals(this.#calls.functions);
   }
 
   /** The content of all modules. */
@@ -49,7 +63,8 @@ export class Loader {
   change(files: readonly CodeFile[]): void {
     this.#changed = new Map();
     this.#code = this.#code.then(async (code) => {
-      await code?.change(files, this.#entries);
+      const dropped = new Set(await code?.change(files, this.#entries));
+      for (const [path, place] of this.#places) if (dropped.has(place)) this.#calls.forget(path);
       return code;
     });
   }
@@ -70,7 +85,7 @@ export class Loader {
       const loading = this.#loadFile(path);
       const file = await (this.#isDebugged ? loading : Promise.race([loading, late()]));
       (this.#changed ?? this.#files).set(path, file);
-      return { exports: exportsOf(file.module) };
+      return { exports: { ...exportsOf(file.module), ...(file.handlers && { handlers: file.handlers }) } };
     } catch (thrown) {
       return { error: this.#errors.describe(thrown) };
     }
@@ -78,7 +93,10 @@ export class Loader {
 
   async #loadFile(path: string): Promise<LoadedFile> {
     await this.#code;
-    return { middlewares: await Promise.all(this.#middlewaresOf(path)), module: await this.#import(path) };
+    const middlewares = await Promise.all(this.#middlewaresOf(path));
+    const module = await this.#import(path);
+    const shape = path.startsWith("functions/") ? shapeOf(path, module, this.#calls.of(path)) : { module };
+    return { middlewares, ...shape };
   }
 
   #import(path: string): Promise<Module> {

@@ -22,7 +22,7 @@ import { makeContext } from "./context.ts";
 import { Doubt, type Invoke } from "./doubt.ts";
 import { RequestBody, type ResponseBody, requestOf, responseOf } from "./endpoint-io.ts";
 import { Errors } from "./errors.ts";
-import { declaredEnvironment, defineGlobals, loadEnvironment, refusalOf } from "./globals.ts";
+import { declaredEnvironment, loadEnvironment, refusalOf } from "./globals.ts";
 import { Loader, type LoaderOptions } from "./loader.ts";
 import { answerOf } from "./middleware.ts";
 import { type AttemptScope, Budget, Output, scopes } from "./output.ts";
@@ -62,7 +62,6 @@ export function runScripts(options: ChildOptions): void {
   process.on("uncaughtException", (thrown) => child.stray(thrown));
   process.on("unhandledRejection", (thrown) => child.stray(thrown));
   process.umask(options.umask);
-  defineGlobals();
 }
 
 class Child {
