@@ -33,6 +33,8 @@ export interface CollectionEntry {
   updatedAt: string;
   /** The number of records. */
   records: number;
+  /** In the answer of a change without `renamedFrom`: the removed and the added field that were taken as a rename. */
+  renamed?: { from: string; to: string };
 }
 
 /** A step of a migration (spec, "Schema migration"). */

@@ -16,8 +16,9 @@ import { buildService, type Service } from "./service.ts";
 export async function readDefinitions(config: Config, logger: Logger): Promise<CollectionDefinition[]> {
   if (!existsSync(config.database)) {
     const around = { users: userTable, successorsOf: () => [] };
-    const plan = (change: SchemaChange): CollectionPlan[] => planChange(change, new Map(), around);
-    return inForce([], await changedDefinitions(folderOf(config), null, plan));
+    const current = new Map();
+    const plan = (change: SchemaChange): CollectionPlan[] => planChange(change, current, around);
+    return inForce([], await changedDefinitions(folderOf(config), null, { current, plan }));
   }
   return doServiceWork({
     config,
@@ -36,7 +37,8 @@ export async function definitionsOf(service: Service, config: Config): Promise<C
   const { collections, database } = service;
   const stored = collections.all().map(({ definition }) => definition);
   const plan = (change: SchemaChange): CollectionPlan[] => collections.plan(change);
-  return inForce(stored, await changedDefinitions(folderOf(config), database.reader, plan));
+  const current = collections.definitions();
+  return inForce(stored, await changedDefinitions(folderOf(config), database.reader, { current, plan }));
 }
 
 function folderOf({ folder }: Config): string {

@@ -168,14 +168,20 @@ describe("in files", () => {
     expect(fresh.service.collections.all().map(({ name }) => name)).toEqual(["articles"]);
   });
 
-  test("a changed file that names the old collection is refused, and nothing is changed", async () => {
+  test("a changed file may name the old collection where nothing changed; a new field that does is refused", async () => {
     const p = await project(posts, comments);
-    const changed = { ...comments, fields: [...comments.fields, text("more")] };
+    const more = { ...comments, fields: [...comments.fields, text("more")] };
+    const relation = { name: "second", type: "relation", collection: "posts" };
+    const changed = { ...comments, fields: [...comments.fields, relation] };
     await expect(p.restart(renamed, changed)).rejects.toThrow(
-      '01.json: field "post": there is no collection "posts" to point to; it is "articles" from now on',
+      '01.json: field "second": there is no collection "posts" to point to; it is "articles" from now on',
     );
     const api = await p.restart(posts, comments);
     expect(api.service.collections.all().map(({ name }) => name)).toEqual(["comments", "posts"]);
+    const after = await p.restart(renamed, more);
+    const { fields } = after.service.collections.named("comments").definition;
+    expect(fields.find(({ name }) => name === "post")?.collection).toBe("articles");
+    expect(fields.at(-1)?.name).toBe("more");
   });
 });
 

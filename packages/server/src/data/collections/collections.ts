@@ -38,6 +38,7 @@ import {
   definitionsWithoutMarks,
   deleteDefinition,
   putDefinition,
+  renameInFiles,
   storedDefinitions,
   updateMarks,
 } from "./definition-table.ts";
@@ -240,6 +241,7 @@ export class Collections {
       await new Table(tx.slow, name, now).apply(plan);
       if (before !== null && before.name !== name) {
         deleteDefinition(tx, before.name);
+        renameInFiles(tx, { from: before.name, to: name });
         this.#renamed(tx, { from: before.name, to: name });
         renamed.push(before.name);
       }

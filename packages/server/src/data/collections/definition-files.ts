@@ -5,13 +5,16 @@
 import type { Dirent } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import type { CollectionDefinition } from "@socle/protocol";
 import { AppError, isObject, messageOf, readJsonFile, SetupError } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
-import type { Database, Migration, Reader } from "../../store/database/index.ts";
+import type { Database, Reader } from "../../store/database/index.ts";
+import { withNewTargets } from "./collection-renames.ts";
 import type { Collections } from "./collections.ts";
-import { type AppliedFile, appliedFiles, putAppliedFile } from "./definition-table.ts";
+import { mergeDefinition } from "./definition-merge.ts";
+import { type AppliedFile, appliedFiles, deleteAppliedFile, putAppliedFile } from "./definition-table.ts";
 import { MigrationError } from "./migration-error.ts";
-import type { CollectionPlan, ParsedDefinition } from "./plan.ts";
+import type { CollectionPlan, Definitions, ParsedDefinition } from "./plan.ts";
 import type { SchemaChange } from "./plan-change.ts";
 
 /**
@@ -27,12 +30,31 @@ export async function parseDefinition(input: unknown): Promise<ParsedDefinition>
 interface DefinitionFile {
   readonly file: string;
   readonly path: string;
-  readonly content: unknown;
-  /** The fingerprint of the content: a new layout or a comment is no change. */
+  /** The content as JSON: a new layout or a comment is no change. */
+  readonly content: string;
   readonly fingerprint: string;
 }
 
 type ParsedFile = DefinitionFile & { readonly parsed: ParsedDefinition };
+
+/** A changed file, with the definition that the file asks for. */
+interface ChangedFile extends ParsedFile {
+  /** The file as applied last, also under another name of the file; null for a file that is new to the database. */
+  readonly former: AppliedFile | null;
+  readonly asked: ParsedDefinition;
+  /** See `Merged`. */
+  readonly replaced: readonly string[];
+  readonly kept: readonly string[];
+}
+
+/** The files of a folder beside a database. */
+interface ComparedFiles {
+  readonly changed: readonly ChangedFile[];
+  /** The rows of files without a change that have another name, or that an earlier version applied without keeping the text. */
+  readonly others: readonly AppliedFile[];
+  /** The former names of files. */
+  readonly gone: readonly string[];
+}
 
 /** @param onIgnored called for each folder, and for each file that may be meant as a definition. */
 async function listFiles(folder: string, onIgnored: (path: string) => void = () => undefined): Promise<string[]> {
@@ -51,13 +73,13 @@ async function listFiles(folder: string, onIgnored: (path: string) => void = () 
 
 async function readFile(folder: string, file: string): Promise<DefinitionFile> {
   const path = join(folder, file);
-  const content = await readJsonFile(path);
-  return { file, path, content, fingerprint: Bun.SHA256.hash(JSON.stringify(content), "hex") };
+  const content = JSON.stringify(await readJsonFile(path));
+  return { file, path, content, fingerprint: Bun.SHA256.hash(content, "hex") };
 }
 
 async function parseFile(read: DefinitionFile): Promise<ParsedFile> {
   try {
-    return { ...read, parsed: await parseDefinition(read.content) };
+    return { ...read, parsed: await parseDefinition(JSON.parse(read.content)) };
   } catch (thrown) {
     throw thrown instanceof AppError ? new SetupError(`${read.path}: ${thrown.message}`) : thrown;
   }
@@ -66,7 +88,7 @@ async function parseFile(read: DefinitionFile): Promise<ParsedFile> {
 function refuseTwins(files: readonly DefinitionFile[]): void {
   const seen = new Map<string, string>();
   for (const { path, content } of files) {
-    const name = isObject(content) ? content["name"] : undefined;
+    const name = nameIn(content);
     if (typeof name !== "string") continue;
     const twin = seen.get(name.toLowerCase());
     if (twin !== undefined) throw new SetupError(`${path}: the collection "${name}" is already defined by ${twin}`);
@@ -84,65 +106,119 @@ function describe(plan: CollectionPlan): string {
   return steps.join(", ");
 }
 
-/**
- * The definition without the renames that were applied with the former content of the file: a second rename would take the
- * next field of the old name. `null` in place of a rename keeps the service from guessing.
- */
-function withoutDone(parsed: ParsedDefinition, doneRenames: string): ParsedDefinition {
-  const done = new Map<string, string | null>(JSON.parse(doneRenames));
-  const renamedFrom = new Map(parsed.renamedFrom);
-  for (const [name, from] of renamedFrom) if (done.get(name) === from) renamedFrom.set(name, null);
-  const renamedValues = new Map(parsed.renamedValues);
-  for (const [field, renames] of renamedValues)
-    renamedValues.set(
-      field,
-      renames.filter(({ from, to }) => done.get(valueKey(field, to)) !== from),
-    );
-  const { collectionFrom, ...rest } = { ...parsed, renamedFrom, renamedValues };
-  if (collectionFrom === undefined || done.get(ownKey) === collectionFrom) return rest;
-  return { ...rest, collectionFrom };
-}
-
-/** The key of the rename of the collection itself: no field has this name. */
-const ownKey = "";
-
-/** The renames of a definition as `AppliedFile` keeps the renames. */
-function renamesIn({ collectionFrom, renamedFrom, renamedValues = new Map() }: ParsedDefinition): string {
-  const own = collectionFrom === undefined ? [] : [[ownKey, collectionFrom]];
-  const values = [...renamedValues].flatMap(([field, renames]) =>
-    renames.map(({ from, to }) => [valueKey(field, to), from]),
-  );
-  return JSON.stringify([...own, ...renamedFrom, ...values]);
-}
-
-/** No name of a field has a dot. */
-function valueKey(field: string, value: string): string {
-  return `${field}.${value}`;
+/** How a drop becomes a rename, for a dropped field and an added field of the same type; empty without such fields. */
+function renameAdvice({ before, after, steps }: CollectionPlan): string {
+  const typeOf = (definition: CollectionDefinition | null, name: string): string | undefined =>
+    definition?.fields.find((field) => field.name === name)?.type;
+  const dropped = steps.flatMap((step) => (step.step === "drop" ? [step.field] : []));
+  for (const step of steps) {
+    if (step.step !== "add") continue;
+    const from = dropped.find((name) => typeOf(before, name) === typeOf(after, step.field));
+    if (from !== undefined) return `. To rename instead, give "${step.field}" the attribute "renamedFrom": "${from}"`;
+  }
+  return "";
 }
 
 /** The present definition files. @throws SetupError with the file and the reason. */
 export async function readDefinitionFiles(folder: string): Promise<{ path: string; parsed: ParsedDefinition }[]> {
-  const names = await listFiles(folder);
-  const files = await Array.fromAsync(names, async (file) => parseFile(await readFile(folder, file)));
+  return Array.fromAsync(await readFiles(folder), parseFile);
+}
+
+/** The definition files of a folder, not parsed. @param onIgnored see `listFiles`. */
+async function readFiles(folder: string, onIgnored?: (path: string) => void): Promise<DefinitionFile[]> {
+  const files = await Array.fromAsync(await listFiles(folder, onIgnored), (file) => readFile(folder, file));
   refuseTwins(files);
   return files;
 }
 
-/** The files that changed since the last application; without a database, all files. */
-async function readChanged(
-  folder: string,
-  reader: Reader | null,
-  onIgnored?: (path: string) => void,
-): Promise<{ changed: ParsedFile[]; applied: Map<string, AppliedFile> }> {
-  const files = await Array.fromAsync(await listFiles(folder, onIgnored), (file) => readFile(folder, file));
-  refuseTwins(files);
-  const rows = reader === null ? [] : appliedFiles(reader);
-  const applied = new Map(rows.map((row) => [row.file, row]));
-  const changed: ParsedFile[] = [];
-  // Applied definitions were validated then.
-  for (const read of files)
-    if (applied.get(read.file)?.fingerprint !== read.fingerprint) changed.push(await parseFile(read));
-  return { changed, applied };
+/**
+ * The files that changed since the last application, merged with the definitions of the database.
+ * @param rows the files as applied last. @throws SetupError with the file and the reason.
+ */
+async function compareFiles(
+  files: readonly DefinitionFile[],
+  rows: readonly AppliedFile[],
+  current: Definitions,
+): Promise<ComparedFiles> {
+  const changed: (ParsedFile & { former: AppliedFile | null })[] = [];
+  const others: AppliedFile[] = [];
+  const gone: string[] = [];
+  const present = new Set(files.map(({ content }) => nameIn(content)));
+  for (const read of files) {
+    const former = formerOf(read, rows, present);
+    if (former !== null && former.file !== read.file) gone.push(former.file);
+    // Applied definitions were validated then.
+    if (former?.fingerprint !== read.fingerprint) changed.push({ ...(await parseFile(read)), former });
+    else if (former.file !== read.file || former.content === null)
+      others.push({ ...former, file: read.file, content: read.content });
+  }
+  const renames = new Map(
+    changed.flatMap(({ parsed: { collectionFrom, definition } }) =>
+      collectionFrom === undefined || current.has(definition.name) ? [] : [[collectionFrom, definition.name]],
+    ),
+  );
+  const defined = new Set(changed.map(({ parsed }) => parsed.definition.name));
+  return {
+    others,
+    gone,
+    changed: await Array.fromAsync(changed, (file) => mergeFile(file, { current, renames, defined })),
+  };
+}
+
+/** The name in the text of a file; undefined in a text that is no definition. */
+function nameIn(content: string): unknown {
+  const definition: unknown = JSON.parse(content);
+  return isObject(definition) ? definition["name"] : undefined;
+}
+
+/** The row of the same collection, or else the row of the same name of the file, if no present file has the collection. */
+function formerOf(
+  { file, content }: DefinitionFile,
+  rows: readonly AppliedFile[],
+  present: ReadonlySet<unknown>,
+): AppliedFile | null {
+  const describedBy = (row: AppliedFile): unknown => (row.content === null ? row.collection : nameIn(row.content));
+  const own = rows.find((row) => row.file === file) ?? null;
+  const same = rows.filter((row) => describedBy(row) === nameIn(content));
+  if (own !== null && (same.includes(own) || (same.length === 0 && !present.has(describedBy(own))))) return own;
+  return same[0] ?? null;
+}
+
+async function mergeFile(
+  file: ParsedFile & { former: AppliedFile | null },
+  around: { current: Definitions; renames: ReadonlyMap<string, string>; defined: ReadonlySet<string> },
+): Promise<ChangedFile> {
+  const { parsed, former } = file;
+  const { name } = parsed.definition;
+  const base = await formerDefinition(former);
+  const { collectionFrom, ...others } = parsed;
+  const isRename =
+    collectionFrom !== undefined &&
+    !(base === null ? former !== null && around.current.has(name) : base.collectionFrom === collectionFrom);
+  const wanted = isRename ? parsed : others;
+  // The collection may have another name in the database.
+  const present = former?.collection ?? name;
+  const followed = base?.definition.name === name && !around.defined.has(present) ? around.current.get(present) : null;
+  const stored = followed ?? around.current.get(name) ?? (isRename ? around.current.get(collectionFrom) : undefined);
+  if (stored === undefined) return { ...file, asked: wanted, replaced: [], kept: [] };
+  const input = { file: wanted, base, now: withNewTargets(stored, around.renames), name: followed?.name ?? name };
+  try {
+    const { definition, replaced, kept, ...renames } = mergeDefinition(input);
+    const merged = await parseDefinition(JSON.parse(JSON.stringify(definition)));
+    return { ...file, asked: { ...wanted, ...renames, definition: merged.definition }, replaced, kept };
+  } catch (thrown) {
+    if (!(thrown instanceof AppError)) throw thrown;
+    throw new SetupError(`${file.path}: together with the definition of the database: ${thrown.message}`);
+  }
+}
+
+/** The file as applied last; null if the text was not kept, or this version does not read the text. */
+async function formerDefinition(former: AppliedFile | null): Promise<ParsedDefinition | null> {
+  if (former === null || former.content === null) return null;
+  return parseDefinition(JSON.parse(former.content)).catch((thrown: unknown) => {
+    if (thrown instanceof AppError) return null;
+    throw thrown;
+  });
 }
 
 /**
@@ -153,30 +229,30 @@ async function readChanged(
 export async function changedDefinitions(
   folder: string,
   reader: Reader | null,
-  plan: (change: SchemaChange) => CollectionPlan[],
+  { current, plan }: { current: Definitions; plan: (change: SchemaChange) => CollectionPlan[] },
 ): Promise<CollectionPlan[]> {
-  const { changed, applied } = await readChanged(folder, reader);
+  const { changed } = await compareFiles(await readFiles(folder), reader === null ? [] : appliedFiles(reader), current);
   try {
-    return plan({ define: definitionsIn(changed, applied), drop: [] });
+    return plan(changeOf(changed));
   } catch (thrown) {
     throw asSetupError(thrown, changed);
   }
 }
 
-function definitionsIn(changed: readonly ParsedFile[], applied: ReadonlyMap<string, AppliedFile>): ParsedDefinition[] {
-  return changed.map(({ file, parsed }) => withoutDone(parsed, applied.get(file)?.renames ?? "[]"));
+function changeOf(changed: readonly ChangedFile[]): SchemaChange {
+  return { define: changed.map(({ asked }) => asked), drop: [] };
 }
 
 /** Names the file of the refused definition. */
-function asSetupError(thrown: unknown, files: readonly ParsedFile[]): unknown {
+function asSetupError(thrown: unknown, files: readonly ChangedFile[]): unknown {
   if (!(thrown instanceof MigrationError)) return thrown;
-  const path = files.find(({ parsed }) => parsed.definition.name === thrown.collection)?.path;
+  const path = files.find(({ asked }) => asked.definition.name === thrown.collection)?.path;
   return new SetupError(`${path}: ${thrown.message}`);
 }
 
 /**
- * Applies `collections/*.json` (spec, "Startup rules" 2) in one transaction: all files, or no file after a refusal. A file
- * with unchanged content is left out, so that later changes through the API stay.
+ * Applies `collections/*.json` (spec, "Startup rules" 2) in one transaction: all files, or no file after a refusal. Of a
+ * file with another content than at the last application, the changes are applied; see `definition-merge.ts`.
  * @throws SetupError with the file and the reason.
  */
 export async function applyDefinitionFiles(options: {
@@ -185,21 +261,28 @@ export async function applyDefinitionFiles(options: {
   database: Database;
   logger: Logger;
 }): Promise<void> {
-  const { changed, applied } = await readChanged(options.folder, options.database.reader, (path) =>
-    options.logger.warn(`${path} is no definition: definitions are files of this folder that end in .json`),
+  const { collections, database, folder, logger } = options;
+  const files = await readFiles(folder, (path) =>
+    logger.warn(`${path} is no definition: definitions are files of this folder that end in .json`),
   );
-  if (changed.length === 0) return;
-  const { collections, database } = options;
-  const change = { define: definitionsIn(changed, applied), drop: [] };
-  const migrate = async (tx: Migration): Promise<CollectionPlan[]> => {
-    for (const { file, fingerprint, parsed } of changed)
-      putAppliedFile(tx, { file, fingerprint, renames: renamesIn(parsed), collection: parsed.definition.name });
-    return (await collections.migrate(tx, change, null)).plans;
-  };
+  const compare = (reader: Reader): Promise<ComparedFiles> =>
+    compareFiles(files, appliedFiles(reader), collections.definitions());
+  let { changed, others, gone } = await compare(database.reader);
+  if (changed.length === 0 && others.length === 0) return;
   let plans: CollectionPlan[];
   try {
-    // In development mode, requests go on meanwhile.
-    plans = await database.migrate(migrate, await collections.siteOf(change, collections.plan(change)));
+    const change = changeOf(changed);
+    const site = await collections.siteOf(change, collections.plan(change));
+    // In development mode, requests go on meanwhile, and may have changed the definitions.
+    plans = await database.migrate(async (tx) => {
+      ({ changed, others, gone } = await compare(tx));
+      for (const file of gone) deleteAppliedFile(tx, file);
+      for (const row of others) putAppliedFile(tx, row);
+      for (const { file, fingerprint, content, asked } of changed)
+        putAppliedFile(tx, { file, fingerprint, content, collection: asked.definition.name });
+      if (changed.length === 0) return [];
+      return (await collections.migrate(tx, changeOf(changed), null)).plans;
+    }, site);
   } catch (thrown) {
     throw asSetupError(thrown, changed);
   }
@@ -207,18 +290,29 @@ export async function applyDefinitionFiles(options: {
     if (plan.steps.length === 0) continue;
     const fields = { collection: plan.after.name, changes: describe(plan) };
     const cause = changed[i] === undefined ? "The names in the collection follow" : `Applied ${changed[i].file}`;
-    // The field may have come through the API since the file was applied last.
     const isLossy = plan.steps.some(({ step }) => step === "drop");
-    if (isLossy) options.logger.warn(`${cause}, which dropped what it does not name`, fields);
-    else options.logger.info(cause, fields);
+    if (isLossy) logger.warn(`${cause}, which dropped fields${renameAdvice(plan)}`, fields);
+    else logger.info(cause, fields);
   }
-  for (const { file, parsed } of changed) {
-    const { name } = parsed.definition;
-    const former = applied.get(file)?.collection ?? name;
-    const isNamed = changed.some((other) => other.parsed.definition.name === former);
-    if (isNamed || collections.get(former) === undefined) continue;
-    options.logger.warn(
-      `${file} described "${former}" before, and describes "${name}" now. "${former}" stays, with its records. To rename "${former}" instead, delete "${name}", and save the file with "renamedFrom": "${former}"`,
+  for (const file of changed) tellDifferences(file, options);
+}
+
+function tellDifferences(
+  { file, parsed, former, asked, replaced, kept }: ChangedFile,
+  { collections, logger }: { collections: Collections; logger: Logger },
+): void {
+  const fields = { collection: asked.definition.name };
+  if (replaced.length > 0)
+    logger.warn(`${file} replaced what was changed in the database since: ${replaced.join(", ")}`, fields);
+  if (kept.length > 0)
+    logger.warn(
+      `${file} differs from the database, which stays as it is, because no earlier text of the file is known: ${kept.join(", ")}. Later changes of the file are applied; socle schema push applies the file as a whole`,
+      fields,
     );
-  }
+  const { name } = parsed.definition;
+  const before = former?.collection ?? name;
+  if (before === asked.definition.name || collections.get(before) === undefined) return;
+  logger.warn(
+    `${file} described "${before}" before, and describes "${name}" now. "${before}" stays, with its records. To rename "${before}" instead, delete "${name}", and save the file with "renamedFrom": "${before}"`,
+  );
 }

@@ -7,7 +7,6 @@ export const collectionSchema: ModuleSchema = {
   module: "collections",
   steps: [
     "CREATE TABLE _collections (name TEXT PRIMARY KEY COLLATE NOCASE, definition TEXT NOT NULL, createdAt TEXT NOT NULL, updatedAt TEXT NOT NULL) STRICT",
-    // `renames`: the applied renames of the file, which may stay in the file.
     "CREATE TABLE _definition_files (file TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, renames TEXT NOT NULL) STRICT",
     // JSON of `LogMarks`; null in the row of an earlier version, until the next start.
     "ALTER TABLE _collections ADD COLUMN places TEXT",
@@ -16,6 +15,9 @@ export const collectionSchema: ModuleSchema = {
     "ALTER TABLE _definition_files ADD COLUMN collection TEXT",
     // 1; null in the row of an earlier version, which read the rules that a definition does not name otherwise, until the next start.
     "ALTER TABLE _collections ADD COLUMN rules INTEGER",
+    // The text that was applied last, as JSON; null for a file that an earlier version applied. The text has the renames, too.
+    "ALTER TABLE _definition_files ADD COLUMN content TEXT",
+    "ALTER TABLE _definition_files DROP COLUMN renames",
   ],
 };
 
@@ -30,10 +32,10 @@ export interface DefinitionRow {
 export interface AppliedFile {
   readonly file: string;
   readonly fingerprint: string;
-  /** JSON of the applied renames. */
-  readonly renames: string;
-  /** The name of the described collection; null for a file that an earlier version applied. */
+  /** The present name of the described collection; null for a file that an earlier version applied. */
   readonly collection: string | null;
+  /** The content as JSON; null for a file that an earlier version applied. */
+  readonly content: string | null;
 }
 
 const columns = "definition, createdAt, updatedAt, places";
@@ -86,10 +88,19 @@ export function deleteDefinition(tx: Transactor, name: string): void {
 }
 
 export function appliedFiles(reader: Reader): AppliedFile[] {
-  return reader.all<AppliedFile>("SELECT file, fingerprint, renames, collection FROM _definition_files");
+  return reader.all<AppliedFile>("SELECT file, fingerprint, collection, content FROM _definition_files");
 }
 
-export function putAppliedFile(tx: Transactor, { file, fingerprint, renames, collection }: AppliedFile): void {
-  const sql = "INSERT OR REPLACE INTO _definition_files (file, fingerprint, renames, collection) VALUES (?, ?, ?, ?)";
-  tx.run(sql, file, fingerprint, renames, collection);
+export function putAppliedFile(tx: Transactor, { file, fingerprint, collection, content }: AppliedFile): void {
+  const sql = "INSERT OR REPLACE INTO _definition_files (file, fingerprint, collection, content) VALUES (?, ?, ?, ?)";
+  tx.run(sql, file, fingerprint, collection, content);
+}
+
+export function deleteAppliedFile(tx: Transactor, file: string): void {
+  tx.run("DELETE FROM _definition_files WHERE file = ?", file);
+}
+
+/** Follows the rename of a collection. */
+export function renameInFiles(tx: Transactor, { from, to }: { from: string; to: string }): void {
+  tx.run("UPDATE _definition_files SET collection = ? WHERE collection = ?", to, from);
 }

@@ -137,7 +137,10 @@ describe("definition files that change", () => {
     await p.add({ a: "1", b: "2" });
     const before = await p.indexes();
     await p.restart(
-      posts([text("title"), text("b")], [["title", "b"], { fields: ["title", "createdAt"], unique: true }]),
+      posts(
+        [text("title", { renamedFrom: "a" }), text("b")],
+        [["title", "b"], { fields: ["title", "createdAt"], unique: true }],
+      ),
     );
     const after = await p.indexes();
     expect(after.map(({ text: each }) => each)).toEqual(["title, b", "unique title, createdAt"]);
@@ -248,7 +251,8 @@ describe("a unique index that records contradict is refused, and changes nothing
     const p = await project(posts([text("a"), text("b")]));
     const { accessToken } = await p.api.register("ann@example.com");
     for (const b of ["x", "x", "y"]) await p.add({ a: "1", b }, accessToken);
-    const renamed = posts([text("title"), text("b")], [{ fields: ["title", "b"], unique: true }]);
+    const title = text("title", { renamedFrom: "a" });
+    const renamed = posts([title, text("b")], [{ fields: ["title", "b"], unique: true }]);
     await expect(p.restart(renamed)).rejects.toThrow('fields "title, b" cannot be unique together: 2 records');
     const owned = posts(
       [text("a"), text("b"), relation("by", { owner: true })],

@@ -40,13 +40,21 @@ describe("definition files that change", () => {
     expect(await p.all("posts")).toEqual([{ a: null, b: "x" }]);
   });
 
-  test("one removed and one added of the same type is a rename", async () => {
+  test("one removed and one added of the same type are a drop and an add, and the log names renamedFrom", async () => {
     const p = await posts([text("a", { unique: true }), text("b")]);
     await p.add("posts", { a: "1", b: "x" });
-    await p.to([text("title", { unique: true }), text("b")]);
-    expect(await p.all("posts")).toEqual([{ title: "1", b: "x" }]);
-    expect((await p.api.request("POST", "/api/posts", { body: { title: "1" } })).status).toBe(400);
-    expect((await p.api.request("POST", "/api/posts", { body: { a: "2" } })).status).toBe(400);
+    const api = await p.to([text("title", { unique: true }), text("b")]);
+    expect(await p.all("posts")).toEqual([{ title: null, b: "x" }]);
+    expect(api.log.filter((line) => line.startsWith("WARN"))).toEqual([
+      'WARN Applied 00.json, which dropped fields. To rename instead, give "title" the attribute "renamedFrom": "a"',
+    ]);
+    // Neither does a field take over, whatever the number of fields and the rules.
+    await p.add("posts", { title: "secret", b: "y" });
+    await p.to([text("nickname"), text("c"), text("d")]);
+    expect(await p.all("posts")).toEqual([
+      { nickname: null, c: null, d: null },
+      { nickname: null, c: null, d: null },
+    ]);
   });
 
   test("renamedFrom: two that swap names, one that takes the name of a dropped one, one in another case", async () => {
@@ -205,18 +213,6 @@ describe("what is refused stops the start, names file and reason, and changes no
       /00\.json: field "a": its type cannot change from string to text/,
     ],
     ["a renamed type change", [text("a")], [{ name: "b", type: "integer", renamedFrom: "a" }], /type cannot change/],
-    [
-      "an unclear rename",
-      [text("a"), text("b")],
-      [text("c"), text("d")],
-      /a rename cannot be told from a loss: give each/,
-    ],
-    [
-      "an unclear rename, whatever the types",
-      [text("a"), text("b")],
-      [number, { name: "m", type: "integer" }],
-      /a rename cannot be told from a loss/,
-    ],
     ["a rename of nothing", [text("a")], [text("a"), text("b", { renamedFrom: "zzz" })], /no field "zzz" to rename/],
     [
       "two renames of one",
@@ -290,9 +286,12 @@ describe("files and database", () => {
     expect((await p.api.request("GET", "/api/posts")).status).toBe(200);
     await p.to([text("a")], { permissions: { read: "authenticated" } });
     expect((await p.api.request("GET", "/api/posts")).status).toBe(401);
+    expect(p.api.log.filter((line) => line.startsWith("WARN")).join()).toContain(
+      'replaced what was changed in the database since: the rule "read", ',
+    );
   });
 
-  test("a file that drops what came through the API since says so", async () => {
+  test("a file that changes leaves what came through the API since", async () => {
     const p = await posts([text("a")]);
     const fields = ["a", "added"].map((name) => ({ name, type: "string" as const }));
     await migrate(p.api.service, {
@@ -301,10 +300,12 @@ describe("files and database", () => {
     });
     const kept = await p.to([text("a")]);
     expect(kept.service.collections.get("posts")?.definition.fields).toHaveLength(2);
-    const dropped = await p.to([text("a", { max: 5 })]);
-    expect(dropped.log.filter((line) => line.startsWith("WARN"))).toEqual([
-      "WARN Applied 00.json, which dropped what it does not name",
+    const changed = await p.to([text("a", { max: 5 })]);
+    expect(changed.service.collections.get("posts")?.definition.fields).toEqual([
+      { name: "a", type: "string", max: 5 },
+      { name: "added", type: "string" },
     ]);
+    expect(changed.log.filter((line) => line.startsWith("WARN"))).toEqual([]);
   });
 
   test("a collection that is pointed to cannot be dropped; one that is not goes with its records", async () => {

@@ -2,6 +2,7 @@
 import type { CollectionDefinition, FieldDefinition, FieldType, IndexDefinition, JsonValue } from "@socle/protocol";
 import { AppError, quote } from "../../base/kernel/index.ts";
 import { fillOf, maxItemsOf } from "../fields/index.ts";
+import { resolveFieldRules } from "../permissions/index.ts";
 import { indexesOf } from "./collection.ts";
 
 const howToTell = `give each renamed field "renamedFrom": its old name, and each new one "renamedFrom": null`;
@@ -20,6 +21,8 @@ export interface ParsedDefinition {
   renamedValues?: ReadonlyMap<string, readonly ValueRename[]>;
   /** The parts that have no effect, as sentences. Absent without such parts. */
   warnings?: readonly string[];
+  /** Whether one removed and one added field may be a rename without `renamedFrom`, as in the PUT of a collection. */
+  mayGuess?: boolean;
 }
 
 /** A text of `values` that takes the place of another text, in every record. */
@@ -81,10 +84,16 @@ export interface CollectionPlan {
 /** Which old field a new field continues under another name: new name → old name. */
 type Renames = ReadonlyMap<string, string>;
 
+/** Whether the same callers may read and write two fields. */
+function hasSameRules(a: FieldDefinition, b: FieldDefinition): boolean {
+  const [one, other] = [resolveFieldRules(a.permissions), resolveFieldRules(b.permissions)];
+  return one.read === other.read && one.update === other.update;
+}
+
 /**
- * The renames from one definition to the next (contract, "Admin"): the renames by `renamedFrom`, or, in a definition without
- * any `renamedFrom`, a single rename that is unambiguous. Beside a `renamedFrom` nothing is guessed: a field that is not
- * named as an origin is dropped, so that no field gets data by mistake.
+ * The renames from one definition to the next (contract, "Definition files"): the renames by `renamedFrom`. A change that
+ * may guess, without any `renamedFrom`, has a rename also for a single removed and a single added field of equal type and
+ * rules: no other callers read the values then. A field that is no origin is dropped.
  * @throws AppError `bad_request` for an unknown origin, and for an ambiguous rename.
  */
 function findRenames(before: CollectionDefinition, parsed: ParsedDefinition): Renames {
@@ -100,7 +109,7 @@ function findRenames(before: CollectionDefinition, parsed: ParsedDefinition): Re
       throw new AppError("bad_request", `two fields have "renamedFrom": ${quote(oldName)}`);
     renames.set(name, oldName);
   }
-  if (renamedFrom.size > 0) return renames;
+  if (renamedFrom.size > 0 || parsed.mayGuess !== true) return renames;
   const newNames = new Set(after.fields.map((field) => field.name));
   const removed = before.fields.filter((field) => !newNames.has(field.name));
   const added = after.fields.filter((field) => !oldNames.has(field.name));
@@ -114,7 +123,7 @@ function findRenames(before: CollectionDefinition, parsed: ParsedDefinition): Re
       `fields ${names(removed)} are gone and ${names(added)} are new, so a rename cannot be told from a loss: ${howToTell}`,
     );
   }
-  renames.set(onlyAdded.name, onlyRemoved.name);
+  if (hasSameRules(onlyRemoved, onlyAdded)) renames.set(onlyAdded.name, onlyRemoved.name);
   return renames;
 }
 

@@ -171,9 +171,22 @@ describe("renamedFrom in one field", () => {
     await request("POST", `/api/${name}`, { body: { title: "T", secret: "S", note: "N" } });
     const unclear = await send("PUT", `/collections/${name}`, { fields: [text("a"), text("b"), text("note")] });
     expect([unclear.status, messageOf(unclear)]).toEqual([400, expect.stringContaining('"renamedFrom": its old name')]);
-    await send("PUT", `/collections/${name}`, { fields: [text("headline"), text("secret"), text("note")] });
-    const [record] = (await request<RecordList>("GET", `/api/${name}`)).body.items;
-    expect(record).toMatchObject({ headline: "T", secret: "S", note: "N" });
+    const put = (next: object[]) => send("PUT", `/collections/${name}`, { fields: next });
+    const guessed = await put([text("headline"), text("secret"), text("note")]);
+    expect<unknown>(guessed.body["renamed"]).toEqual({ from: "title", to: "headline" });
+    const records = async () => (await request<RecordList>("GET", `/api/${name}`)).body.items;
+    expect(await records()).toMatchObject([{ headline: "T", secret: "S", note: "N" }]);
+    const told = await put([text("heading", { renamedFrom: "headline" }), text("secret"), text("note")]);
+    expect(told.body).not.toHaveProperty("renamed");
+    // No field takes values that other callers read.
+    const closed = { permissions: { read: "admin" } };
+    await put([text("heading"), text("secret", closed), text("note")]);
+    const dropped = await put([text("heading"), text("nickname"), text("note")]);
+    expect([dropped.status, dropped.body["renamed"]]).toEqual([200, undefined]);
+    expect(await records()).toMatchObject([{ heading: "T", nickname: null, note: "N" }]);
+    await put([text("heading"), text("nickname", { permissions: { update: "admin" } }), text("note")]);
+    const kept = await put([text("heading"), text("alias", { permissions: { update: "admin" } }), text("note")]);
+    expect<unknown>(kept.body["renamed"]).toEqual({ from: "nickname", to: "alias" });
   });
 });
 

@@ -110,7 +110,8 @@ export function changeOf(present: string, body: Record<string, unknown>): Collec
       const given = Object.entries(body).filter(([attribute]) => !answered.includes(attribute));
       const fields = body["fields"] ?? definition.fields;
       const parsed = await parseDefinition({ ...Object.fromEntries(given), name: asked, fields, permissions });
-      return { define: [keepUnsent(definition, parsed, { indexes, search })], drop: [] };
+      const guessing = { ...parsed, mayGuess: true };
+      return { define: [keepUnsent(definition, guessing, { indexes, search })], drop: [] };
     },
   };
 }
@@ -207,12 +208,17 @@ export class SchemaAdmin {
   /** Migrates a collection. Answers the collection as of the moment of the commit. */
   async migrate({ name, from = name, build }: CollectionChange, admin: SignedIn): Promise<CollectionEntry> {
     let records = 0;
-    const after = await this.#migrate(admin, build, () => {
+    const { after, plans, change } = await this.#migrate(admin, build, () => {
       records = this.#recordsOf(from);
     });
     const collection = after.get(name);
     if (collection === undefined) throw new Error("A migration without its collection");
-    return entryOf(collection, records);
+    const isAsked = change.define.some(({ mayGuess, renamedFrom }) => mayGuess !== true || renamedFrom.size > 0);
+    const rename = isAsked ? undefined : plans[0]?.steps.find((step) => step.step === "rename");
+    return {
+      ...entryOf(collection, records),
+      ...(rename?.step === "rename" && { renamed: { from: rename.from, to: rename.field } }),
+    };
   }
 
   /** Migrates to a schema without a collection. */
@@ -241,7 +247,7 @@ export class SchemaAdmin {
     const define = await parseSchema(body);
     const build = wholeChange(define, expected);
     let changes: MigrationPlan[] = [];
-    const after = await this.#migrate(admin, build, async (tx, change) => {
+    const { after } = await this.#migrate(admin, build, async (tx, change) => {
       changes = await this.#tell(tx.slow, change, this.#collections.plan(change));
     }).catch(namingCollection);
     return { changes, fingerprint: fingerprintOf(this.#collections.definitions(after)) };
@@ -255,9 +261,9 @@ export class SchemaAdmin {
   /**
    * @param build makes the change from the stored definitions. The function is called again in the transaction, when
    * nothing can change any more.
-   * @returns the collections in force after the commit, by name.
+   * @returns the change, the plans, and the collections in force after the commit, by name.
    */
-  async #migrate(admin: SignedIn, build: ChangeBuilder, before?: Before): Promise<ReadonlyMap<string, Collection>> {
+  async #migrate(admin: SignedIn, build: ChangeBuilder, before?: Before) {
     const expected = await build(this.#collections.definitions());
     const site = await this.#collections.siteOf(expected, this.#collections.plan(expected));
     return this.#options.changes.migrate(admin, site, async (tx, audit) => {
@@ -272,7 +278,7 @@ export class SchemaAdmin {
         const action = plan.before === null ? "collection.created" : "collection.updated";
         audit({ action, target: plan.after.name, before: plan.before, after: plan.after });
       }
-      return after;
+      return { change, plans, after };
     });
   }
 

@@ -129,6 +129,7 @@ const collections: { readonly [name: string]: Schema } = {
     createdAt: time,
     updatedAt: time,
     records: count,
+    renamed: optional({ type: "object", properties: { from: string, to: string }, required: ["from", "to"] }),
   }),
   Schema: {
     type: "object",
