@@ -144,3 +144,39 @@ test("a seed beside a service, in one transaction", async () => {
   });
   expect(await rows()).toBe(2);
 });
+
+test("the options of the import, with a service and without one", async () => {
+  singleService("commands");
+  const cwd = await project({ collections });
+  await Bun.write(join(cwd, "first.csv"), "number,text,more\n1,a,x\n2,NA,x\n,,\n");
+  await Bun.write(join(cwd, "next.csv"), "n,text\n2,b\n3,c\n");
+  const mapped = ["--map", "number=n", "--map", "more=", "--null", "NA"];
+  const run = async (...args: string[]): Promise<string[]> => {
+    const { code, stdout, stderr } = await socle(["import", "rows", ...args], { cwd });
+    return [String(code), stdout, stderr];
+  };
+  const dry = "Dry run: 2 records imported, 0 rows refused, 1 empty row skipped\n";
+  expect(await run("first.csv", ...mapped, "--dry-run")).toEqual(["0", dry, ""]);
+  expect(textsOf(cwd, "rows")).toEqual([]);
+  const imported = "2 records imported, 0 rows refused, 1 empty row skipped\n";
+  expect(await run("first.csv", ...mapped)).toEqual(["0", imported, ""]);
+  const server = await serve(cwd);
+  const updated = "1 record updated, 1 row refused\n";
+  for (const words of [
+    ["next.csv", "--update", "n"],
+    ["--update", "n", "next.csv"],
+    ["--update=n", "next.csv"],
+  ])
+    expect(await run(...words)).toEqual(["1", updated, "line 3: no record has the n 3\n"]);
+  expect(await run("next.csv", "--upsert", "n")).toEqual([
+    "0",
+    "1 record imported, 1 record updated, 0 rows refused\n",
+    "",
+  ]);
+  const byId = await socle(["import", "rows", "next.csv", "--update"], { cwd });
+  expect([byId.code, byId.stderr.split("\n")[0]]).toEqual([1, "line 2: id must name a record"]);
+  const wrong = await socle(["import", "rows", "next.csv", "--decimal", "dot"], { cwd });
+  expect([wrong.code, wrong.stderr]).toEqual([2, 'socle: "decimal" must be comma or point, not "dot".\n']);
+  await server.stop();
+  expect(textsOf(cwd, "rows")).toEqual(["a", "b", "c"]);
+});

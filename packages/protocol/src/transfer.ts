@@ -3,10 +3,16 @@ import type { ErrorDetail } from "./errors.ts";
 
 /** The outcome of an import (`POST /api/{collection}/import`). */
 export interface ImportReport {
-  /** Records that were created. */
+  /** Records that were created; in a dry run, that would be created. */
   imported: number;
+  /** Records that were changed, or found unchanged, with `update` or `upsert`. */
+  updated: number;
   /** Rows that were refused. */
   rejected: number;
+  /** Rows without any value, which are passed over. */
+  skipped: number;
+  /** Ids of records and files that do not exist, in rows with an id: the values are kept, as the export had the values. */
+  unresolved: number;
   /** The first 1,000 rejected rows. */
   problems: { line: number; details: ErrorDetail[] }[];
 }

@@ -9,7 +9,7 @@ import { AppError, isObject, messageOf, reasonsOf, SetupError } from "../base/ke
 import type { Logger, LogLevel } from "../base/logging/index.ts";
 import type { Service, ServiceOptions } from "./service.ts";
 
-/** The kinds of requests with the types of the fields; `?` marks a field that may be null. */
+/** The kinds of requests with the types of the fields, all texts; `?` marks a field that may be null. */
 const requests = {
   /**
    * A backup into a file of the service's machine, by an absolute path. The passphrase encrypts the backup; null for
@@ -20,9 +20,9 @@ const requests = {
   admin: { email: "string", password: "string" },
   /** The definitions of the collections in the database, for `socle types` and similar commands. */
   definitions: {},
-  /** An import from a file of the service's machine, by an absolute path; with the most bytes of a row. */
-  import: { collection: "string", file: "string", maxRow: "number" },
-  export: { collection: "string", file: "string", maxRow: "number" },
+  /** An import from a file of the service's machine, by an absolute path, with options as in the query of a request. */
+  import: { collection: "string", file: "string", options: "string" },
+  export: { collection: "string", file: "string" },
   /** The users and records of a file, by an absolute path, for `socle seed`. */
   seed: { file: "string" },
   /** `socle run job`. */
@@ -38,7 +38,6 @@ type Requests = typeof requests;
 interface FieldTypes {
   readonly string: string;
   readonly "string?": string | null;
-  readonly number: number;
 }
 type RequestOf<K extends keyof Requests> = { readonly kind: K } & {
   readonly [F in keyof Requests[K]]: Requests[K][F] extends keyof FieldTypes ? FieldTypes[Requests[K][F]] : never;
@@ -48,7 +47,8 @@ type RequestOf<K extends keyof Requests> = { readonly kind: K } & {
 type ControlRequest = { [K in keyof Requests]: RequestOf<K> }[keyof Requests];
 /** A run of `socle run`. */
 export type RunRequest = RequestOf<"job"> | RequestOf<"function">;
-export type TransferRequest = RequestOf<"import"> | RequestOf<"export">;
+export type ImportRequest = RequestOf<"import">;
+export type ExportRequest = RequestOf<"export">;
 
 /** @throws Error for a malformed request: the two sides may be of different versions. */
 function parseRequest(value: unknown): ControlRequest {

@@ -7,7 +7,14 @@ export { MigrationStopped } from "../code/migrations/index.ts";
 export { buildApi } from "./api.ts";
 export { type App, type Running, startApp, version } from "./app.ts";
 export { clientFolder, writeClient, writeTypesModule } from "./client-module.ts";
-export { askService, doServiceWork, type LogLine, type RunRequest, type TransferRequest } from "./control.ts";
+export {
+  askService,
+  doServiceWork,
+  type ExportRequest,
+  type ImportRequest,
+  type LogLine,
+  type RunRequest,
+} from "./control.ts";
 export { readDefinitions } from "./definitions.ts";
 export { keepFilesPrivate, shellCommand } from "./file-modes.ts";
 export { runReader } from "./reader.ts";

@@ -252,7 +252,7 @@ export function assemble(database: Database, { config, logger, clock: given }: O
     records,
     queries,
     lists,
-    transfers: new Transfers({ database, records, clock }),
+    transfers: new Transfers({ database, records, clock, config }),
     storage,
     close,
     [Symbol.asyncDispose]: () => close(),

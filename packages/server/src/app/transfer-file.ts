@@ -4,7 +4,7 @@ import { extname } from "node:path";
 import type { ImportReport } from "@socle/protocol";
 import { refuseIrreplaceable, SetupError, system } from "../base/kernel/index.ts";
 import { formatOfEnding, type TransferFormat } from "../data/transfer/index.ts";
-import type { ProgressLine, TransferRequest } from "./control.ts";
+import type { ExportRequest, ImportRequest, ProgressLine } from "./control.ts";
 import type { Service } from "./service.ts";
 
 /** The format of a file by the ending. @throws SetupError for another ending. */
@@ -19,13 +19,15 @@ type OnProgress = (progress: ProgressLine) => void;
 /** Imports a file. @throws AppError as `Import.run`, SetupError for a file that cannot be read. */
 export async function importFile(
   { collections, transfers }: Service,
-  { collection: name, file, maxRow }: TransferRequest,
+  { collection: name, file, options }: ImportRequest,
   onProgress: OnProgress,
 ): Promise<ImportReport> {
   const collection = collections.get(name);
   if (collection === undefined) throw new SetupError(`there is no collection "${name}"`);
-  const total = statSync(file, { throwIfNoEntry: false })?.size;
-  if (total === undefined) throw new SetupError(`${file}: there is no such file`);
+  const size = statSync(file, { throwIfNoEntry: false })?.size;
+  if (size === undefined) throw new SetupError(`${file}: there is no such file`);
+  // The file is read twice.
+  const total = 2 * size;
   let done = 0;
   const counted = async function* (): AsyncGenerator<Uint8Array> {
     for await (const piece of Bun.file(file).stream()) {
@@ -37,7 +39,8 @@ export async function importFile(
   };
   const format = formatOfFile(file);
   const { signal } = new AbortController();
-  return transfers.import(collection, { principal: system, format, maxRow, content: counted(), signal });
+  const settings = { format, options: new URLSearchParams(options) };
+  return transfers.import(collection, { principal: system, ...settings, content: counted, signal });
 }
 
 /**
@@ -46,7 +49,7 @@ export async function importFile(
  */
 export async function exportFile(
   { collections, records, transfers }: Service,
-  { collection: name, file }: TransferRequest,
+  { collection: name, file }: ExportRequest,
   onProgress: OnProgress,
 ): Promise<number> {
   const collection = collections.get(name);

@@ -53,10 +53,12 @@ export interface Command {
   readonly summary: string;
   /**
    * Option name → description; an option with a value names the value. `short` is another name, of a single letter. `usual` is the
-   * value of an option that may be given without a value.
+   * value of an option that may be given without a value; an option with `many` may be given several times, and has a line for each value.
    * Commands that work with a configuration take `--config` before other options.
    */
-  readonly options?: { readonly [name: string]: { value?: string; usual?: string; short?: string; summary: string } };
+  readonly options?: {
+    readonly [name: string]: { value?: string; usual?: string; many?: true; short?: string; summary: string };
+  };
   /** Whether the command works without a configuration. */
   readonly isBare?: true;
   /** Whether the command prints nothing but a log, in the format of the configuration. */
@@ -89,17 +91,30 @@ export class UsageError extends Error {
 
 export function parseOptionsOf(command: Command): NonNullable<ParseArgsConfig["options"]> {
   const options: NonNullable<ParseArgsConfig["options"]> = { help: { type: "boolean", short: "h" } };
-  for (const [name, { value, short }] of Object.entries(optionsOf(command)))
-    options[name] = { type: value === undefined ? "boolean" : "string", ...(short !== undefined && { short }) };
+  for (const [name, { value, many = false, short }] of Object.entries(optionsOf(command))) {
+    const type = value === undefined ? "boolean" : "string";
+    options[name] = { type, multiple: many, ...(short !== undefined && { short }) };
+  }
   return options;
 }
 
-/** The words of a command line, with the usual value for an option that was given without a value. */
+/**
+ * The words of a command line, with the usual value for an option that was given without a value. The word behind such an option is
+ * its value if the command has an argument too many otherwise.
+ */
 export function completeWords(words: readonly string[], command: Command): string[] {
   const options = optionsOf(command);
-  return words.map((word) => {
-    const usual = word.startsWith("--") ? options[word.slice(2)]?.usual : undefined;
-    return usual === undefined ? word : `${word}=${usual}`;
+  const optionOf = (word = "") => (word.startsWith("--") ? options[word.slice(2)] : undefined);
+  const takesNext = (word?: string): boolean => optionOf(word)?.value !== undefined && !optionOf(word)?.usual;
+  const isArgument = (word: string, i: number): boolean => !word.startsWith("-") && !takesNext(words[i - 1]);
+  let spare = words.filter(isArgument).length - (command.args?.length ?? 0);
+  return words.flatMap((word, i) => {
+    const hasValue = optionOf(words[i - 1])?.usual !== undefined && isArgument(word, i);
+    if (hasValue && spare-- > 0) return [];
+    const usual = optionOf(word)?.usual;
+    const next = words[i + 1];
+    if (usual === undefined) return [word];
+    return [`${word}=${next !== undefined && isArgument(next, i + 1) && spare > 0 ? next : usual}`];
   });
 }
 

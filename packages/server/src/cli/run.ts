@@ -83,7 +83,7 @@ async function overview(): Promise<string> {
 function helpOf(command: Command): string {
   const rows = Object.entries(optionsOf(command)).map(([name, { value, usual, short, summary }]) => {
     const flag = short === undefined ? `--${name}` : `-${short}, --${name}`;
-    const given = usual === undefined ? ` ${value}` : `[=${value}]`;
+    const given = usual === undefined ? ` ${value}` : ` [${value}]`;
     return [value === undefined ? flag : `${flag}${given}`, summary] as const;
   });
   return `${command.summary}.\n\nUsage: ${usageOf(command)}${rows.length > 0 ? ` [options]\n\n${column(rows)}` : "\n"}`;
@@ -115,7 +115,8 @@ async function parseWords(
       allowPositionals: true,
     });
     const options: Record<string, string | boolean | undefined> = {};
-    for (const [name, value] of Object.entries(parsed.values)) if (!Array.isArray(value)) options[name] = value;
+    for (const [name, value] of Object.entries(parsed.values))
+      options[name] = Array.isArray(value) ? value.join("\n") : value;
     return { positionals: parsed.positionals, options };
   } catch (thrown) {
     throw new UsageError(messageOf(thrown).split("\n")[0] ?? "wrong options");

@@ -103,6 +103,7 @@ const values: { [path in KeyPath]: [unknown, string, unknown] } = {
   "limits.hooks": ["2MiB", "2097152", 2097152],
   "limits.thumbnails": [5, "5", 5],
   "limits.batches": [5, "5", 5],
+  "limits.import": ["1GiB", "1GiB", 1_024 ** 3],
   "limits.uploads": [5, "5", 5],
   "limits.storage": ["1GiB", "1073741824", 1073741824],
   "limits.storagePerUser": ["1GiB", "1073741824", 1073741824],

@@ -204,6 +204,11 @@ export const keys = {
     16,
     "large batches that wait for their turn; a caller has at most half of these",
   ),
+  "limits.import": key(
+    size(1_024, 1_024 ** 4),
+    "2GiB",
+    "largest body of an import; the body is kept on the disk of the database while the import runs",
+  ),
   "limits.uploads": key(
     wholeNumber(1, 100_000),
     256,

@@ -10,7 +10,7 @@ import type { Deletions } from "./deletions.ts";
 import { type AccountValues, type GivenFields, type Observe, Preparation } from "./preparation.ts";
 import { isSameValue, type RecordEffects } from "./record-effects.ts";
 import { missingRecord, type OwnedRow, type RecordTable, recordTableOf, recordTag } from "./record-table.ts";
-import { addedItems, type Body, type Lookups, longArray, References } from "./references.ts";
+import { addedItems, type Body, type Lookups, longArray, References, type TakesTarget } from "./references.ts";
 import type { Rights, RightsTarget } from "./rights.ts";
 import { keepNumbers, withNumbersOf, withoutNumbers } from "./sequences.ts";
 import type { WriteHooks } from "./write-hooks.ts";
@@ -37,6 +37,8 @@ export interface NewRecord {
   /** Null for a write without hooks, and for a write that goes around hooks. */
   readonly hooks: WriteHooks | null;
   readonly observe?: Observe;
+  /** Absent: the targets of relations and files exist already. */
+  readonly takes?: TakesTarget | undefined;
 }
 
 /** A record and the version that `If-Match` names; null for any version. */
@@ -56,7 +58,7 @@ interface ChangesOptions {
   readonly deletions: Deletions;
 }
 
-interface ChangedRecord extends RecordTarget, Pick<NewRecord, "body" | "observe" | "now"> {
+interface ChangedRecord extends RecordTarget, Pick<NewRecord, "body" | "observe" | "now" | "takes"> {
   readonly account?: AccountValues;
 }
 
@@ -91,7 +93,7 @@ export class RecordChanges {
   create(
     tx: Transactor,
     principal: Principal,
-    { collection: name, body, id: chosenId, now = this.#options.clock.now(), given, hooks, observe }: NewRecord,
+    { collection: name, body, id: chosenId, now = this.#options.clock.now(), given, hooks, observe, takes }: NewRecord,
   ): SavedRecord {
     const table = recordTableOf(this.#options.collections.named(name));
     const { collection } = table;
@@ -101,7 +103,7 @@ export class RecordChanges {
     const updatedAt = given?.updatedAt ?? createdAt;
     const isHooked = hooks?.has(name, "create") === true;
     const defaultsAt = isHooked ? hooks.now(createdAt) : createdAt;
-    const first = { table, principal, body, given, observe, id, createdAt, updatedAt, defaultsAt };
+    const first = { table, principal, body, given, observe, takes, id, createdAt, updatedAt, defaultsAt };
     let made = this.#preparation.create(tx, first);
     if (isHooked) {
       const { createdAt: _, updatedAt: __, ...record } = withoutNumbers(table, made.record);
@@ -135,13 +137,13 @@ export class RecordChanges {
   }
 
   update(tx: Transactor, principal: Principal, change: ChangedRecord): SavedRecord {
-    const { body, observe, hooks, id, account } = change;
+    const { body, observe, hooks, id, account, takes } = change;
     const { table, row, weight } = this.#find(tx, principal, { operation: "update", target: change });
     const { collection } = table;
     const { now = this.#options.clock.now() } = change;
     // Strictly later than before, also within one millisecond.
     const updatedAt = toTimestamp(Math.max(now, Date.parse(row.record.updatedAt) + 1));
-    const given = { table, principal, body, observe, row, updatedAt, account };
+    const given = { table, principal, body, observe, takes, row, updatedAt, account };
     let made = this.#preparation.change(tx, given);
     if (hooks?.has(collection.name, "update") === true && made.values.some((value) => value !== undefined)) {
       const record = withNumbersOf(table, row.record, table.changed(row.record, made.values));

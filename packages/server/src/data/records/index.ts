@@ -2,7 +2,8 @@
 
 export { type Operation, parseBatch, parseOperations, referencesIn, resolve, type WorkBeside } from "./batch.ts";
 export type { RecordVersion } from "./changes.ts";
-export type { ImportedRecord } from "./imports.ts";
+export type { ImportedRecord, RecordMatch } from "./imports.ts";
+export { validateBody } from "./preparation.ts";
 export { recordsChanged, touchesReadRule, type VersionState } from "./record-effects.ts";
 export {
   fieldLimits,
@@ -12,7 +13,6 @@ export {
   recordTableOf,
   recordTag,
   selectionTag,
-  systemFields,
   type TaggedRecord,
   withoutFields,
 } from "./record-table.ts";

@@ -14,7 +14,7 @@ import {
 } from "../fields/index.ts";
 import { isSameValue } from "./record-effects.ts";
 import { type OwnedRow, type PlacedField, type RecordTable, systemFields } from "./record-table.ts";
-import type { Body, References, ValidatedBody } from "./references.ts";
+import type { Body, References, TakesTarget, ValidatedBody } from "./references.ts";
 import type { RecordState, Rights } from "./rights.ts";
 import { numberChanged, numberNew, readonlyProblem } from "./sequences.ts";
 
@@ -235,6 +235,7 @@ interface BodyToWrite {
   /** The values of the body that a hook has set. */
   readonly returned?: Body;
   readonly observe: Observe | undefined;
+  readonly takes: TakesTarget | undefined;
 }
 
 /** `defaultsAt` is the time of the creation for defaults. */
@@ -354,11 +355,11 @@ export class Preparation {
   /** Throws every problem of a body at once; a caller that is not admitted is not told whether a unique value is taken. */
   #refuse(
     tx: Transactor,
-    { table, principal, returned: trusted = {} }: BodyToWrite,
+    { table, principal, takes, returned: trusted = {} }: BodyToWrite,
     { isAdmitted, ...body }: ValidatedBody & { id: string; before: StoredRecord | null; isAdmitted: boolean },
   ): void {
     const { id, values, problems } = body;
-    this.#references.check(tx, { table, principal, trusted, isAdmitted }, body);
+    this.#references.check(tx, { table, principal, trusted, isAdmitted, takes }, body);
     if (problems.length === 0) return;
     if (isAdmitted) problems.push(...this.#references.duplicates(tx, table, { id, values, problems }));
     throw AppError.validation(problems);

@@ -189,6 +189,13 @@ export class RecordTable {
     return `SELECT ${seq} AS seq, id FROM ${this.sqlName} WHERE ${this.column(field)} = ? AND ${seq} > ? ORDER BY ${seq} LIMIT ${limit}`;
   }
 
+  /** The id of the record with a value of a unique field, or with an id. Parameter: the value. */
+  idBy(name: string): string {
+    const values = this.field(name)?.values;
+    const given = values === undefined ? "?" : positionSql(values, "?");
+    return `SELECT id FROM ${this.sqlName} WHERE ${this.column(name)} = ${given}`;
+  }
+
   #uniqueKeys(): UniqueKey[] {
     const { definition } = this.collection;
     const unique = this.fields.filter((field) => field.unique === true).map(({ name }) => [name]);

@@ -24,7 +24,7 @@ import {
 } from "./changes.ts";
 import { Deletions } from "./deletions.ts";
 import { type LongWrite, writeHooked } from "./hooked-write.ts";
-import { type ImportedRecord, importIn, type Rejection } from "./imports.ts";
+import { type ImportedRows, type ImportOutcome, importIn } from "./imports.ts";
 import { RecordCounts, RecordEffects, recordsChanged, Versions } from "./record-effects.ts";
 import { fieldLimits, isAnyRecordId, missingRecord, recordTableOf } from "./record-table.ts";
 import type { Body, Lookups } from "./references.ts";
@@ -336,14 +336,25 @@ export class Records {
   }
 
   /**
-   * Creates records in one transaction. Refused records are left out and reported by the positions.
+   * Writes the records of an import in one transaction, or takes the transaction of a rehearsal back. Refused records are left out and
+   * reported by the positions.
    * @throws AppError `forbidden` unless the caller is an admin.
    */
-  importAll(principal: Principal, collection: string, records: readonly ImportedRecord[]): Promise<Rejection[]> {
-    const hooks = this.#hooksBefore(collection, "create", "import");
-    return this.#writeLong(principal, { hooks, makesRoom: false }, async (tx, caller) => {
+  async importAll(principal: Principal, rows: ImportedRows): Promise<ImportOutcome> {
+    const { collection, match, isTaken } = rows;
+    const operation = this.#isHooked(collection, "create") || match === null ? "create" : "update";
+    const hooks = this.#hooksBefore(collection, operation, "import");
+    let outcome: ImportOutcome | null = null;
+    const written = this.#writeLong(principal, { hooks, makesRoom: false }, async (tx, caller) => {
       if (!isAdmin(caller)) throw new AppError("forbidden", "Only admins may import records.");
-      return importIn(tx, caller, { changes: this.#changes, collection, records, hooks });
+      const table = recordTableOf(this.collection(collection));
+      outcome = await importIn(tx, caller, { ...rows, changes: this.#changes, table, hooks });
+      if (isTaken !== null && hooks?.isPending !== true) throw takenBack;
+      return outcome;
+    });
+    return written.catch((thrown: unknown) => {
+      if (thrown !== takenBack || outcome === null) throw thrown;
+      return outcome;
     });
   }
 

@@ -46,6 +46,12 @@ interface Candidate {
   readonly problems?: readonly ErrorDetail[];
 }
 
+/**
+ * Takes an id of a record or file that does not exist yet. `problemAtEnd` answers the problem if there is no such record or file at the
+ * end of the transaction.
+ */
+export type TakesTarget = (id: string, problemAtEnd: () => ErrorDetail | null) => boolean;
+
 /** The most lost ids of a field that an error names. */
 const maxMissing = 20;
 
@@ -72,10 +78,16 @@ export class References {
    */
   check(
     tx: Transactor,
-    by: { table: RecordTable; principal: Principal; trusted: Body; isAdmitted: boolean },
+    by: {
+      table: RecordTable;
+      principal: Principal;
+      trusted: Body;
+      isAdmitted: boolean;
+      takes?: TakesTarget | undefined;
+    },
     { values, problems, before }: ValidatedBody & { before: StoredRecord | null },
   ): void {
-    const { table, principal, trusted, isAdmitted } = by;
+    const { table, principal, trusted, isAdmitted, takes } = by;
     for (const [position, field] of table.references) {
       const value = values[position];
       if (typeof value !== "string") continue;
@@ -89,13 +101,18 @@ export class References {
       if (isFree && !isAdmitted) continue;
       const reference = typeOf(field).reference === "file" ? "file" : "relation";
       const missing = reference === "file" ? "stored file" : `record of "${field.collection}"`;
-      const lost = this.#lost(tx, { field, principal: isFree ? system : principal, ids });
-      for (const id of lost.slice(0, maxMissing)) {
+      const lostOf = (some: readonly string[]): readonly string[] =>
+        this.#lost(tx, { field, principal: isFree ? system : principal, ids: some });
+      const problemOf = (id: string): ErrorDetail => {
         const item = given.indexOf(id);
         const path = multiple === true ? `${name}[${item}]` : name;
         const message = `${path} points to ${quote(id)}, but there is no such ${missing}`;
-        problems.push({ field: name, ...(multiple === true && { item }), rule: reference, message });
-      }
+        return { field: name, ...(multiple === true && { item }), rule: reference, message };
+      };
+      const isTaken = (id: string): boolean =>
+        takes?.(id, () => (lostOf([id]).length === 0 ? null : problemOf(id))) === true;
+      const lost = lostOf(ids).filter((id) => !isTaken(id));
+      problems.push(...lost.slice(0, maxMissing).map(problemOf));
     }
   }
 

@@ -1,202 +1,109 @@
 /**
- * CSV (RFC 4180): rows, and values in cells as text that keeps the types of JSON apart. The first row names the fields. An empty cell
- * is null; an empty cell in quotes is the empty text. The delimiter is the most frequent of comma, semicolon and tab in the first line.
- * Papa Parse finds the cells.
+ * CSV of imports: the first row names the columns, and each other row has the values of a record. The cells have the meaning that the
+ * protocol package gives to cells, as in the dashboard.
  */
 import type { FieldDefinition, JsonValue } from "@socle/protocol";
-import Papa, { type ParseResult } from "papaparse";
-import { AppError, allOf, count } from "../../base/kernel/index.ts";
-import { systemFields } from "../records/index.ts";
-import type { ImportRow } from "./ndjson-rows.ts";
+import { type CellStyle, type CsvRow, CsvRows, guessCsvShape, readCell } from "@socle/protocol/cells";
+import { AppError, allOf, count, quote } from "../../base/kernel/index.ts";
+import { type ImportRow, type RowReader, type RowSettings, UnreadValue } from "./rows.ts";
 
-const delimiters = [",", ";", "\t"] as const;
+/** Characters at the beginning of a file that tell the delimiter. */
+const sampleLength = 64 * 1024;
 
-/** A row: its text, its cells, and the problems of quotes that the parser found. */
-interface CsvRow {
-  readonly raw: string;
-  readonly cells: readonly string[];
-  readonly faults: readonly string[];
-}
+/** The columns of system fields are read like fields of these types. */
+const systemColumns: readonly FieldDefinition[] = [
+  { name: "id", type: "string", min: 1 },
+  { name: "createdAt", type: "datetime" },
+  { name: "updatedAt", type: "datetime" },
+];
 
-export class CsvRows {
+export class CsvReader implements RowReader {
   readonly #fields: ReadonlyMap<string, FieldDefinition>;
   readonly #maxLength: number;
-  #rest = "";
-  #line = 1;
-  /** Whether the present line is too long: the rest is dropped. */
-  #isTooLong = false;
-  #delimiter: string | null = null;
-  #columns: readonly string[] | null = null;
+  readonly #settings: RowSettings;
+  /** The beginning of the file, until the delimiter is known. */
+  #start = "";
+  #rows: CsvRows | null = null;
+  /** The field of each column; null for a column that is left out. */
+  #columns: readonly (FieldDefinition | null)[] | null = null;
+  skipped = 0;
 
   /** @param maxLength characters of a row. */
-  constructor(fields: readonly FieldDefinition[], maxLength: number) {
-    this.#fields = new Map(fields.map((field) => [field.name, field]));
+  constructor(fields: readonly FieldDefinition[], maxLength: number, settings: RowSettings) {
+    this.#fields = new Map([...fields, ...systemColumns].map((field) => [field.name, field]));
     this.#maxLength = maxLength;
+    this.#settings = settings;
   }
 
-  /** The rows that end in the piece. @throws AppError `bad_request` when the rest cannot be read. */
-  push(text: string): ImportRow[] {
-    return this.#parse(text, false);
+  push(text: string, isLast: boolean): ImportRow[] {
+    if (this.#rows !== null) return this.#read(this.#rows, text, isLast);
+    this.#start += text;
+    if (this.#start.length < sampleLength && !isLast) return [];
+    this.#rows = new CsvRows(guessCsvShape(this.#start.slice(0, sampleLength)), this.#maxLength);
+    return this.#read(this.#rows, this.#start, isLast);
   }
 
-  end(): ImportRow[] {
-    return this.#parse("", true);
+  lineAt(text: string): number {
+    return this.#rows?.lineAt(text) ?? (this.#start + text).split("\n").length;
   }
 
-  #parse(text: string, isLast: boolean): ImportRow[] {
-    if (this.#isTooLong) {
-      const end = text.indexOf("\n");
-      if (end < 0) return [];
-      this.#isTooLong = false;
-      this.#line += 1;
-      return this.#parse(text.slice(end + 1), isLast);
-    }
-    const input = this.#rest + text;
-    this.#delimiter ??= delimiterOf(input, isLast);
-    if (this.#delimiter === null) return this.#keep(input);
-    const delimiter = this.#delimiter;
-    const found: CsvRow[] = [];
-    let from = 0;
-    const step = ({ data, meta, errors }: ParseResult<string[]>): void => {
-      const faults = errors.map(({ code }) => code);
-      // A newline at the end of the file begins no row.
-      if (from < input.length)
-        found.push(rowOf({ raw: input.slice(from, meta.cursor), cells: data[0] ?? [], faults }, delimiter));
-      from = meta.cursor;
-    };
-    if (input !== "") new Papa.Parser({ delimiter, newline: "\n", step }).parse(input, 0, !isLast);
-    const rows = found.flatMap((row) => this.#rowOf(row));
-    return [...rows, ...this.#keep(isLast ? "" : input.slice(from))];
+  /** @throws AppError `bad_request` for a first row that is wrong, and for an open quote at the end of the file. */
+  #read(rows: CsvRows, text: string, isLast: boolean): ImportRow[] {
+    return rows.push(text, isLast).flatMap((row) => this.#rowOf(row));
   }
 
-  /**
-   * Keeps the beginning of a row for the next piece. A row that is too long is refused, and the line is dropped.
-   * @throws AppError for a quote that may be open: the row would take in the rest of the file.
-   */
-  #keep(rest: string): ImportRow[] {
-    this.#rest = rest;
-    if (rest.length <= this.#maxLength) return [];
-    if (this.#columns === null || rest.includes('"'))
-      throw new AppError(
-        "bad_request",
-        `The row that begins in line ${this.#line} is longer than ${this.#maxLength} characters: is a quote not closed?`,
-      );
-    this.#rest = "";
-    this.#isTooLong = true;
-    return [{ line: this.#line, values: `it is longer than ${this.#maxLength} characters` }];
-  }
-
-  /** @throws AppError for an open quote at the end of the file, and for a wrong first row. */
-  #rowOf({ raw, cells, faults }: CsvRow): ImportRow[] {
-    const line = this.#line;
-    if (faults.includes("MissingQuotes"))
+  #rowOf({ line, cells, problem }: CsvRow): ImportRow[] {
+    if (problem === "open")
       throw new AppError("bad_request", `The row that begins in line ${line} does not end: a quote is not closed.`);
-    this.#line += raw.split("\n").length - 1;
     if (this.#columns === null) {
-      this.#columns = this.#checkColumns(cells);
+      if (problem === "long")
+        throw new AppError("bad_request", `The first row is longer than ${this.#maxLength} characters.`);
+      this.#columns = this.#columnsOf(cells.map((cell) => (cell ?? "").trim()));
       return [];
     }
-    if (cells.length === 1 && cells[0]?.trim() === "" && !raw.includes('"')) return [];
     const columns = this.#columns;
-    if (faults.length > 0)
+    if (problem === "long") return [{ line, values: `it is longer than ${this.#maxLength} characters` }];
+    if (problem === "quote")
       return [{ line, values: "text follows a closing quote; a quote inside of a quoted cell is written twice" }];
+    if (cells.every((cell) => cell === null || cell.trim() === "")) {
+      // An empty line is no row, unless the file has a single column.
+      if (cells.length > 1 || columns.length === 1 || cells[0] !== null) this.skipped += 1;
+      return [];
+    }
     if (cells.length !== columns.length)
       return [{ line, values: `it has ${count(cells.length, "cell")}, and the first row ${columns.length}` }];
-    const empties = raw.includes('""') ? quotedEmpties(raw, cells, this.#delimiter ?? ",") : null;
     const values: Record<string, unknown> = {};
-    for (const [i, column] of columns.entries()) {
-      const cell = cells[i] ?? "";
-      const field = this.#fields.get(column);
-      if (cell === "" && empties?.has(i) !== true) values[column] = null;
-      else values[column] = field === undefined ? cell : valueOfCell(field, cell);
-    }
+    for (const [i, field] of columns.entries())
+      if (field !== null) values[field.name] = valueOfCell(cells[i] ?? null, field, this.#settings.style);
     return [{ line, values }];
   }
 
   /** @throws AppError `bad_request` for a name that is no field, or stands twice: all rows would be wrong. */
-  #checkColumns(cells: readonly string[]): readonly string[] {
-    const columns = cells.map((cell) => cell.trim());
-    const unknown = columns.filter((name) => !this.#fields.has(name) && !systemFields.includes(name));
+  #columnsOf(given: readonly string[]): (FieldDefinition | null)[] {
+    const names = given.map((name) => this.#settings.map.get(name) ?? name);
+    const unknown = names.filter((name) => name !== "" && !this.#fields.has(name));
+    // A column without a name is left out only if the mapping says so.
+    if (given.some((name) => name === "" && !this.#settings.map.has(name))) unknown.push("");
     if (unknown.length > 0)
       throw new AppError(
         "bad_request",
-        `The first row must name fields of the collection; ${allOf(unknown.slice(0, 10).map((name) => JSON.stringify(name)))} ${unknown.length === 1 ? "is none" : "are none"}.`,
+        `The first row must name fields of the collection; ${allOf(unknown.slice(0, 10).map((name) => quote(name)))} ${unknown.length === 1 ? "is none" : "are none"}. The option map gives a column the name of a field, or leaves the column out: map=column=field, map=column=.`,
       );
-    const twice = columns.find((name, i) => columns.indexOf(name) !== i);
-    if (twice !== undefined) throw new AppError("bad_request", `The first row names ${JSON.stringify(twice)} twice.`);
-    return columns;
+    const twice = names.find((name, i) => name !== "" && names.indexOf(name) !== i);
+    if (twice !== undefined) throw new AppError("bad_request", `The first row names ${quote(twice)} twice.`);
+    return names.map((name) => this.#fields.get(name) ?? null);
   }
 }
 
-/** A row without the carriage return of the line end, which the parser leaves in a last cell without quotes. */
-function rowOf(row: CsvRow, delimiter: string): CsvRow {
-  const { raw, cells } = row;
-  const last = cells.at(-1) ?? "";
-  if (!last.endsWith("\r")) return row;
-  const line = raw.endsWith("\n") ? raw.slice(0, -1) : raw;
-  // Without quotes, a cell is the text from the delimiter to the end of the line.
-  const before = line.at(-last.length - 1);
-  if (!line.endsWith(last) || (before !== undefined && before !== delimiter)) return row;
-  return { ...row, cells: [...cells.slice(0, -1), last.slice(0, -1)] };
-}
-
-/** The character between the cells of a file; null while the first line has not ended. */
-function delimiterOf(text: string, isLast: boolean): string | null {
-  const end = text.indexOf("\n");
-  if (end < 0 && !isLast) return null;
-  const first = end < 0 ? text : text.slice(0, end);
-  const countOf = (delimiter: string): number => first.split(delimiter).length;
-  return delimiters.reduce((best, each) => (countOf(each) > countOf(best) ? each : best));
-}
-
-/** The cells of a row that are empty and stand in quotes. */
-function quotedEmpties(raw: string, cells: readonly string[], delimiter: string): Set<number> {
-  const found = new Set<number>();
-  let at = 0;
-  for (const [i, cell] of cells.entries()) {
-    const isQuoted = raw[at] === '"';
-    if (isQuoted && cell === "") found.add(i);
-    at += isQuoted ? cell.length + 2 + cell.split('"').length - 1 : cell.length;
-    const next = raw.indexOf(delimiter, at);
-    if (next < 0) break;
-    at = next + delimiter.length;
-  }
-  return found;
-}
-
-/** The value of a cell that the type of the field refuses. */
-export const noValue = Symbol("no value");
-
-const number = /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i;
-const booleans: { readonly [text: string]: boolean } = { true: true, false: false, "1": true, "0": false };
-
-/** The value of a cell. A text that is no number or boolean stays a text, which the field refuses. */
-function valueOfCell(field: FieldDefinition, cell: string): unknown {
-  if (field.multiple === true) return itemsOfCell(cell);
-  switch (field.type) {
-    case "integer":
-    case "float":
-      return number.test(cell) ? Number(cell) : cell;
-    case "boolean":
-      return booleans[cell.trim().toLowerCase()] ?? cell;
-    case "json":
-      return jsonOfCell(cell);
-    default:
-      return cell;
-  }
-}
-
-function jsonOfCell(cell: string): unknown {
-  try {
-    return JSON.parse(cell);
-  } catch {
-    return noValue;
-  }
-}
-
-/** The items of a multiple field: a JSON array, as in an export, or a single item. */
-function itemsOfCell(cell: string): unknown {
-  return cell.trimStart().startsWith("[") ? jsonOfCell(cell) : [cell];
+/** The value of a cell. A text that is no value of the type stays a text, which the field refuses. */
+function valueOfCell(cell: string | null, field: FieldDefinition, style: CellStyle): unknown {
+  const read = readCell(cell, field, style);
+  if ("value" in read) return read.value;
+  if (read.problem === "decimal")
+    return new UnreadValue(`may be several numbers (${quote(cell)}): the option decimal says comma or point`);
+  if (read.problem === "dates")
+    return new UnreadValue(`may be several days (${quote(cell)}): the option dates says dmy or mdy`);
+  return field.type === "json" ? new UnreadValue("must be JSON") : cell;
 }
 
 /** The cell of a value; null for an empty value. */

@@ -3,7 +3,7 @@
  * the same order. A record that is created meanwhile is exported; a changed or deleted record is exported as found.
  */
 import type { FieldDefinition, StoredRecord } from "@socle/protocol";
-import Papa from "papaparse";
+import { csvLine } from "@socle/protocol/cells";
 import { nextTurn } from "../../base/kernel/index.ts";
 import type { Database, LongRead } from "../../store/database/index.ts";
 import type { Collection } from "../collections/index.ts";
@@ -41,7 +41,7 @@ export class Export {
     this.#reader = database.longRead();
     const table = recordTableOf(options.collection);
     this.#columns = table.names.map((name) => [name, table.field(name)]);
-    this.#header = options.format === "csv" ? csvOf([table.names]) : "";
+    this.#header = options.format === "csv" ? csvLine(table.names) : "";
   }
 
   async next(): Promise<IteratorResult<Uint8Array, undefined>> {
@@ -84,11 +84,8 @@ export class Export {
 
   #textOf(records: readonly StoredRecord[]): string {
     if (this.#options.format === "ndjson") return `${records.map((record) => JSON.stringify(record)).join("\n")}\n`;
-    return csvOf(records.map((record) => this.#columns.map(([name, field]) => cellOf(field, record[name] ?? null))));
+    const cellsOf = (record: StoredRecord): (string | null)[] =>
+      this.#columns.map(([name, field]) => cellOf(field, record[name] ?? null));
+    return records.map((record) => csvLine(cellsOf(record))).join("");
   }
-}
-
-/** Rows of CSV. The empty text stands in quotes, null does not. */
-function csvOf(rows: (readonly (string | null)[])[]): string {
-  return `${Papa.unparse(rows, { header: false, newline: "\r\n", quotes: (value) => value === "" })}\r\n`;
 }

@@ -1,52 +1,57 @@
 /** Rows of newline-delimited JSON: each line is an object. Blank lines are passed over. */
-import { excerpt, isObject, messageOf } from "../../base/kernel/index.ts";
+import { excerpt, isObject, messageOf, quote } from "../../base/kernel/index.ts";
+import type { ImportRow, RowReader, RowSettings } from "./rows.ts";
 
-/** A row of a file to import, unchecked. */
-export interface ImportRow {
-  /** The first line of the row, from 1. */
-  readonly line: number;
-  /** The values by name, or the reason why the row is invalid. */
-  readonly values: Record<string, unknown> | string;
-}
-
-export class NdjsonRows {
+export class NdjsonReader implements RowReader {
   readonly #maxLength: number;
+  readonly #map: RowSettings["map"];
   /** The beginning of the present line. */
   #rest = "";
-  #line = 0;
+  #line = 1;
+  readonly skipped = 0;
 
   /** @param maxLength characters of a line. */
-  constructor(maxLength: number) {
+  constructor(maxLength: number, { map }: RowSettings) {
     this.#maxLength = maxLength;
+    this.#map = map;
   }
 
-  /** The rows that end in the piece. */
-  push(text: string): ImportRow[] {
+  push(text: string, isLast: boolean): ImportRow[] {
     const [first = "", ...others] = text.split("\n");
     // The beginning of a line that is too long is enough to refuse the line.
     if (this.#rest.length <= this.#maxLength) this.#rest += first;
     const lines = [this.#rest, ...others];
-    this.#rest = lines.pop() ?? "";
+    this.#rest = isLast ? "" : (lines.pop() ?? "");
     return lines.flatMap((line) => this.#rowsOf(line));
   }
 
-  end(): ImportRow[] {
-    return this.#rest === "" ? [] : this.#rowsOf(this.#rest);
+  lineAt(text: string): number {
+    return this.#line + text.split("\n").length - 1;
   }
 
   #rowsOf(text: string): ImportRow[] {
-    this.#line += 1;
-    if (text.length > this.#maxLength)
-      return [{ line: this.#line, values: `it is longer than ${this.#maxLength} characters` }];
-    return text.trim() === "" ? [] : [{ line: this.#line, values: valuesOf(text) }];
+    const line = this.#line++;
+    if (text.length > this.#maxLength) return [{ line, values: `it is longer than ${this.#maxLength} characters` }];
+    return text.trim() === "" ? [] : [{ line, values: this.#valuesOf(text) }];
   }
-}
 
-function valuesOf(text: string): Record<string, unknown> | string {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : "it is no JSON object";
-  } catch (thrown) {
-    return `it is not valid JSON: ${excerpt(messageOf(thrown).replace(/^JSON Parse error: /, ""), 100)}`;
+  #valuesOf(text: string): ImportRow["values"] {
+    try {
+      const value: unknown = JSON.parse(text);
+      if (!isObject(value)) return "it is no JSON object";
+      return this.#map.size === 0 ? value : this.#mapped(value);
+    } catch (thrown) {
+      return `it is not valid JSON: ${excerpt(messageOf(thrown).replace(/^JSON Parse error: /, ""), 100)}`;
+    }
+  }
+
+  #mapped(values: Record<string, unknown>): ImportRow["values"] {
+    const mapped = new Map<string, unknown>();
+    for (const [key, value] of Object.entries(values)) {
+      const name = this.#map.get(key) ?? key;
+      if (mapped.has(name)) return `it names ${quote(name)} twice`;
+      if (name !== "") mapped.set(name, value);
+    }
+    return Object.fromEntries(mapped);
   }
 }

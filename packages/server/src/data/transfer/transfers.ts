@@ -1,24 +1,35 @@
-/** Imports and exports, for routes. */
+/** Imports and exports, for routes and commands. */
+import { dirname } from "node:path";
 import type { ImportReport } from "@socle/protocol";
+import type { Config } from "../../base/config/index.ts";
 import { Admission, type Clock, type SignedIn, type System } from "../../base/kernel/index.ts";
 import type { Database } from "../../store/database/index.ts";
 import type { Collection } from "../collections/index.ts";
 import type { Records } from "../records/index.ts";
 import type { Export } from "./export.ts";
 import type { TransferFormat } from "./format.ts";
+import type { OpenFile } from "./import.ts";
 
 export interface ImportedFile {
   readonly principal: SignedIn | System;
   readonly format: TransferFormat;
-  /** Bytes of a row. */
-  readonly maxRow: number;
-  readonly content: AsyncIterable<Uint8Array>;
+  /** The options of docs/transfer.md. */
+  readonly options: URLSearchParams;
+  /** The file, or a stream that can be read once. */
+  readonly content: OpenFile | AsyncIterable<Uint8Array>;
   /** Aborted when the client has disconnected. */
   readonly signal: AbortSignal;
 }
 
+interface TransfersOptions {
+  readonly database: Database;
+  readonly records: Records;
+  readonly clock: Clock;
+  readonly config: Pick<Config, "database" | "limits.body" | "limits.import">;
+}
+
 export class Transfers {
-  readonly #options: { database: Database; records: Records; clock: Clock };
+  readonly #options: TransfersOptions;
   readonly #imports = new Admission({
     limit: "imports",
     message: "Other imports are running. Try again later.",
@@ -28,18 +39,22 @@ export class Transfers {
     waitingShare: 4,
   });
 
-  constructor(options: { database: Database; records: Records; clock: Clock }) {
+  constructor(options: TransfersOptions) {
     this.#options = options;
   }
 
-  /** @throws AppError as `Import.run`; `unavailable` while too many imports run. */
-  import(collection: Collection, { content, signal, ...file }: ImportedFile): Promise<ImportReport> {
-    const { records, clock } = this.#options;
-    const run = async (): Promise<ImportReport> => {
-      const { Import } = await import("./import.ts");
-      return new Import({ records, clock, collection, ...file }).run(content);
-    };
-    return this.#imports.run(run, { caller: file.principal.userId ?? "system", signal });
+  /** @throws AppError as `Import.run`; `bad_request` for a wrong option, `unavailable` while too many imports run. */
+  async import(collection: Collection, file: ImportedFile): Promise<ImportReport> {
+    const { records, clock, config } = this.#options;
+    const { content, signal, principal, format } = file;
+    const { Import, readSettings, withSpooled } = await import("./importing.ts");
+    const settings = readSettings(file.options, collection);
+    const run = (open: OpenFile): Promise<ImportReport> =>
+      new Import({ records, clock, collection, principal, format, settings, maxRow: config["limits.body"] }).run(open);
+    const spool = { folder: dirname(config.database), maxBytes: config["limits.import"] };
+    const work = (): Promise<ImportReport> =>
+      typeof content === "function" ? run(content) : withSpooled(content, spool, run);
+    return this.#imports.run(work, { caller: principal.userId ?? "system", signal });
   }
 
   /**

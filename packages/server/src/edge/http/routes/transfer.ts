@@ -1,5 +1,4 @@
 /** `POST /api/{collection}/import` and `GET /api/{collection}/export`: records in and out as streams, for admins. */
-import type { Config } from "../../../base/config/index.ts";
 import { AppError } from "../../../base/kernel/index.ts";
 import type { Records } from "../../../data/records/index.ts";
 import { formatOf, type TransferFormat, type Transfers, transferTypes } from "../../../data/transfer/index.ts";
@@ -9,13 +8,8 @@ import { refuseEncoded } from "../headers.ts";
 import type { KeepOpen, Routes } from "../router.ts";
 import { collectionOf } from "./records.ts";
 
-export function transferRoutes(options: {
-  transfers: Transfers;
-  records: Records;
-  config: Config;
-  keepOpen: KeepOpen;
-}): Routes {
-  const { transfers, records, config, keepOpen } = options;
+export function transferRoutes(options: { transfers: Transfers; records: Records; keepOpen: KeepOpen }): Routes {
+  const { transfers, records, keepOpen } = options;
 
   return {
     "/api/:collection/import": {
@@ -33,7 +27,7 @@ export function transferRoutes(options: {
         const importing = transfers.import(collection, {
           principal,
           format,
-          maxRow: config["limits.body"],
+          options: new URLSearchParams(exchange.search),
           content: request.body ?? new Blob([]).stream(),
           signal: request.signal,
         });

@@ -99,7 +99,10 @@ export const generalSchemas: { readonly [name: string]: Schema } = {
   },
   ImportReport: objectOf<ImportReport>({
     imported: count,
+    updated: count,
     rejected: count,
+    skipped: count,
+    unresolved: count,
     problems: arrayOf(
       objectOf<ImportReport["problems"][number]>({ line: integer, details: arrayOf(ref("ErrorDetail")) }),
     ),
