@@ -195,6 +195,7 @@ export function assemble(database: Database, { config, logger, clock: given }: O
   const auth = new Auth({
     ...core,
     records: records.users,
+    turns: records.turns,
     logger: logger.for("auth"),
     limits,
     mails,

@@ -36,6 +36,8 @@ export interface System {
   readonly chain: readonly string[];
   /** Whether the principal is a hook, which a write waits for. */
   readonly isHook: boolean;
+  /** The address of the request without a user that made an endpoint run. */
+  readonly address?: string;
 }
 
 export const system: System = { userId: null, role: "admin", actor: null, depth: 0, chain: [], isHook: false };
@@ -80,8 +82,13 @@ export function identityOf(principal: Principal): string | null {
   return "scopes" in principal ? principal.sessionId : principal.userId;
 }
 
-/** The id of the user, or of a service key, whose share of scarce work a caller takes: all keys of a user have one share. */
+/**
+ * The id of the user, or of a service key, whose share of scarce work a caller takes: all keys of a user have one share. The user's code takes the
+ * share of the user or the address behind the code, or has a share for the script.
+ */
 export function shareOf(principal: Principal): string | null {
+  if (principal !== null && "actor" in principal && principal.userId === null)
+    return principal.actor ?? principal.address ?? principal.chain[0] ?? null;
   return principal?.userId ?? identityOf(principal);
 }
 

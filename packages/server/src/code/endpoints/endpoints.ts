@@ -145,7 +145,7 @@ export class Endpoints implements ScriptKind {
       handler: method,
       timeoutMs: endpoint.timeoutMs,
       input: { runId, attempt: 1, user, caller: { address, user }, params },
-      principal: actingFor(user?.id ?? null, 0, [`${endpoint.path}:${method}`]),
+      principal: { ...actingFor(user?.id ?? null, 0, [`${endpoint.path}:${method}`]), address },
       exchange: { request, pieces, onResponse: begun.resolve },
       isSafe: method === "GET" && pieces === null,
       caller,

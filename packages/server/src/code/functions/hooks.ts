@@ -16,8 +16,6 @@ import {
   maxDepth,
   messageOf,
   newId,
-  type Principal,
-  shareOf,
 } from "../../base/kernel/index.ts";
 import { FailureBudget, type Logger } from "../../base/logging/index.ts";
 import type { Collections } from "../../data/collections/index.ts";
@@ -27,7 +25,6 @@ import {
   appErrorOf,
   type BrokenScript,
   type CallOutcome,
-  keyOf,
   type Read,
   type Reads,
   type RunInput,
@@ -71,8 +68,6 @@ export interface HooksOptions {
 /** A change of a record, or a step of a user, that hooks are asked about. */
 interface Question extends Omit<HookedChange, "operation"> {
   readonly operation: Hook["operation"];
-  /** The caller that the share belongs to. */
-  readonly caller: string;
   /** The request of a step of a user. */
   readonly request?: Pick<RunInput, "caller" | "headers">;
 }
@@ -137,18 +132,15 @@ export class Hooks implements RecordHooks, AuthHooks {
 
   /** @throws AppError `unavailable` or `conflict`. */
   async run(change: HookedChange): Promise<HookDecision> {
-    const { reads, usesEarlier, refusal } = await this.#askUntilWhole({
-      ...change,
-      caller: callerOf(change.principal),
-    });
+    const { reads, usesEarlier, refusal } = await this.#askUntilWhole(change);
     return { refusal, usesEarlier, ...this.#looksAt(reads) };
   }
 
   /** Looks at the reads of hooks again, later. */
-  #looksAt(reads: readonly Read[]): Pick<HookDecision, "keys" | "refresh" | "changed"> {
+  #looksAt(reads: readonly Read[]): Pick<HookDecision, "hasReads" | "refresh" | "changed"> {
     let known = reads;
     return {
-      keys: reads.map(keyOf),
+      hasReads: reads.length > 0,
       refresh: async () => {
         const looked = await this.#options.reads.refreshed(known);
         if ("key" in looked) return looked.key;
@@ -325,12 +317,6 @@ interface Seen {
   readonly usesEarlier: boolean;
   /** Null when all hooks let the change pass. */
   readonly refusal: AppError | null;
-}
-
-/** The caller that a share belongs to. */
-function callerOf(principal: Principal): string {
-  if (principal === null) return "anonymous";
-  return "actor" in principal ? "functions" : (shareOf(principal) ?? "anonymous");
 }
 
 /** The thing that a hook which does not decide refuses. */

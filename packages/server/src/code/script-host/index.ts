@@ -29,7 +29,7 @@ export {
   type ScriptExports,
 } from "./protocol.ts";
 export { QueryPool } from "./query-pool.ts";
-export { keyOf, type ReadDependencies, Reads } from "./reads.ts";
+export { type ReadDependencies, Reads } from "./reads.ts";
 export { exportAdvice, parseOptions, parseRetries, parseTimeout } from "./run-options.ts";
 export {
   type FileState,

@@ -15,6 +15,8 @@ import type { QueryPool } from "./query-pool.ts";
 const pieceSize = 128 * 1024;
 /** The time for which reads are made again outside of a transaction, in milliseconds. */
 const refreshMs = 5_000;
+/** The caller of reads that are made again, for the reader threads. */
+const lookingAgain = "functions";
 /** The most SQL texts with known tables. */
 const maxTexts = 500;
 /** Records of a whole list that a transaction reads after a write. */
@@ -34,6 +36,8 @@ interface Reading {
   readonly remainingMs: number;
   /** The file that reads; null when the service looks at a read again. */
   readonly file: string | null;
+  /** The caller whose share of the reader threads the read takes. */
+  readonly caller: string;
   /** Whether other writes wait for the read: a query that would have to wait for a process is refused. */
   readonly isUrgent: boolean;
   part(text: string): Promise<void>;
@@ -48,7 +52,7 @@ export class Reads {
   #tables: KnownTables | null = null;
   readonly #methods: { readonly [method in Read["method"]]: Method } = {
     "db.get": ([name = "", id = ""]) => this.#record(name, id),
-    "db.page": ([name = "", search = ""], { remainingMs }) => this.#page(name, search, remainingMs),
+    "db.page": ([name = "", search = ""], reading) => this.#page(name, search, reading),
     "db.list": ([name = ""], { part }) => this.#list(name, part),
     "db.query": ([sql = "", params = ""], reading) => this.#query({ sql, params }, reading),
   };
@@ -93,7 +97,7 @@ export class Reads {
     for (const read of reads) {
       const isThere = this.#options.collections.get(read.args[0] ?? "") !== undefined;
       if (read.method === "db.get" && isThere) {
-        if (hashOf(this.own(tx, read)) !== read.hash) return keyOf(read);
+        if (hashOf(this.own(tx, read)) !== read.hash) return this.keyOf(read);
       } else if (read.version === "" || records.hasChangedIn(tx) || this.#versionNow(read) !== read.version)
         return undefined;
     }
@@ -111,7 +115,7 @@ export class Reads {
       const version = this.#versionNow(read);
       // Without a version, a look before the transaction says nothing.
       const isKnown = version === null || version === read.version || read.after > 0;
-      if (!isKnown && !(await this.#isSame(read, { until, isUrgent: false }))) return { key: keyOf(read) };
+      if (!isKnown && !(await this.#isSame(read, { until, isUrgent: false }))) return { key: this.keyOf(read) };
       looked.push(isKnown ? read : { ...read, version });
     }
     return { reads: looked };
@@ -125,7 +129,7 @@ export class Reads {
       const key = await this.#firstChanged(reads, { until, isUrgent: false });
       if (key !== null) return { key };
       if (this.now === now) return { now };
-      if (performance.now() > until) return { key: reads[0] === undefined ? "" : keyOf(reads[0]) };
+      if (performance.now() > until) return { key: reads[0] === undefined ? "" : this.keyOf(reads[0]) };
     }
   }
 
@@ -195,7 +199,7 @@ export class Reads {
   }
 
   async #firstChanged(reads: readonly Read[], look: Look): Promise<string | null> {
-    for (const read of reads) if (!(await this.#isSame(read, look))) return keyOf(read);
+    for (const read of reads) if (!(await this.#isSame(read, look))) return this.keyOf(read);
     return null;
   }
 
@@ -210,7 +214,7 @@ export class Reads {
       hasher.add(piece);
     };
     try {
-      hasher.add(await this.#methods[method](args, { remainingMs, file: null, isUrgent, part }));
+      hasher.add(await this.#methods[method](args, { remainingMs, file: null, caller: lookingAgain, isUrgent, part }));
       return hasher.text === hash;
     } catch (thrown) {
       if (!(thrown instanceof AppError)) throw thrown;
@@ -252,14 +256,13 @@ export class Reads {
     }
   }
 
-  async #page(name: string, search: string, remainingMs: number): Promise<string> {
+  async #page(name: string, search: string, { remainingMs, caller }: Reading): Promise<string> {
     const { records, queries } = this.#options;
     const collection: Collection = records.collection(name);
     const list = queries.prepare(collection, system, search);
     if (list.query === null) throw new AppError("bad_request", `"${search}" has no parameter of a list.`);
-    // Functions share the reader threads as one caller.
     const signal = (): AbortSignal => AbortSignal.timeout(Math.max(1, Math.ceil(remainingMs)));
-    return (await queries.page(collection, list, { principal: system, caller: () => "functions", signal })).text;
+    return (await queries.page(collection, list, { principal: system, caller: () => caller, signal })).text;
   }
 
   /** Sends a whole list in pieces, a piece after the process has taken the piece before. Answers the last piece. */
@@ -291,6 +294,13 @@ export class Reads {
     const { rows, tables } = await pool.query(query, { file, isUrgent, timeoutMs: Math.max(1, remainingMs) });
     this.#known().tables.set(query.sql, tables);
     return rows;
+  }
+
+  /** The key of the turn that conflicting work takes: the record, or the collection; of a query, the first collection that the query reads. */
+  keyOf({ method, args: [name = "", id], after }: Read): string {
+    if (method === "db.query") return this.#collectionsOf(name)?.[0] ?? `db.query ${name.replaceAll("/", " ")}`;
+    // The id of a record that the transaction makes differs in each call.
+    return method === "db.get" && after === 0 ? `${name}/${id}` : name;
   }
 
   /** The collections that a query reads; null for a query that reads other tables, too, or was not made. */
@@ -327,13 +337,6 @@ function tooLate(): AppError {
 }
 
 type StoredRow = Parameters<ReturnType<typeof recordTableOf>["toRecord"]>[0];
-
-/** The key of the turn that conflicting work takes: the record, or the collection. */
-export function keyOf({ method, args, after }: Read): string {
-  if (method === "db.query") return `db.query ${args[0]?.replaceAll("/", " ")}`;
-  // The id of a record that the transaction makes differs in each call.
-  return method === "db.get" && after === 0 ? `${args[0]}/${args[1]}` : `${args[0]}`;
-}
 
 /** Records as JSON arrays of about `pieceSize` characters. */
 function* piecesOf(records: readonly object[]): Iterable<string> {

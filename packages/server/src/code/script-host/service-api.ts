@@ -1,6 +1,15 @@
 /** The service's API for the user's code: `db`, `auth.users`, `storage` and `jobs` of a handler's context. */
 import { ROLES, type User, VISIBILITIES, type Visibility } from "@socle/protocol";
-import { AppError, actorOf, isObject, oneOf, quote, readChoice, type System } from "../../base/kernel/index.ts";
+import {
+  AppError,
+  actorOf,
+  isObject,
+  oneOf,
+  quote,
+  readChoice,
+  type System,
+  shareOf,
+} from "../../base/kernel/index.ts";
 import { parseBatch, type Records, type RecordVersion } from "../../data/records/index.ts";
 import { cleanName, type Storage } from "../../files/storage/index.ts";
 import { type Auth, ownCaller, type UserDeletions } from "../../people/auth/index.ts";
@@ -118,7 +127,8 @@ export class ServiceApi implements CallAnswers {
       },
       "db.commit": (principal, [json], caller) =>
         this.#transactions.commit(principal, parsedObject(json, "writes") as unknown as Commit, caller),
-      "db.turn": (_principal, [key], caller) => this.#transactions.turn(text(key, "key"), caller),
+      "db.turn": (_principal, [key, before], caller) =>
+        this.#transactions.turn(text(key, "key"), before === null ? null : whole(before, "turn"), caller),
       "db.leave": (_principal, [turn]) => this.#transactions.leave(whole(turn, "turn")),
     };
   }
@@ -126,7 +136,13 @@ export class ServiceApi implements CallAnswers {
   #read(method: Read["method"]): Method {
     const { reads } = this.#options;
     return (_principal, args, { remainingMs, part, task }) =>
-      reads.answer(readOf(method, args), { remainingMs, isUrgent: false, part, file: task.path });
+      reads.answer(readOf(method, args), {
+        remainingMs,
+        isUrgent: false,
+        part,
+        file: task.path,
+        caller: shareOf(task.principal) ?? task.path,
+      });
   }
 
   #userMethods(): Record<string, Method> {

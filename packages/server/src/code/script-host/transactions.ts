@@ -2,14 +2,14 @@
  * Transactions of the user's code (`db.transaction`). The code runs outside of the writer: reads are answered at once, and
  * writes wait in the script process for the commit, which is a batch. Before the first change of the batch, each read is looked
  * at again; if a read would be answered otherwise, the commit changes nothing, and the code runs again. From the second time
- * on, transactions that conflict take turns.
+ * on, transactions that conflict take turns, with a share for each caller.
  */
-import { AppError, type System } from "../../base/kernel/index.ts";
-import { type Operation, parseOperations, type Records } from "../../data/records/index.ts";
+import { AppError, type System, shareOf } from "../../base/kernel/index.ts";
+import { type Conflicting, type Operation, parseOperations, type Records } from "../../data/records/index.ts";
 import type { Transactor } from "../../store/database/index.ts";
 import type { Caller } from "./call-transport.ts";
 import { type Commit, hashOf, type Read, type TransactionState } from "./protocol.ts";
-import { keyOf, type Reads } from "./reads.ts";
+import type { Reads } from "./reads.ts";
 
 /** The time for which a commit makes reads again, in milliseconds: other writes wait. */
 const lookMs = 250;
@@ -35,10 +35,9 @@ class Moved extends Error {
   override readonly name = "Moved";
 }
 
-/** The answer to a transaction with a changed read: the key of the turn, and the turn if the transaction has the turn already. */
+/** The answer to a transaction with a changed read: the key of the turn. */
 interface Changed {
   readonly changed: string;
-  readonly turn: number | null;
 }
 
 interface TransactionsOptions {
@@ -63,7 +62,7 @@ export class Transactions {
   /** Whether the reads are still answered alike. @returns the moment of the look, or the key of a changed read. */
   async check(reads: readonly Read[]): Promise<Changed | { readonly now: string }> {
     const outcome = await this.#options.reads.changedOutside(reads.filter(({ after }) => after === 0));
-    return "key" in outcome ? { changed: outcome.key, turn: null } : outcome;
+    return "key" in outcome ? { changed: outcome.key } : outcome;
   }
 
   /** A read that sees the writes of the transaction so far. @throws AppError: see `Records.rehearse` and `Reads.own`. */
@@ -81,28 +80,28 @@ export class Transactions {
       });
       return answer;
     } catch (thrown) {
-      if (thrown instanceof ReadsChanged) return { changed: thrown.key, turn: null };
+      if (thrown instanceof ReadsChanged) return { changed: thrown.key };
       throw thrown;
     }
   }
 
   /**
    * Makes the writes of a transaction, unless a read has changed. The turn ends when the writes are made, before the writes are on
-   * disk: the next transaction reads them. A commit without a turn waits for the transactions that have the turn; if a read has
-   * changed, the transaction keeps its turn for the next call.
+   * disk: the next transaction reads them. If a read has changed, the transaction keeps its turn for the next call.
    * @throws AppError: see `Records.batch`.
    */
   async commit(principal: System, commit: Commit, caller: Caller): Promise<Changed | object> {
     const { turns } = this.#options.records;
-    const operations = operationsOf(commit);
-    const keys = [...commit.reads.map(keyOf), ...operations.map(({ collection }) => collection)];
-    const busy = commit.turn === null ? keys.find((key) => turns.isTaken(key, principal)) : undefined;
-    const turn = busy === undefined ? commit.turn : await this.turn(busy, caller);
+    const { turn } = commit;
+    const written = operationsOf(commit).map(({ collection, id }) => `${collection}/${id}`);
+    // A write beside a transaction with a turn takes no turn: the holder of the turn may wait for the write.
+    if (turn === null && !principal.isHook && !turns.hasAny(principal))
+      await turns.pass(written, conflicting(caller.task));
     try {
-      await this.#make(principal, { ...commit, turn }, () => this.leave(turn));
+      await this.#make(principal, commit, () => this.leave(turn));
       return {};
     } catch (thrown) {
-      if (thrown instanceof ReadsChanged) return { changed: thrown.key, turn };
+      if (thrown instanceof ReadsChanged) return { changed: thrown.key };
       this.leave(turn);
       throw thrown;
     }
@@ -139,7 +138,7 @@ export class Transactions {
       } catch (thrown) {
         if (!(thrown instanceof Moved)) throw thrown;
         const [first] = own;
-        if (looks >= maxLooks && first !== undefined) throw new ReadsChanged(keyOf(first));
+        if (looks >= maxLooks && first !== undefined) throw new ReadsChanged(this.#options.reads.keyOf(first));
       }
     }
   }
@@ -194,14 +193,14 @@ export class Transactions {
         at: (tx, done) => {
           for (const read of doubtful) {
             if (read.after !== done) continue;
-            if (hashOf(looker.own(tx, read)) !== read.hash) throw new ReadsChanged(keyOf(read));
+            if (hashOf(looker.own(tx, read)) !== read.hash) throw new ReadsChanged(looker.keyOf(read));
           }
           if (done === operations.length) atEnd(tx);
         },
       });
     } catch (thrown) {
       const [first] = doubtful;
-      if (first !== undefined && thrown instanceof AppError) throw new ReadsChanged(keyOf(first));
+      if (first !== undefined && thrown instanceof AppError) throw new ReadsChanged(looker.keyOf(first));
       throw thrown;
     }
   }
@@ -217,19 +216,20 @@ export class Transactions {
   }
 
   /**
-   * Waits for the turn of a key. The turn ends with the commit, with the attempt, or after some seconds. Answers the number of the
-   * turn; 0 without a turn: a hook gets none, because the write that waits for the hook may have the turn; nor does a transaction
-   * inside another that has the turn.
+   * Waits for the turn of a key, which replaces the turn that the transaction has of another key. The turn ends with the commit, with the
+   * attempt, or after a second. Answers the number of the turn; 0 without a turn: a hook gets none, because the write that waits for the
+   * hook may have the turn; nor does a transaction inside another that has the turn.
    * @throws AppError `unavailable` when the attempt has ended meanwhile.
    */
-  async turn(key: string, { ended, task }: Caller): Promise<number> {
+  async turn(key: string, before: number | null, { ended, task }: Caller): Promise<number> {
     const { turns } = this.#options.records;
-    if (task.principal.isHook || turns.isOf(key, task.principal)) return 0;
+    if (task.principal.isHook || turns.isOf(key, task.principal)) return before ?? 0;
+    this.leave(before);
     let hasEnded = false;
     void ended.then(() => {
       hasEnded = true;
     });
-    const { release } = await turns.take(key, task.principal);
+    const { release } = await turns.take(key, conflicting(task));
     if (hasEnded) {
       release();
       throw new AppError("unavailable", "The run has ended before its transaction had the turn.");
@@ -253,6 +253,10 @@ export class Transactions {
     const key = await this.#options.reads.changed(base, performance.now() + lookMs);
     if (key !== null) throw new ReadsChanged(key);
   }
+}
+
+function conflicting({ principal, path }: Caller["task"]): Conflicting {
+  return { owner: principal, caller: shareOf(principal) ?? path };
 }
 
 /** Work whose refusal is an error of the code, and no matter of the caller of an endpoint. */

@@ -1,5 +1,5 @@
 /** Writes with hooks: the write is tried until its hooks have seen the write, in turns with other writes that conflict. */
-import type { Principal } from "../../base/kernel/index.ts";
+import { type Principal, shareOf } from "../../base/kernel/index.ts";
 import type { CallersWork, Database } from "../../store/database/index.ts";
 import type { ConflictTurns, Turn } from "./turns.ts";
 import type { WriteHooks } from "./write-hooks.ts";
@@ -13,6 +13,8 @@ export interface LongWrite<T> {
   readonly quick?: CallersWork<T> | null;
   /** Whether conflicting hooks take turns. By default, yes. */
   readonly hasTurns?: boolean;
+  /** The caller whose share the write takes: a user id or an address. By default, the caller behind the principal. */
+  readonly caller?: string | undefined;
 }
 
 /** Rolls a transaction back until its hooks have been asked. */
@@ -24,17 +26,18 @@ export async function writeHooked<T>(
   write: LongWrite<T> & { readonly hooks: WriteHooks },
   work: CallersWork<Promise<T>>,
 ): Promise<T> {
-  const { hooks, makesRoom, quick = null } = write;
-  const long: CallersWork<Promise<T>> = async (tx, caller) => {
+  const { hooks, makesRoom, quick = null, caller = shareOf(principal) ?? "" } = write;
+  const conflicting = { owner: hooks, caller };
+  const long: CallersWork<Promise<T>> = async (tx, current) => {
     hooks.begin();
     await hooks.look();
-    return seen(hooks, await work(tx, caller));
+    return seen(hooks, await work(tx, current));
   };
   const short: CallersWork<T> | null =
     quick &&
-    ((tx, caller) => {
+    ((tx, current) => {
       hooks.begin();
-      return seen(hooks, quick(tx, caller));
+      return seen(hooks, quick(tx, current));
     });
   // The write of a hook or a transaction, and a write beside a transaction with a turn, take no turn: the holder of the turn may wait
   // for the write.
@@ -42,21 +45,23 @@ export async function writeHooked<T>(
     write.hasTurns !== false &&
     !(principal !== null && (turns.hasAny(principal) || ("isHook" in principal && principal.isHook)));
   const turn: Turn[] = [];
-  const takeTurn = async (key: string | null | undefined): Promise<void> => {
-    if (turn.length === 0 && typeof key === "string" && waits()) turn.push(await turns.take(key, hooks));
+  const takeTurn = async (key: string | null): Promise<void> => {
+    if (key === null || turns.isOf(key, hooks) || !waits()) return;
+    turn.pop()?.release();
+    turn.push(await turns.take(key, conflicting));
   };
   try {
     for (;;) {
       try {
         return await (short !== null && !hooks.hasReads
           ? database.transactFor(principal, short, { isRepeatable: true })
-          : database.transactLongFor(principal, long, { makesRoom }));
+          : database.transactLongFor(principal, long, { makesRoom, caller }));
       } catch (thrown) {
         if (thrown !== hooksPending) throw thrown;
       }
-      await takeTurn(hooks.conflict);
-      await hooks.ask();
-      await takeTurn(hooks.keys.find((key) => turns.isTaken(key, hooks)));
+      await takeTurn(hooks.takeConflict());
+      await hooks.ask(caller);
+      if (turn.length === 0 && waits()) await turns.pass(hooks.written, conflicting);
       await hooks.refresh();
     }
   } finally {

@@ -34,6 +34,7 @@ import { ConflictTurns } from "./turns.ts";
 import { UserRecords } from "./user-records.ts";
 import { type HookedOperation, type RecordHooks, WriteHooks } from "./write-hooks.ts";
 
+type ByCaller = Pick<LongWrite<unknown>, "caller">;
 type AfterCreate = (tx: Transactor, saved: SavedRecord) => void;
 
 interface RecordsOptions {
@@ -180,54 +181,65 @@ export class Records {
   /** @param after more work of the transaction, with the record. */
   createWith(
     principal: Principal,
-    { collection, body, after }: Pick<NewRecord, "collection" | "body"> & { after: AfterCreate | null },
+    {
+      collection,
+      body,
+      after,
+      caller,
+    }: Pick<NewRecord, "collection" | "body"> & { after: AfterCreate | null } & ByCaller,
   ): Promise<SavedRecord> {
     const hooks = this.#hooksBefore(collection, "create");
-    const work: CallersWork<SavedRecord> = (tx, caller) => {
-      const saved = this.#changes.create(tx, caller, { collection, body, hooks });
+    const work: CallersWork<SavedRecord> = (tx, current) => {
+      const saved = this.#changes.create(tx, current, { collection, body, hooks });
       if (after !== null && hooks?.isPending !== true) after(tx, saved);
       return saved;
     };
-    return this.#save(principal, { hooks, change: { collection, id: null, body } }, work);
+    return this.#save(principal, { hooks, caller, change: { collection, id: null, body } }, work);
   }
 
   /** @param change `record`: the id, or the version that `If-Match` requires; another version is `conflict`. */
   async update(
     collection: string,
     principal: Principal,
-    { record, body }: { record: string | RecordVersion; body: Body },
+    { record, body, caller }: { record: string | RecordVersion; body: Body } & ByCaller,
   ): Promise<SavedRecord> {
     const target = this.#target(collection, record);
     const hooks = this.#hooksBefore(collection, "update");
-    const work: CallersWork<SavedRecord> = (tx, caller) => this.#changes.update(tx, caller, { ...target, body, hooks });
-    return this.#save(principal, { hooks, change: { ...target, body } }, work);
+    const work: CallersWork<SavedRecord> = (tx, current) =>
+      this.#changes.update(tx, current, { ...target, body, hooks });
+    return this.#save(principal, { hooks, caller, change: { ...target, body } }, work);
   }
 
   /** @param record as for `update`. */
-  async delete(collection: string, principal: Principal, record: string | RecordVersion): Promise<void> {
+  async delete(collection: string, principal: Principal, record: string | (RecordVersion & ByCaller)): Promise<void> {
     const target = this.#target(collection, record);
     const hooks = this.#hooksBefore(collection, "delete");
     if (hooks === null) {
       const alone: CallersWork<boolean> = (tx, caller) => this.#changes.deleteAlone(tx, caller, { ...target, hooks });
       if (await this.#options.database.transactFor(principal, alone, { ...single, makesRoom: true })) return;
     }
-    await this.#writeLong(principal, { hooks, makesRoom: true }, (tx, caller) =>
-      this.#changes.delete(tx, caller, { ...target, hooks }),
+    const caller = typeof record === "string" ? undefined : record.caller;
+    await this.#writeLong(principal, { hooks, caller, makesRoom: true }, (tx, current) =>
+      this.#changes.delete(tx, current, { ...target, hooks }),
     );
   }
 
   /** Runs a create or an update: in a short transaction, unless many files must be looked up before. */
   #save(
     principal: Principal,
-    { hooks, change }: { hooks: WriteHooks | null; change: Parameters<RecordChanges["lookAhead"]>[2] },
+    {
+      hooks,
+      caller,
+      change,
+    }: { hooks: WriteHooks | null; change: Parameters<RecordChanges["lookAhead"]>[2] } & ByCaller,
     work: CallersWork<SavedRecord>,
   ): Promise<SavedRecord> {
     const looksAhead = mayNameManyFiles(change.body);
     if (!looksAhead && hooks === null) return this.#options.database.transactFor(principal, work, single);
     const quick: CallersWork<SavedRecord> | null = looksAhead ? null : work;
-    return this.#writeLong(principal, { hooks, makesRoom: false, quick }, async (tx, caller) => {
-      if (looksAhead) await this.#changes.lookAhead(tx, caller, change);
-      return work(tx, caller);
+    return this.#writeLong(principal, { hooks, caller, makesRoom: false, quick }, async (tx, current) => {
+      if (looksAhead) await this.#changes.lookAhead(tx, current, change);
+      return work(tx, current);
     });
   }
 
@@ -249,8 +261,8 @@ export class Records {
   /** Runs a write in a long transaction; a write with hooks, as often as hooks must be asked. @throws as `writeHooked`. */
   #writeLong<T>(principal: Principal, write: LongWrite<T>, work: CallersWork<Promise<T>>): Promise<T> {
     const { database } = this.#options;
-    const { hooks, makesRoom } = write;
-    if (hooks === null) return database.transactLongFor(principal, work, { makesRoom });
+    const { hooks, makesRoom, caller } = write;
+    if (hooks === null) return database.transactLongFor(principal, work, { makesRoom, caller });
     return writeHooked({ database, turns: this.turns, principal }, { ...write, hooks }, work);
   }
 
@@ -267,10 +279,11 @@ export class Records {
     const makesRoom = operations.every(({ method }) => method === "delete");
     const changes = this.#changes;
     const hasTurns = beside.before === undefined;
-    return this.#writeLong(principal, { hooks, makesRoom, hasTurns }, async (tx, caller) => {
+    const { caller } = beside;
+    return this.#writeLong(principal, { hooks, caller, makesRoom, hasTurns }, async (tx, current) => {
       await beside.before?.();
       const batch = new Batch({ operations, changes, hooks });
-      const results = await batch.run(tx, caller);
+      const results = await batch.run(tx, current);
       beside.after?.(tx, batch.ids, results);
       return results;
     });

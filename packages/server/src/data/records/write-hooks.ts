@@ -22,6 +22,8 @@ export interface HookedChange {
   /** The stored record; null for a create. */
   readonly previous: RecordValues | null;
   readonly principal: Principal;
+  /** The caller whose share the hooks take: a user id or an address. */
+  readonly caller: string;
   /** Null outside of a batch. */
   readonly earlier: Earlier | null;
   /** The approximate bytes of the change in memory. */
@@ -47,8 +49,8 @@ export interface HookDecision {
   readonly refusal: AppError | null;
   /** Whether a hook has looked at `earlier`. */
   readonly usesEarlier: boolean;
-  /** The keys of the turns, see `ConflictTurns`. */
-  readonly keys: readonly string[];
+  /** Whether the hooks have decided by reads. */
+  readonly hasReads: boolean;
   /** As `changed`, outside of a transaction, where the look takes no time of other writes. */
   refresh(): Promise<string | null>;
   /**
@@ -173,14 +175,16 @@ export class WriteHooks {
     return this.#answers.values().some(({ reads }) => reads !== null);
   }
 
-  /** The keys of the turns of the changed records, and of all reads by which hooks have decided. */
-  get keys(): readonly string[] {
-    return [...this.#answers.values()].flatMap(({ reads, key }) => [key, ...(reads?.keys ?? [])]);
+  /** The keys of the turns of the changed records. */
+  get written(): readonly string[] {
+    return [...this.#answers.values()].map(({ key }) => key);
   }
 
-  /** The key of the first record or read that others have changed; null without a change. */
-  get conflict(): string | null {
-    return this.#conflict;
+  /** The key of a record or read that others have changed since the last call; null without a change. */
+  takeConflict(): string | null {
+    const key = this.#conflict;
+    this.#conflict = null;
+    return key;
   }
 
   /** Looks at the reads of the hooks again, before a long transaction. Hooks with a read that has changed are asked again. */
@@ -264,8 +268,11 @@ export class WriteHooks {
     return isAnswered ? answered.values : {};
   }
 
-  /** Asks hooks about the pending changes. @throws AppError as `RecordHooks.run`, a refusal, and `conflict`. */
-  async ask(): Promise<void> {
+  /**
+   * Asks hooks about the pending changes. @param caller see `HookedChange`.
+   * @throws AppError as `RecordHooks.run`, a refusal, and `conflict`.
+   */
+  async ask(caller: string): Promise<void> {
     this.#rounds += 1;
     if (this.#rounds > maxRounds + this.#position) throw changedAgain();
     const pending = [...this.#pending];
@@ -282,7 +289,7 @@ export class WriteHooks {
         const { name } = change.table.collection;
         const before = unseen.length > 0 ? null : written.getOrInsertComputed(name, () => new AnsweredRecords());
         try {
-          const answered = await this.#askAbout(before?.of(change) ?? change, this.#answers.get(position));
+          const answered = await this.#askAbout(before?.of(change) ?? change, this.#answers.get(position), caller);
           this.#answers.set(position, answered);
           before?.pass(change, answered);
         } catch (error) {
@@ -296,7 +303,7 @@ export class WriteHooks {
     if (failures.length > 0) throw this.#toError(failures.sort((a, b) => a.part - b.part));
   }
 
-  async #askAbout(change: Pending, before: Answered | undefined): Promise<Answered> {
+  async #askAbout(change: Pending, before: Answered | undefined, caller: string): Promise<Answered> {
     const times = before?.times ?? 0;
     if (times >= maxTimes) throw changedAgain();
     if (this.#kind !== "import" && performance.now() - this.#beganAt > longestMs)
@@ -316,11 +323,11 @@ export class WriteHooks {
       record = { ...record, ...shown };
       return record;
     };
-    const asked = { collection, operation, record, previous, principal, earlier, bytes: seen.length, accept };
+    const asked = { collection, operation, record, previous, principal, caller, earlier, bytes: seen.length, accept };
     const found = await this.#hooks.run(asked);
     if (found.refusal !== null && this.#kind !== "import") throw found.refusal;
     const refusal = found.refusal && refusedRow(found.refusal);
-    const reads = found.keys.length === 0 || refusal !== null ? null : found;
+    const reads = !found.hasReads || refusal !== null ? null : found;
     const key = `${collection}/${String(record["id"])}`;
     // Other earlier records are the doing of the write itself.
     const asks = before?.seen === seen ? times : times + 1;

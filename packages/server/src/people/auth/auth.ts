@@ -2,7 +2,7 @@
 import type { Credentials, LoginResponse, Role, TokenResponse, User } from "@socle/protocol";
 import { AppError, type Clock, type Rate, randomToken, Secret, type SignedIn } from "../../base/kernel/index.ts";
 import type { LimitMeter, Logger } from "../../base/logging/index.ts";
-import type { UserRecords } from "../../data/records/index.ts";
+import type { ConflictTurns, UserRecords } from "../../data/records/index.ts";
 import type { Database, Reader, Transactor } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
 import { type Mails, normaliseEmail } from "../mail/index.ts";
@@ -27,6 +27,8 @@ interface AuthOptions {
   database: Database;
   /** The fields of users in the collection `users`. */
   records: UserRecords;
+  /** The turns of sign-ins with hooks whose reads have changed. */
+  turns: ConflictTurns;
   events: EventLog;
   clock: Clock;
   logger: Logger;

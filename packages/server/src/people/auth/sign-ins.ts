@@ -1,6 +1,7 @@
 /** Ends of sign-ins: the one place that opens a session for a proven user, or asks this user for the second factor first. */
-import type { LoginResponse, TokenResponse, User } from "@socle/protocol";
-import { Admission, AppError, type SignedIn } from "../../base/kernel/index.ts";
+import { type LoginResponse, type TokenResponse, USERS, type User } from "@socle/protocol";
+import { AppError, type SignedIn } from "../../base/kernel/index.ts";
+import type { ConflictTurns, Turn } from "../../data/records/index.ts";
 import type { Database, TransactOptions, Transactor } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
 import type { AccessTokens } from "./access-tokens.ts";
@@ -45,7 +46,14 @@ export interface AskedStep {
 const maxTimes = 20;
 const lookMs = 250;
 /** A step whose reads have changed. */
-const changed = Symbol("changed");
+class ChangedStep {
+  /** The key of the turn, see `ConflictTurns`. */
+  readonly key: string;
+
+  constructor(key: string) {
+    this.key = key;
+  }
+}
 
 /** A sign-in whose caller has proven to be the user. */
 export interface SignIn {
@@ -72,6 +80,7 @@ interface SignInOptions {
   database: Database;
   events: EventLog;
   sessions: Sessions;
+  turns: ConflictTurns;
   /** Whether a sign-in needs a proven address. */
   requireVerified: boolean;
   /** The most attempts of a user that wait for the second factor: as many as sessions. */
@@ -83,13 +92,6 @@ interface SignInOptions {
 
 export class SignIns {
   readonly #options: SignInOptions;
-  /** Steps whose reads have changed take turns. */
-  readonly #turns = new Admission({
-    width: 1,
-    maxWaiting: 4_096,
-    patienceMs: 30_000,
-    message: "Too many registrations and logins wait for their turn. Try again in a moment.",
-  });
   #hooks: AuthHooks | null = null;
 
   constructor(options: SignInOptions) {
@@ -143,26 +145,33 @@ export class SignIns {
   }
 
   async #ask(step: AuthStep, user: Readonly<Record<string, unknown>>, caller: PasswordCaller): Promise<AskedStep> {
-    const { database } = this.#options;
+    const { database, turns } = this.#options;
     const ask = async (): Promise<StepReads | null> => (await this.#hooks?.before(step, user, caller)) ?? null;
     const first = await ask();
     if (first === null) return database;
     return {
       transact: async (work, options) => {
-        const done = await this.#tryOnce(first, work, options);
-        if (done !== changed) return done;
-        return this.#turns.run(async () => {
-          for (let times = 2; times <= maxTimes; times += 1) {
-            const reads = await ask();
-            const again = await (reads === null
-              ? database.transact(work, options)
-              : this.#tryOnce(reads, work, options));
-            if (again !== changed) return again;
+        const owner = {};
+        let turn: Turn | undefined;
+        let reads: StepReads | null = first;
+        try {
+          for (let times = 1; times <= maxTimes; times += 1) {
+            if (times > 1) reads = await ask();
+            if (reads === null) return await database.transact(work, options);
+            if (turn === undefined && step === "register")
+              await turns.pass([`${USERS}/`], { owner, caller: caller.key });
+            const done = await this.#tryOnce(reads, work, { ...options, caller: caller.key });
+            if (!(done instanceof ChangedStep)) return done;
+            if (turns.isOf(done.key, owner)) continue;
+            turn?.release();
+            turn = await turns.take(done.key, { owner, caller: caller.key });
           }
-          throw new AppError("conflict", "What a hook reads was changed by others again and again. Try again later.", {
-            retryAfter: 1,
-          });
-        }, {});
+        } finally {
+          turn?.release();
+        }
+        throw new AppError("conflict", "What a hook reads was changed by others again and again. Try again later.", {
+          retryAfter: 1,
+        });
       },
     };
   }
@@ -171,10 +180,12 @@ export class SignIns {
   #tryOnce<T>(
     reads: StepReads,
     work: (tx: Transactor) => T,
-    options?: Pick<TransactOptions, "makesRoom">,
-  ): Promise<T | typeof changed> {
-    const tried = async (tx: Transactor): Promise<T | typeof changed> =>
-      (await reads.changed(performance.now() + lookMs)) === null ? work(tx) : changed;
+    options: Pick<TransactOptions, "makesRoom"> & { readonly caller: string },
+  ): Promise<T | ChangedStep> {
+    const tried = async (tx: Transactor): Promise<T | ChangedStep> => {
+      const key = await reads.changed(performance.now() + lookMs);
+      return key === null ? work(tx) : new ChangedStep(key);
+    };
     return this.#options.database.transactLongFor(null, tried, options);
   }
 

@@ -217,13 +217,16 @@ export class Database {
     return this.transact((tx) => work(tx, this.recheck(principal, tx)), { ...options, makesRoom });
   }
 
-  /** Like `transactLong`, for a change that a caller asked for; see `transactFor`. */
+  /**
+   * Like `transactLong`, for a change that a caller asked for; see `transactFor`.
+   * @param options `caller` in whose turn the work runs; by default, the caller behind the principal.
+   */
   transactLongFor<T>(
     principal: Principal,
     work: CallersWork<Promise<T>>,
-    options: Pick<TransactOptions, "makesRoom"> = {},
+    options: Pick<TransactOptions, "makesRoom"> & { readonly caller?: string | undefined } = {},
   ): Promise<T> {
-    const caller = shareOf(principal) ?? "";
+    const { caller = shareOf(principal) ?? "" } = options;
     const makesRoom = options.makesRoom === true && isAdmin(principal);
     return this.#writer.transactLong((tx) => work(tx, this.recheck(principal, tx)), { caller, site: null, makesRoom });
   }

@@ -67,7 +67,7 @@ export async function runTransaction(
       }
       if ("error" in outcome && change === null) throw outcome.error;
       if (performance.now() > deadline) throw tooLate();
-      turn ??= change?.turn ?? ((await calls.call("db.turn", [change?.changed])) as number);
+      turn = (await calls.call("db.turn", [change?.changed, turn])) as number;
     }
   } finally {
     // A commit has ended the turn.
@@ -272,10 +272,9 @@ interface Operation {
   readonly ifMatch?: string | null;
 }
 
-/** A read would be answered otherwise now: the key of the turn, and the number of the turn if the transaction has the turn. */
+/** A read would be answered otherwise now: the key of the turn. */
 interface Change {
   readonly changed: string;
-  readonly turn: number | null;
 }
 
 /** All reads are of this moment. */

@@ -40,14 +40,15 @@ export function batchRoutes(options: {
         requireJsonType(exchange.request);
         // Until the turn has come, a batch is kept as the bytes that came.
         const bytes = await exchange.body(config["limits.batchBody"]);
+        const caller = exchange.callerKey(principal);
         const run = async (beside?: WorkBeside): Promise<JsonText> => {
           const operations = parseBatch(await exchange.parse(bytes));
           rates.charge("records", exchange, operations.length - 1);
-          return records.batch(principal, operations, beside);
+          return records.batch(principal, operations, { ...beside, caller });
         };
         const inTurn = (beside?: WorkBeside): Promise<JsonText> => {
           if (bytes.byteLength < largeBytes) return run(beside);
-          const waiter = { caller: exchange.callerKey(principal), signal: exchange.request.signal };
+          const waiter = { caller, signal: exchange.request.signal };
           return admission.run(() => run(beside), waiter);
         };
         if (key === null) return exchange.json(200, answerOf(await inTurn()));

@@ -93,6 +93,7 @@ export function recordRoutes(options: RecordReadsOptions & { idempotency: Idempo
     return idempotency.answer(exchange, { key, body: bytes }, async (keep) => {
       await records.createWith(principal, {
         collection: name,
+        caller: exchange.callerKey(principal),
         body: await exchange.parse(bytes),
         after: (tx, { json, tag }) => keep(tx, keptJson(201, json, { ETag: tag() })),
       });
@@ -113,7 +114,13 @@ export function recordRoutes(options: RecordReadsOptions & { idempotency: Idempo
             admitted("create", collectionAt(exchange), await exchange.principal());
             throw given;
           }
-          const { json, tag } = await records.create(name, principal, given);
+          const caller = exchange.callerKey(principal);
+          const { json, tag } = await records.createWith(principal, {
+            collection: name,
+            body: given,
+            caller,
+            after: null,
+          });
           return exchange.json(201, json, { ETag: tag() });
         },
       }),
@@ -133,13 +140,15 @@ export function recordRoutes(options: RecordReadsOptions & { idempotency: Idempo
           const { json, tag } = await records.update(name, principal, {
             record: { id, ifMatch: ifMatchOf(exchange) },
             body: given,
+            caller: exchange.callerKey(principal),
           });
           return exchange.json(200, json, { ETag: tag() });
         },
         async DELETE(exchange) {
           const [{ name }, principal] = admitted("delete", collectionAt(exchange), await exchange.principal());
           const id = exchange.param("id");
-          await records.delete(name, principal, { id, ifMatch: ifMatchOf(exchange) });
+          const caller = exchange.callerKey(principal);
+          await records.delete(name, principal, { id, ifMatch: ifMatchOf(exchange), caller });
           return exchange.empty();
         },
       }),
