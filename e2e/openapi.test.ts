@@ -11,6 +11,11 @@ type Issue = components["schemas"]["issues.record"];
 type Created = paths["/api/issues"]["post"]["responses"][201]["content"]["application/json"];
 type NewIssue = paths["/api/issues"]["post"]["requestBody"]["content"]["application/json"];
 type Refused = paths["/api/issues"]["post"]["responses"][400]["content"]["application/json"];
+type Batch = paths["/api/batch"]["post"]["requestBody"]["content"]["application/json"];
+type Invited = paths["/api/admin/users/invite"]["post"]["requestBody"]["content"]["application/json"];
+type Levels = NonNullable<paths["/api/admin/logs"]["get"]["parameters"]["query"]>["level"];
+type Role = NonNullable<paths["/api/admin/users"]["get"]["parameters"]["query"]>["role"];
+type Begun = paths["/api/auth/links/{name}"]["post"]["requestBody"];
 type Query = NonNullable<paths["/api/issues"]["get"]["parameters"]["query"]>;
 
 export const made: NewIssue = { title: "First", project: "rec_1" };
@@ -21,6 +26,23 @@ export function read(issue: Issue, created: Created, { error }: Refused): string
   const reason: "validation_error" | "bad_request" = error.code;
   return status + assignee + reason + issue.title.length;
 }
+export const batch: Batch = {
+  operations: [
+    { method: "create", collection: "issues", body: { title: "First", project: { $ref: 1 }, points: 5, labels: ["x"] } },
+    { method: "update", collection: "issues", id: "rec_1", body: { points: { $increment: 1 } } },
+    { method: "delete", collection: "issues", id: "rec_1", ifMatch: "rec_1.5" },
+  ],
+};
+export const invited: Invited = { email: "a@example.com", data: { name: "Ann" } };
+export const levels: Levels = ["WARN", "ERROR"];
+export const begun: Begun = { content: { "application/json": { redirect: "https://app.example.com" } } };
+export function texts(event: components["schemas"]["EventEntry"], entry: components["schemas"]["LogEntry"]): unknown[] {
+  return [event.payload["title"], entry.fields?.["status"]];
+}
+// @ts-expect-error: there is no such role.
+export const role: Role = "root";
+// @ts-expect-error: the body has a redirect at least as an object.
+export const noBody: Begun = undefined;
 // @ts-expect-error: the title is required.
 export const missing: NewIssue = { project: "rec_1" };
 // @ts-expect-error: there is no such status.

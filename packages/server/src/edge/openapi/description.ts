@@ -37,7 +37,7 @@ export interface RouteDescription {
   readonly query?: { readonly [name: string]: Parameter };
   readonly headers?: { readonly [name: string]: Parameter };
   readonly body?: DescribedBody;
-  /** By status, or by class of statuses: `2XX`. */
+  /** By status; `default` stands for all other statuses. */
   readonly answers: { readonly [status: string]: DescribedAnswer };
   /** Statuses of errors beside those that follow from access, path, parameters and body. */
   readonly errors?: readonly number[];

@@ -41,7 +41,7 @@ function descriptionOf(
     }),
     answers:
       answer === undefined
-        ? { "2XX": bytes("What the handler answers.") }
+        ? { 200: bytes("What the handler answers."), default: bytes("What the handler answers with another status.") }
         : { 200: { description: "What the handler answers.", content: { "application/json": answer } } },
     errors,
   };

@@ -7,16 +7,21 @@ export {
   jsonBody,
   noContent,
   optionalBody,
+  type Parameter,
   parameter,
   textOf,
 } from "./description.ts";
 export { type DocumentParts, type OpenApiDocument, openApiDocument } from "./document.ts";
 export {
+  about,
+  arrayOf,
   constant,
   count,
   enumOf,
+  freeObject,
   integer,
   listOf,
+  mapOf,
   orNull,
   pageOf,
   ref,

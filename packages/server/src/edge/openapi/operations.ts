@@ -40,7 +40,14 @@ function parametersOf(
   place: "query" | "header",
   given: { readonly [name: string]: Parameter } = {},
 ): readonly object[] {
-  return Object.entries(given).map(([name, { schema, description }]) => ({ name, in: place, description, schema }));
+  return Object.entries(given).map(([name, { schema, description }]) => ({
+    name,
+    in: place,
+    description,
+    schema,
+    // A list is a text with commas.
+    ...(schema["type"] === "array" && { style: place === "query" ? "form" : "simple", explode: false }),
+  }));
 }
 
 function pathParameters(path: string): readonly object[] {

@@ -40,7 +40,8 @@ export const integer: Schema = { type: "integer" };
 export const count: Schema = { type: "integer", minimum: 0 };
 export const number: Schema = { type: "number" };
 export const anything: Schema = {};
-export const freeObject: Schema = { type: "object" };
+/** Any members: without the keyword, generators of types take the object for empty. */
+export const freeObject: Schema = { type: "object", additionalProperties: true };
 
 export function enumOf(values: readonly (string | number)[]): Schema {
   return { type: "string", enum: [...values] };

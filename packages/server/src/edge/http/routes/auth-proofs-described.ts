@@ -2,6 +2,7 @@
 import {
   type DescribedRoutes,
   email,
+  freeObject,
   json,
   jsonBody,
   noContent,
@@ -16,7 +17,7 @@ function bodyOf(properties: { readonly [name: string]: Schema }, required: reado
   return { type: "object", properties, required };
 }
 
-const accepted = json({ type: "object" }, "Accepted. The answer is the same for an unknown address.");
+const accepted = json(freeObject, "Accepted. The answer is the same for an unknown address.");
 const tokenWithPassword = bodyOf({ token: string, password }, ["token"]);
 const tokenAndPassword = bodyOf({ token: string, password }, ["token", "password"]);
 

@@ -4,8 +4,8 @@ import {
   json,
   jsonBody,
   listOf,
+  mapOf,
   noContent,
-  optionalBody,
   parameter,
   ref,
   string,
@@ -26,7 +26,7 @@ const callback = {
   POST: {
     summary: "The way back from a provider that answers with a form",
     access: "anybody",
-    body: { content: { "application/x-www-form-urlencoded": { type: "object" } }, isOptional: true },
+    body: { content: { "application/x-www-form-urlencoded": mapOf(string) }, isOptional: true },
     answers: { 200: textOf("text/html", "A page that leads on.") },
   },
 } as const satisfies DescribedRoutes["routes"][string];
@@ -75,7 +75,7 @@ export const providersDescribed: DescribedRoutes = {
       POST: {
         summary: "Begin to add a link",
         access: "user",
-        body: optionalBody({ type: "object", properties: { redirect: string, challenge: string } }),
+        body: jsonBody({ type: "object", properties: { redirect: string, challenge: string } }),
         answers: { 200: json({ type: "object", properties: { url: string }, required: ["url"] }) },
         errors: [409],
       },

@@ -2,7 +2,10 @@
 import { type DescribedRoutes, json, jsonBody, parameter, ref } from "../../openapi/index.ts";
 
 export const idempotencyKey = {
-  "Idempotency-Key": parameter("A random key: the change is made once, and a repeated request gets the first answer."),
+  "Idempotency-Key": parameter(
+    "A random key of visible ASCII characters: the change is made once, and a repeated request gets the first answer.",
+    { type: "string", minLength: 1, maxLength: 255, pattern: "^[!-~]+$" },
+  ),
 };
 
 export const batchDescribed: DescribedRoutes = {

@@ -1,5 +1,5 @@
 /** Description of the route of the OpenAPI document. */
-import { type DescribedRoutes, json, noContent } from "../../openapi/index.ts";
+import { type DescribedRoutes, freeObject, json, noContent } from "../../openapi/index.ts";
 
 export const openApiDescribed: DescribedRoutes = {
   tag: "Service",
@@ -10,7 +10,7 @@ export const openApiDescribed: DescribedRoutes = {
         description: "For admins; with openapi.public for everybody, as far as the caller may know the service.",
         access: "anybody",
         answers: {
-          200: json({ type: "object" }, "OpenAPI 3.1.", ["ETag"]),
+          200: json(freeObject, "OpenAPI 3.1.", ["ETag"]),
           304: noContent("The client has the document."),
         },
         errors: [401, 403],

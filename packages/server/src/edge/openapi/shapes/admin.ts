@@ -173,7 +173,7 @@ const trials: { readonly [name: string]: Schema } = {
     operation,
     id: optional(string),
     body: optional(freeObject),
-    query: optional(mapOf({ type: ["string", "number"] })),
+    query: optional(mapOf({ anyOf: [string, number] })),
   }),
   RulePart: objectOf<RulePart>({
     kind: enumOf(["and", "or", "not", "some", "every", "comparison"]),

@@ -1,8 +1,9 @@
 /** Descriptions of the admin routes of the overview, the configuration, the log and the event log. */
-import { type DescribedRoutes, json, parameter, ref, textOf } from "../../../openapi/index.ts";
+import { LOG_LEVELS } from "@socle/protocol";
+import { arrayOf, type DescribedRoutes, enumOf, json, parameter, ref, textOf } from "../../../openapi/index.ts";
 import { paging } from "./paging-described.ts";
 
-const levels = "DEBUG, INFO, WARN or ERROR, or several with commas.";
+const levels = parameter("Levels with commas.", arrayOf(enumOf(LOG_LEVELS)));
 
 export const logsDescribed: DescribedRoutes = {
   tag: "Admin: operation",
@@ -21,7 +22,7 @@ export const logsDescribed: DescribedRoutes = {
       GET: {
         summary: "New entries of the log, as server-sent events",
         access: "admin",
-        query: { level: parameter(levels) },
+        query: { level: levels },
         answers: { 200: textOf("text/event-stream", "The entries.") },
       },
     },

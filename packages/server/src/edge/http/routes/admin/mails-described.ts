@@ -1,5 +1,6 @@
 /** Descriptions of the admin routes of the outbox. */
-import { type DescribedRoutes, email, json, jsonBody, ref } from "../../../openapi/index.ts";
+import { MAIL_STATUSES } from "@socle/protocol";
+import { type DescribedRoutes, email, enumOf, json, jsonBody, parameter, ref } from "../../../openapi/index.ts";
 import { paging } from "./paging-described.ts";
 
 export const mailsDescribed: DescribedRoutes = {
@@ -7,7 +8,7 @@ export const mailsDescribed: DescribedRoutes = {
   routes: {
     "/api/admin/mails": {
       GET: paging("The outbox", "MailEntry", {
-        status: "waiting, sent, failed or kept.",
+        status: parameter("A status.", enumOf(MAIL_STATUSES)),
         to: "The recipient.",
         search: "A part of the recipient.",
       }),

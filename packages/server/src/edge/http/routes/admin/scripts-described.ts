@@ -1,5 +1,14 @@
 /** Descriptions of the admin routes of the user's code: files, functions, endpoints, jobs and queues. */
-import { type DescribedRoutes, json, jsonBody, noContent, orNull, ref } from "../../../openapi/index.ts";
+import {
+  type DescribedRoutes,
+  enumOf,
+  json,
+  jsonBody,
+  noContent,
+  orNull,
+  parameter,
+  ref,
+} from "../../../openapi/index.ts";
 import { paging } from "./paging-described.ts";
 
 const started = json(ref("RunStarted"), "The run has begun, or waits.");
@@ -12,7 +21,7 @@ export const scriptsDescribed: DescribedRoutes = {
     "/api/admin/endpoints": { GET: paging("The endpoints", "EndpointEntry") },
     "/api/admin/functions/runs": {
       GET: paging("The runs of functions", "FunctionRun", {
-        status: "waiting, running, completed or failed.",
+        status: parameter("A status.", enumOf(["waiting", "running", "completed", "failed"])),
         filePath: "The file of the function.",
       }),
     },
@@ -43,7 +52,9 @@ export const scriptsDescribed: DescribedRoutes = {
       },
     },
     "/api/admin/jobs/:name/queue": {
-      GET: paging("The runs of a queue that are not over", "QueueRun", { status: "waiting, running or failed." }),
+      GET: paging("The runs of a queue that are not over", "QueueRun", {
+        status: parameter("A status.", enumOf(["waiting", "running", "failed"])),
+      }),
     },
     "/api/admin/jobs/:name/queue/:runId": {
       GET: { summary: "A run of a queue", access: "admin", answers: { 200: json(ref("QueueRunDetail")) } },

@@ -1,6 +1,6 @@
 /** Descriptions of the admin routes of stored files. */
 import { VISIBILITIES } from "@socle/protocol";
-import { type DescribedRoutes, enumOf, json, jsonBody, ref } from "../../../openapi/index.ts";
+import { type DescribedRoutes, enumOf, json, jsonBody, parameter, ref } from "../../../openapi/index.ts";
 import { paging } from "./paging-described.ts";
 
 export const filesDescribed: DescribedRoutes = {
@@ -9,7 +9,7 @@ export const filesDescribed: DescribedRoutes = {
     "/api/admin/storage": {
       GET: paging("The stored files", "StoredFile", {
         search: "A part of the name.",
-        visibility: "public, record or protected.",
+        visibility: parameter("A visibility.", enumOf(VISIBILITIES)),
         userId: "The uploader.",
       }),
     },

@@ -1,26 +1,30 @@
 /** Descriptions of the admin routes of users. */
 import { ROLES } from "@socle/protocol";
 import {
+  about,
   type DescribedRoutes,
   email,
   enumOf,
+  freeObject,
   json,
   jsonBody,
   listOf,
   noContent,
+  orNull,
+  parameter,
   password,
   ref,
 } from "../../../openapi/index.ts";
 import { paging } from "./paging-described.ts";
 
 const role = enumOf(ROLES);
-const mailed = json({ type: "object" }, "The mail is on the way.");
+const mailed = json(freeObject, "The mail is on the way.");
 
 export const usersDescribed: DescribedRoutes = {
   tag: "Admin: users",
   routes: {
     "/api/admin/users": {
-      GET: paging("The users", "User", { search: "A part of the email.", role: "A role." }),
+      GET: paging("The users", "User", { search: "A part of the email.", role: parameter("A role.", role) }),
       POST: {
         summary: "Make a user",
         description: "The body may also have fields of users.",
@@ -36,7 +40,7 @@ export const usersDescribed: DescribedRoutes = {
         access: "admin",
         body: jsonBody({
           type: "object",
-          properties: { email, role, data: { type: ["object", "null"], description: "Fields of users." } },
+          properties: { email, role, data: about(orNull(freeObject), "Fields of users.") },
           required: ["email"],
           additionalProperties: false,
         }),
