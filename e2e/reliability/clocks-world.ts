@@ -127,11 +127,22 @@ export class ClockWorld {
     return body;
   }
 
-  /** The list, and the log of events, are in the order in which the records were made. */
+  /** The numbers of the acknowledged records in the order of a list without parameters. */
+  get listed(): number[] {
+    return this.created
+      .toSorted((a, b) => (a.createdAt === b.createdAt ? a.n - b.n : a.createdAt < b.createdAt ? -1 : 1))
+      .map(({ n }) => n)
+      .toReversed();
+  }
+
+  /** The list is in the order of the times, and the log of events in the order in which the records were made. */
   async expectOrder(): Promise<void> {
     const wanted = this.created.map(({ n }) => n);
-    const list = await this.admin.ask<{ items: Item[] }>("GET", "/api/items");
-    expect(list.body.items.map(({ n }) => n).toReversed()).toEqual(wanted);
+    for (const search of ["", "?sort=-createdAt", "?limit=1000"]) {
+      const list = await this.admin.ask<{ items: Item[] }>("GET", `/api/items${search}`);
+      expect(list.body.items.map(({ n }) => n)).toEqual(this.listed.slice(0, list.body.items.length));
+      if (search === "") expect(list.body.items.length).toBe(wanted.length);
+    }
     const events = await this.events("items.created");
     expect(events.map(({ payload }) => payload.n)).toEqual(wanted);
     const ids = events.map(({ id }) => id);
@@ -175,12 +186,7 @@ export class ClockWorld {
       seen.push(...body.items.map(({ n }) => n));
       next = body.nextCursor ?? null;
     }
-    expect(seen).toEqual(
-      this.created
-        .map(({ n }) => n)
-        .filter((n) => n < from)
-        .toReversed(),
-    );
+    expect(seen).toEqual(this.listed.slice(this.listed.indexOf(from) + 1));
   }
 
   /** How often the job has run. */

@@ -82,6 +82,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     // If the storage is not writable, the start must end before any migration.
     await storage.start();
     await collections.start();
+    await collections.lookAtOrder();
     await auth.users.normaliseEmails();
     await applyDefinitionFiles({
       folder: join(config.folder, "collections"),

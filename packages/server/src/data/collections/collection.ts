@@ -31,7 +31,15 @@ export interface Collection {
   readonly createdAt: string;
   readonly updatedAt: string;
   readonly logMarks: LogMarks;
+  /**
+   * Whether no record has a `createdAt` before the `createdAt` of a record that was stored earlier: the stored order is the order
+   * of `createdAt`. False for good once an import has kept earlier times, or a clock was set back.
+   */
+  readonly isChronological: boolean;
 }
+
+/** The part of a collection that says which indexes the table has. */
+export type IndexedTable = Pick<Collection, "definition" | "isChronological">;
 
 /**
  * Positions in the event log at which a migration changed the visibility of older events. The definition keeps the marks
@@ -141,19 +149,26 @@ export function isSameIndex(a: TableIndex, b: TableIndex): boolean {
 
 /**
  * The indexes of a collection's table: for unique fields, relations and files, for the owner if a rule searches by the
- * owner, and the indexes of the definition. No two have the same columns; a unique index serves both purposes.
+ * owner, and the indexes of the definition. No two have the same columns; a unique index serves both purposes. Where the stored
+ * order is not the order of `createdAt`, the automatic indexes give the order of `createdAt`.
  */
-export function tableIndexes(definition: CollectionDefinition): TableIndex[] {
+export function tableIndexes({ definition, isChronological }: IndexedTable): TableIndex[] {
+  const order = isChronological ? [] : ["createdAt"];
   const wanted: TableIndex[] = definition.fields
     // A multiple field has a table of items.
     .filter((field) => field.unique === true || (typeOf(field).reference !== null && field.multiple !== true))
-    .map((field) => ({ columns: [indexColumn(field)], unique: field.unique === true }));
+    .map((field) => {
+      const unique = field.unique === true;
+      return { columns: [indexColumn(field), ...(unique ? [] : order)], unique };
+    });
   // A sequence gives each number once, and records are looked up by number.
   for (const field of definition.fields)
     if (field.sequence !== undefined)
       wanted.push({ columns: columnsOf(definition, [...scopeOf(field), field.name]), unique: true });
   const hasOwner = wanted.some(({ columns }) => columns[0] === ownerColumn);
-  if (!hasOwner && selectsByOwner(definition.permissions?.read)) wanted.push({ columns: [ownerColumn], unique: false });
+  if (!hasOwner && selectsByOwner(definition.permissions?.read))
+    wanted.push({ columns: [ownerColumn, ...order], unique: false });
+  if (order.length > 0) wanted.push({ columns: order, unique: false });
   for (const { fields, unique } of indexesOf(definition)) {
     const index = { columns: columnsOf(definition, fields), unique };
     const twin = wanted.findIndex((other) => hasSameColumns(index, other));
@@ -195,7 +210,7 @@ export function systemField(name: string, isIndexed = false): SchemaField {
 
 /** The fields that an expression may name, with the system fields. */
 function fieldsOf(definition: CollectionDefinition): ReadonlyMap<string, SchemaField> {
-  const leading = new Set(tableIndexes(definition).map(({ columns }) => columns[0]));
+  const leading = new Set(tableIndexes({ definition, isChronological: true }).map(({ columns }) => columns[0]));
   const own = definition.fields.map((field): SchemaField => {
     const { valueType, reference } = typeOf(field);
     const order = orderColumn(field);

@@ -13,6 +13,7 @@ import type { Logger } from "../../base/logging/index.ts";
 import {
   asSlowReader,
   type Database,
+  hasMetDamage,
   type Migration,
   type MigrationSite,
   noteKind,
@@ -37,10 +38,12 @@ import {
   definitionRows,
   definitionsWithoutMarks,
   deleteDefinition,
+  namesWithoutOrder,
   putDefinition,
   renameInFiles,
   storedDefinitions,
   updateMarks,
+  updateOrder,
 } from "./definition-table.ts";
 import { nameFormerRules } from "./former-rules.ts";
 import { marksAfter, marksOfOlder } from "./log-marks.ts";
@@ -132,12 +135,32 @@ export class Collections {
     });
   }
 
-  /** Makes the indexes that earlier versions did not make. Called at the start. Answers whether an index was missing. */
-  async completeIndexes({ name, definition }: Collection): Promise<boolean> {
-    if (!(await lacksIndexes(asSlowReader(this.#database.reader), definition))) return false;
+  /** Makes the indexes that a table lacks. Answers whether an index was missing. @throws AppError `not_found`. */
+  async completeIndexes({ name }: Pick<Collection, "name">): Promise<boolean> {
+    if (!(await lacksIndexes(asSlowReader(this.#database.reader), this.named(name)))) return false;
     const complete = (tx: Migration): Promise<void> =>
-      new Table(tx.slow, name, this.#now()).reconcileIndexes(definition);
-    await this.#database.migrate(complete, "event-loop");
+      new Table(tx.slow, name, this.#now()).reconcileIndexes(this.named(name));
+    await this.#database.migrate(complete, await this.siteOf({ drop: [name] }, []));
+    return true;
+  }
+
+  /** Finds out which collections of earlier versions are chronological. A damaged table stays unknown. */
+  async lookAtOrder(): Promise<void> {
+    for (const { name } of namesWithoutOrder(this.#database.reader)) {
+      const look = async (tx: Migration): Promise<boolean> =>
+        this.noteOrder(tx, name, await new Table(tx.slow, name, this.#now()).isChronological());
+      await this.#database.migrate(look, await this.siteOf({ drop: [name] }, [])).catch((thrown) => {
+        if (!hasMetDamage(thrown)) throw thrown;
+      });
+    }
+  }
+
+  /** Keeps whether a collection is chronological. Answers false if that was known. */
+  noteOrder(tx: Transactor, name: string, isChronological: boolean): boolean {
+    const row = updateOrder(tx, name, Number(isChronological));
+    if (row === null) return false;
+    tx.note(definitionsChanged.of({ rows: [row], dropped: [] }));
+    tx.endBatch();
     return true;
   }
 
@@ -238,14 +261,14 @@ export class Collections {
       const before = this.#byName.get(plan.before?.name ?? "") ?? null;
       if (plan.steps.length === 0) continue;
       const { name } = plan.after;
-      await new Table(tx.slow, name, now).apply(plan);
+      const isChronological = await new Table(tx.slow, name, now).apply(plan, before?.isChronological ?? true);
       if (before !== null && before.name !== name) {
         deleteDefinition(tx, before.name);
         renameInFiles(tx, { from: before.name, to: name });
         this.#renamed(tx, { from: before.name, to: name });
         renamed.push(before.name);
       }
-      rows.push(this.#store(tx, { before, plan }, principal));
+      rows.push(this.#store(tx, { before, plan, isChronological }, principal));
     }
     const changed = { rows, dropped: [...change.drop, ...renamed] };
     this.#apply(changed, after);
@@ -260,7 +283,7 @@ export class Collections {
   }
 
   /** The site of a change: a thread for a change that visits many records. */
-  async siteOf({ drop }: SchemaChange, plans: readonly CollectionPlan[]): Promise<MigrationSite> {
+  async siteOf({ drop }: Pick<SchemaChange, "drop">, plans: readonly CollectionPlan[]): Promise<MigrationSite> {
     const { database, log } = this.#database.sizes();
     const limit = database + log > manyBytes ? fewRecords : manyRecords;
     const touched = plans
@@ -280,7 +303,7 @@ export class Collections {
 
   #store(
     tx: Transactor,
-    { before, plan }: { before: Collection | null; plan: CollectionPlan },
+    { before, plan, isChronological }: { before: Collection | null; plan: CollectionPlan; isChronological: boolean },
     principal: Principal,
   ): DefinitionRow {
     const { after } = plan;
@@ -294,6 +317,7 @@ export class Collections {
       createdAt: before?.createdAt ?? now,
       updatedAt: now,
       places: JSON.stringify(marks),
+      isChronological: Number(isChronological),
     };
     putDefinition(tx, after.name, row);
     return row;
@@ -371,5 +395,6 @@ function toCollection(row: DefinitionRow, expressionOf: ExpressionOf): Collectio
     updatedAt: row.updatedAt,
     // The text was written from a `LogMarks`.
     logMarks: JSON.parse(row.places) as LogMarks,
+    isChronological: row.isChronological === 1,
   };
 }

@@ -103,7 +103,7 @@ export class Counters {
       return by.length === 0 ? "" : `PARTITION BY ${by.join(", ")} `;
     };
     const own = `${this.#table}.${column}`;
-    const place = `row_number() OVER (${partition([`${own} IS NULL`])}ORDER BY ${this.#table}._seq)`;
+    const place = `row_number() OVER (${partition([`${own} IS NULL`])}ORDER BY ${this.#table}.createdAt, ${this.#table}._seq)`;
     const last = `max(coalesce(max(${own}) OVER (${partition([])}), 0), 0)`;
     await this.#tx.run(
       `UPDATE ${this.#table} SET ${column} = _numbered.number FROM

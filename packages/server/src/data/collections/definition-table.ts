@@ -18,6 +18,8 @@ export const collectionSchema: ModuleSchema = {
     // The text that was applied last, as JSON; null for a file that an earlier version applied. The text has the renames, too.
     "ALTER TABLE _definition_files ADD COLUMN content TEXT",
     "ALTER TABLE _definition_files DROP COLUMN renames",
+    // See `Collection.isChronological`; null in the row of an earlier version, until the next start.
+    "ALTER TABLE _collections ADD COLUMN isChronological INTEGER",
   ],
 };
 
@@ -27,6 +29,8 @@ export interface DefinitionRow {
   readonly updatedAt: string;
   /** JSON of `LogMarks`. */
   readonly places: string;
+  /** 1 or 0, see `Collection`; null until the start has looked at the table of an earlier version. */
+  readonly isChronological: number | null;
 }
 
 export interface AppliedFile {
@@ -38,7 +42,7 @@ export interface AppliedFile {
   readonly content: string | null;
 }
 
-const columns = "definition, createdAt, updatedAt, places";
+const columns = "definition, createdAt, updatedAt, places, isChronological";
 
 /** The definitions were validated before the write. */
 function parse(rows: readonly { definition: string }[]): CollectionDefinition[] {
@@ -73,9 +77,21 @@ export function putFormerRules(tx: Transactor, definition: CollectionDefinition)
   tx.run(sql, JSON.stringify(definition), definition.name);
 }
 
+/** The collections of earlier versions. */
+export function namesWithoutOrder(reader: Reader): { name: string }[] {
+  return reader.all<{ name: string }>("SELECT name FROM _collections WHERE isChronological IS NULL");
+}
+
 export function putDefinition(tx: Transactor, name: string, row: DefinitionRow): void {
-  const sql = `INSERT OR REPLACE INTO _collections (name, ${columns}, rules) VALUES (?, ?, ?, ?, ?, 1)`;
-  tx.run(sql, name, row.definition, row.createdAt, row.updatedAt, row.places);
+  const sql = `INSERT OR REPLACE INTO _collections (name, ${columns}, rules) VALUES (?, ?, ?, ?, ?, ?, 1)`;
+  tx.run(sql, name, row.definition, row.createdAt, row.updatedAt, row.places, row.isChronological);
+}
+
+/** Answers the row, or null if the row has the value already. */
+export function updateOrder(tx: Transactor, name: string, isChronological: number): DefinitionRow | null {
+  const sql = "UPDATE _collections SET isChronological = ? WHERE name = ? AND isChronological IS NOT ?";
+  if (tx.run(sql, isChronological, name, isChronological) === 0) return null;
+  return tx.get<DefinitionRow>(`SELECT ${columns} FROM _collections WHERE name = ?`, name);
 }
 
 /** @param marks JSON of `LogMarks`. */

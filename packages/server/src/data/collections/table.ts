@@ -4,6 +4,7 @@ import { identifier, literal, type SlowReader, type SlowTransactor, type Value }
 import { noItems, positionSql, storedDefault, typeOf } from "../fields/index.ts";
 import { ownerColumn } from "../permissions/index.ts";
 import {
+  type IndexedTable,
   indexColumn,
   isSameIndex,
   orderColumn,
@@ -37,8 +38,8 @@ function makesIndex(before: CollectionDefinition, plan: CollectionPlan): boolean
   const oldColumns = new Map(
     plan.after.fields.map((field) => [indexColumn(field), indexColumn({ ...field, name: originOf(plan, field.name) })]),
   );
-  const present = tableIndexes(before);
-  return tableIndexes(plan.after).some(({ columns, unique }) => {
+  const present = tableIndexes({ definition: before, isChronological: true });
+  return tableIndexes({ definition: plan.after, isChronological: true }).some(({ columns, unique }) => {
     const old = { columns: columns.map((column) => oldColumns.get(column) ?? column), unique };
     return !present.some((index) => isSameIndex(index, old));
   });
@@ -58,12 +59,12 @@ async function presentIndexes(reader: SlowReader, sqlName: string): Promise<(Tab
 }
 
 /** Whether a table lacks indexes: earlier versions made fewer automatic indexes. */
-export async function lacksIndexes(reader: SlowReader, definition: CollectionDefinition): Promise<boolean> {
-  const sqlName = identifier(tableName(definition.name));
+export async function lacksIndexes(reader: SlowReader, indexed: IndexedTable): Promise<boolean> {
+  const sqlName = identifier(tableName(indexed.definition.name));
   // A pragma answers from the schema that the connection has read; a query reads a changed schema again.
   await reader.get(`SELECT 1 FROM ${sqlName} LIMIT 1`);
   const present = await presentIndexes(reader, sqlName);
-  return !tableIndexes(definition).every((index) => present.some((other) => isSameIndex(index, other)));
+  return !tableIndexes(indexed).every((index) => present.some((other) => isSameIndex(index, other)));
 }
 
 /** The value of a field that turns multiple, or single, as SQL of the old column. */
@@ -100,8 +101,11 @@ export class Table {
     await this.#counters.drop();
   }
 
-  /** Changes the table. Whether the records allow the change was asked before. */
-  async apply(plan: CollectionPlan): Promise<void> {
+  /**
+   * Changes the table. Whether the records allow the change was asked before.
+   * @param wasChronological see `Collection`; answers the same of the changed table.
+   */
+  async apply(plan: CollectionPlan, wasChronological: boolean): Promise<boolean> {
     const { before, base, after } = plan;
     await this.#dropTriggers(tableName(before?.name ?? after.name));
     if (before !== null && before.name !== after.name) await this.#takeOver(before);
@@ -109,9 +113,17 @@ export class Table {
     if (base !== undefined) await this.#fill(base);
     const changed = before ?? base?.definition;
     if (changed !== undefined) await this.#change(changed, plan);
-    await this.reconcileIndexes(after);
+    const isChronological = base === undefined ? wasChronological : await this.isChronological();
+    await this.reconcileIndexes({ definition: after, isChronological });
     await this.#search.restore(plan);
     await this.#items.restore(plan);
+    return isChronological;
+  }
+
+  /** Reads the whole table; see `Collection`. */
+  async isChronological(): Promise<boolean> {
+    const times = `SELECT createdAt, lag(createdAt) OVER (ORDER BY _seq) AS before FROM ${this.#sqlName}`;
+    return (await this.#tx.get(`SELECT 1 FROM (${times}) WHERE createdAt < before LIMIT 1`)) === null;
   }
 
   /** Drops the triggers of the searched words and of the items: triggers name columns, which may change. */
@@ -301,8 +313,8 @@ export class Table {
         await this.#tx.run(`DROP INDEX ${identifier(name)}`);
   }
 
-  async reconcileIndexes(definition: CollectionDefinition): Promise<void> {
-    const wanted = tableIndexes(definition);
+  async reconcileIndexes(indexed: IndexedTable): Promise<void> {
+    const wanted = tableIndexes(indexed);
     const present = await presentIndexes(this.#tx, this.#sqlName);
     for (const index of present)
       if (!wanted.some((other) => isSameIndex(index, other)))

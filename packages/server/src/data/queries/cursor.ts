@@ -13,14 +13,19 @@ import { isSameSecret } from "../../base/kernel/index.ts";
 import type { Value } from "../../store/database/index.ts";
 import { plain, type SqlPart, separated, sqlPart } from "../expressions/index.ts";
 import type { ValueType } from "../fields/index.ts";
-import type { CursorPosition, KeyPlan, SortPlan } from "./plan.ts";
+import type { CursorPosition, KeyPlan, PageOutcome, SortPlan } from "./plan.ts";
 import { refuseParameter } from "./query-text.ts";
 import { direction } from "./sql/rows.ts";
 
 /** Longer values stay out of the cursor, which is part of an address; the record is read again instead. */
 const maxCharacters = 1_000;
+/** Numbers of records are less. */
+const maxPlace = 2 ** 48;
 /** Characters of a signature: 132 bits in base64url. */
 const signatureLength = 22;
+
+/** Cursors of earlier versions have no place. */
+type CursorText = [id: string, values: Value[] | null, digest?: string | null, place?: number | null];
 
 export function digestOf(values: readonly Value[]): string {
   return Bun.SHA256.hash(JSON.stringify(values), "base64url").slice(0, 22);
@@ -36,9 +41,10 @@ export class Cursors {
   }
 
   /** The cursor of a record. @param list a text that names the list and the caller of the cursor. */
-  write({ id, values }: { id: string; values: readonly Value[] }, list: string): string {
-    const json = JSON.stringify(values);
-    const text = JSON.stringify(json.length <= maxCharacters ? [id, values] : [id, null, digestOf(values)]);
+  write({ id, seq, values }: NonNullable<PageOutcome["next"]>, list: string): string {
+    const isShort = JSON.stringify(values).length <= maxCharacters;
+    const place = seq === null ? null : (seq + this.#maskOf(id)) % maxPlace;
+    const text = JSON.stringify(isShort ? [id, values, null, place] : [id, null, digestOf(values), place]);
     return this.#signature(text, list) + Buffer.from(text).toString("base64url");
   }
 
@@ -54,8 +60,15 @@ export class Cursors {
         "this list gave no such cursor: collection, filter, sort and caller must be the same as for the page before, and the text of the cursor unchanged",
       );
     // The signature proves that the function above wrote the text.
-    const [id, values, digest = null] = JSON.parse(text) as [string, Value[] | null, string?];
-    return { id, values, digest };
+    const [id, values, digest = null, place = null] = JSON.parse(text) as CursorText;
+    const seq = place === null ? null : (place - this.#maskOf(id) + maxPlace) % maxPlace;
+    return { id, seq, values, digest };
+  }
+
+  /** Hides the number of a record in a cursor: the number would tell how many records there are. */
+  #maskOf(id: string): number {
+    this.#knownKey ??= this.#key();
+    return new Bun.CryptoHasher("sha256", this.#knownKey).update(id).digest().readUIntBE(0, 6);
   }
 
   /** @param text JSON, without a line break: a line break separates the text from the list. */

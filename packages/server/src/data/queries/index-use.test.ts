@@ -21,8 +21,17 @@ const { service } = await openApi({
   collections: [
     { name: "t", fields, indexes },
     { name: "own", fields: [{ name: "a", type: "integer" }], indexes: [["a"]], permissions: { read: "owner" } },
+    { name: "late", fields },
+    { name: "lateOwn", fields: [{ name: "a", type: "integer" }], permissions: { read: "owner" } },
   ],
 });
+// In these collections `createdAt` runs backwards.
+for (const name of ["late", "lateOwn"]) {
+  await service.database.transact((tx) => service.collections.noteOrder(tx, name, false));
+  await service.collections.completeIndexes({ name });
+  // A connection that explains a statement does not read a changed schema again.
+  service.database.rows.get(`SELECT 1 FROM ${name}`);
+}
 
 const principal = { userId: "usr_1", role: "authenticated", sessionId: "ses_1" } as const;
 
@@ -38,7 +47,8 @@ function planOf(name: string, text: Record<string, string>): PagePlan {
 function expectOneIndex(plan: PagePlan): void {
   const positions = [
     { seq: 5, values: plan.sort.keys.map(() => 5) },
-    { seq: 5, values: plan.sort.keys.map(() => null) },
+    // No record is without a time, and so is no position.
+    { seq: 5, values: plan.sort.keys.map(({ field }) => (field === "createdAt" ? 5 : null)) },
   ];
   const context = { now: 0, user: { id: "usr_1", role: "authenticated", email: null } };
   for (const segment of [null, ...positions.flatMap((position) => segmentsAfter(plan.sort, position))]) {
@@ -77,6 +87,12 @@ test.each([
   ["t", { filter: 'next = "rec_1"' }],
   ["t", { expand: "next" }],
   ["own", {}],
+  ["late", {}],
+  ["late", { sort: "createdAt" }],
+  ["late", { filter: 'createdAt > "2026-01-01"', sort: "-createdAt" }],
+  ["late", { filter: 'next = "rec_1"' }],
+  ["late", { filter: 'next = "rec_1"', sort: "createdAt" }],
+  ["lateOwn", {}],
 ] as const)("%s %j is answered by an index", (name, text) => {
   expectOneIndex(planOf(name, { ...text }));
 });

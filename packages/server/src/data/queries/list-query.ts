@@ -30,7 +30,7 @@ import { type QueryParameter, type QueryText, queryParameters, refuseParameter }
 import { type Dependencies, isForEverybody, type ReadScope, type Source, whereOf } from "./read-scope.ts";
 import { matchOrder, parseSearchText } from "./search.ts";
 import { parseSelection } from "./selection.ts";
-import { keyPlans, newestFirst, parseSort, type Sort } from "./sort.ts";
+import { keyPlans, parseSort, type Sort } from "./sort.ts";
 import { foundIn, parseGroups } from "./sql/groups.ts";
 
 /** The bounds of a page, and the values without the parameter. */
@@ -130,7 +130,7 @@ interface QueryParts extends Pick<ListQuery, "sort" | "plan" | "countsAll"> {
 
 function queryOfRecords(listed: Listed): QueryParts {
   const { collection, text, scope, source, schema, conditions } = listed;
-  const sort = text.sort === undefined ? newestFirst : parseSort(text.sort, collection, schema);
+  const sort = parseSort(text.sort, collection, schema);
   const [limit, offset] = [readWhole(text, "limit"), readWhole(text, "offset")];
   if (text.offset !== undefined && text.cursor !== undefined)
     throw refuseParameter("offset", 'it cannot stand beside "cursor", which says where the page begins');
@@ -196,7 +196,7 @@ function queryOfGroups({ collection, text, scope, schema, source, conditions }: 
   const plan = parseGroups(text, { schema, table, options, where: found, limit: readWhole(text, "limit") });
   const orders = plan.columns.map(({ texts }) => texts);
   return {
-    sort: newestFirst,
+    sort: { keys: [], isSeqDescending: true },
     plan,
     countsAll: false,
     cursorScope: [text.group, text.aggregate, orders],
@@ -243,8 +243,8 @@ function indexUseOf(collection: Collection, conditions: readonly Expression[], s
 /** The columns of the indexes of collections, looked up once for a definition. */
 const known = new WeakMap<Collection, readonly (readonly string[])[]>();
 
-function indexesOf({ definition }: Collection): readonly (readonly string[])[] {
-  return [["id"], ...tableIndexes(definition).map(({ columns }) => columns)];
+function indexesOf(collection: Collection): readonly (readonly string[])[] {
+  return [["id"], ...tableIndexes(collection).map(({ columns }) => columns)];
 }
 
 /** Whether an index has some of the equal columns, then the sorted columns and nothing more: rows with the same key follow `_seq`. */

@@ -53,6 +53,8 @@ export interface ExpansionPlan {
   readonly target: {
     /** The collection, for error messages. */
     readonly name: string;
+    /** The order of the records that point here, as SQL. */
+    readonly newestFirst: string;
     readonly selection: SelectionPlan;
     /** The column of the field by which records point here; null for a field of the record. */
     readonly pointer: PointerPlan | null;
@@ -116,6 +118,8 @@ export interface GroupColumn extends SqlPart {
 export interface CursorPosition {
   /** The id of the last record of the page before. */
   readonly id: string;
+  /** The hidden number of the record; null in a cursor of an earlier version, and for groups. */
+  readonly seq: number | null;
   /** Null for values that were too long: the values are read again, and must have this digest. */
   readonly values: readonly Value[] | null;
   readonly digest: string | null;
@@ -138,7 +142,7 @@ export interface GroupsPlan {
 }
 
 /** A column that holds the ids of files. */
-export interface FileColumn extends PointerPlan {
+export interface FileColumn extends PointerPlan, Pick<NonNullable<ExpansionPlan["target"]>, "newestFirst"> {
   readonly collection: string;
   readonly field: string;
   /** The quoted SQL names of the table and of the column. */
@@ -192,7 +196,7 @@ export type QueryInput = FileShownInput | PageInput | RecordInput | FileUsesInpu
 export interface PageOutcome {
   readonly items: string | LongText;
   /** The last record, with the values that the list is sorted by; null on the last page. */
-  readonly next: { readonly id: string; readonly values: readonly Value[] } | null;
+  readonly next: (Pick<CursorPosition, "id" | "seq"> & { readonly values: readonly Value[] }) | null;
   /** The number of records in the list; null when SQL does not count. */
   readonly total: number | null;
 }

@@ -161,7 +161,7 @@ export class Queries {
     waiter: Omit<QueryCaller, "principal"> = forService,
   ): Promise<RecordPages> {
     const { access } = collection.policies.read.admit(principal);
-    if (access !== "where" && fieldLimits(collection, principal) === null)
+    if (collection.isChronological && access !== "where" && fieldLimits(collection, principal) === null)
       return readWhole(this.#options, collection, principal);
     return readByPages(async (cursor) => {
       const now = this.#options.database.recheck(principal);

@@ -38,6 +38,8 @@ export interface Source {
   readonly name: string;
   /** The quoted SQL name of the table. */
   readonly table: string;
+  /** See `RecordTable`. */
+  readonly newestFirst: string;
   /** The names of a record's fields, in order. */
   readonly names: readonly string[];
   readonly decision: Decision;
@@ -118,6 +120,7 @@ function recordSource(collection: Collection, principal: Principal, users: strin
     {
       name: collection.name,
       table: table.sqlName,
+      newestFirst: table.newestFirst,
       names: table.names.filter((name) => !limits.closed.has(name)),
       decision,
       condition,
@@ -138,6 +141,7 @@ function userSource({ table, fields }: UserTable, decision: Decision): Source {
     {
       name: USERS,
       table: quoted,
+      newestFirst: `${quoted}._seq DESC`,
       names: fields,
       decision,
       condition: conditionOf(decision),

@@ -72,11 +72,12 @@ class Selection {
   }
 
   #expansionPlan(name: string, users: string): ExpansionPlan {
-    const { condition, decision, name: collection, table } = this.source;
+    const { condition, decision, name: collection, newestFirst, table } = this.source;
     const field = this.pointer ?? name;
     if (decision.access === "none") return { name, field, target: null };
     const target = {
       name: collection,
+      newestFirst,
       selection: this.plan(users),
       pointer: this.pointer === null ? null : pointerOf(this.source, this.pointer),
       condition: condition === null ? null : toSql(condition, table, { isProbed: true, users }),

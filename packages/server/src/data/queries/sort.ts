@@ -14,9 +14,6 @@ export interface Sort {
   readonly isSeqDescending: boolean;
 }
 
-/** The order of a list without `sort`. */
-export const newestFirst: Sort = { keys: [], isSeqDescending: true };
-
 function parseKey(part: string, schema: ExpressionSchema): Sort["keys"][number] {
   const name = nameIn(part);
   const word = /^(\S+)\s+(asc|desc)$/i.exec(name);
@@ -30,16 +27,21 @@ function parseKey(part: string, schema: ExpressionSchema): Sort["keys"][number] 
   return { path: inOrder(path), isDescending: part.startsWith("-") };
 }
 
-/** @throws AppError `bad_request`; `unauthorized` or `forbidden` for a path to records that the caller may not read. */
-export function parseSort(text: string, collection: Collection, schema: ExpressionSchema): Sort {
-  const parts = distinctPartsOf(text, "sort", { most: maxKeys, kind: "fields" });
+/**
+ * @param text without a text, the newest records come first.
+ * @throws AppError `bad_request`; `unauthorized` or `forbidden` for a path to records that the caller may not read.
+ */
+export function parseSort(text: string | undefined, collection: Collection, schema: ExpressionSchema): Sort {
+  if (text === undefined && collection.isChronological) return { keys: [], isSeqDescending: true };
+  const parts = distinctPartsOf(text ?? "-createdAt", "sort", { most: maxKeys, kind: "fields" });
   const keys = parts.map((part) => parseKey(part, schema));
   const last = keys.at(-1);
   const isSeqDescending = last?.isDescending ?? true;
-  // Creation is the order of the table, which needs no index: times never run backwards.
+  // The stored order needs no index.
   const isCreation = last?.path.hops.length === 0 && last.path.field.name === "createdAt";
   const isIndexed = indexesOf(collection.definition).some(({ fields }) => fields.includes("createdAt"));
-  return { keys: isCreation && !isIndexed ? keys.slice(0, -1) : keys, isSeqDescending };
+  const isStored = isCreation && !isIndexed && collection.isChronological;
+  return { keys: isStored ? keys.slice(0, -1) : keys, isSeqDescending };
 }
 
 /** Whether some record may have no value at the end of a path. */

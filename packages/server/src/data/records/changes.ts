@@ -5,7 +5,7 @@
 import { type ErrorDetail, type FieldDefinition, type StoredRecord, versionOf } from "@socle/protocol";
 import { AppError, type Clock, JsonText, newId, type Principal, toTimestamp } from "../../base/kernel/index.ts";
 import { isUniqueViolation, type Transactor, type Value } from "../../store/database/index.ts";
-import type { Collections } from "../collections/index.ts";
+import { CreationOrder, type CreationOrderOptions } from "./creation-order.ts";
 import type { Deletions } from "./deletions.ts";
 import { type AccountValues, type GivenFields, type Observe, Preparation } from "./preparation.ts";
 import { isSameValue, type RecordEffects } from "./record-effects.ts";
@@ -49,8 +49,7 @@ export interface RecordVersion {
 
 export interface RecordTarget extends RecordVersion, Pick<NewRecord, "collection" | "hooks"> {}
 
-interface ChangesOptions {
-  readonly collections: Collections;
+interface ChangesOptions extends CreationOrderOptions {
   readonly clock: Clock;
   readonly lookups: Lookups;
   readonly rights: Rights;
@@ -70,11 +69,13 @@ export class RecordChanges {
   readonly #options: ChangesOptions;
   readonly #references: References;
   readonly #preparation: Preparation;
+  readonly #order: CreationOrder;
 
   constructor(options: ChangesOptions) {
     this.#options = options;
     this.#references = new References(options);
     this.#preparation = new Preparation({ ...options, references: this.#references });
+    this.#order = new CreationOrder(options);
   }
 
   /** To be awaited before a create or an update with a body that `mayNameManyFiles`, in the same transaction. */
@@ -127,6 +128,7 @@ export class RecordChanges {
     } catch (thrown) {
       throw this.#refusalOf(thrown, () => this.#references.duplicates(tx, table, { id, values, createdAt, updatedAt }));
     }
+    this.#order.follow(tx, table, createdAt);
     // Also while hooks are pending: the next record of the same write gets the next number.
     if (table.sequences.length > 0) keepNumbers(tx, table, { values, record });
     hooks?.wrote(name, id, record);

@@ -84,7 +84,10 @@ export class RecordTable {
   readonly missing: string;
   /** The owner of a record, named as in `OwnedRow`. */
   readonly owner: string;
+  /** The record that was stored last. */
   readonly newest: string;
+  /** The order of a list without `sort`, as SQL. */
+  readonly newestFirst: string;
   /** The seq of a record, which gives the order of creation. Parameter: the id. */
   readonly seqOfId: string;
   /** The number of records, as `n`. */
@@ -120,6 +123,8 @@ export class RecordTable {
     this.byId = `SELECT ${this.#columns} FROM ${this.sqlName} WHERE id = ?`;
     this.byIdWithOwner = `SELECT ${this.#columns}, ${ownerColumn} AS ${owned} FROM ${this.sqlName} WHERE id = ?`;
     this.newest = `SELECT id, createdAt FROM ${this.sqlName} ORDER BY _seq DESC LIMIT 1`;
+    const seq = `${this.sqlName}._seq DESC`;
+    this.newestFirst = collection.isChronological ? seq : `${this.sqlName}.createdAt DESC, ${seq}`;
     this.owner = `SELECT ${ownerColumn} AS owner FROM ${this.sqlName} WHERE id = ?`;
     this.exists = `SELECT 1 FROM ${this.sqlName} WHERE id = ?`;
     this.missing = this.missingOf("1");
@@ -224,10 +229,10 @@ export class RecordTable {
    */
   firstPage(byOwner: boolean, limit: number): string {
     const where = byOwner ? ` WHERE ${ownerColumn} = +?` : "";
-    return `SELECT ${this.#columns} FROM ${this.sqlName}${where} ORDER BY _seq DESC LIMIT ${limit}`;
+    return `SELECT ${this.#columns} FROM ${this.sqlName}${where} ORDER BY ${this.newestFirst} LIMIT ${limit}`;
   }
 
-  /** The newest records before a place, at most `limit`. Parameters: the place, the owner if `byOwner`. */
+  /** The records that were stored before a place, the last first, at most `limit`. Parameters: the place, the owner if `byOwner`. */
   nextPage(byOwner: boolean, limit: number): string {
     const where = byOwner ? ` AND ${ownerColumn} = +?` : "";
     return `SELECT ${this.#columns} FROM ${this.sqlName} WHERE _seq < ?${where} ORDER BY _seq DESC LIMIT ${limit}`;

@@ -95,8 +95,9 @@ export class Records {
     for (const collection of collections.all()) {
       const { name } = collection;
       try {
-        if (hasFiles(collection) && (await collections.completeIndexes(collection)))
-          logger.info(`The files of the collection ${name} are indexed now`);
+        const mayLack = hasFiles(collection) || !collection.isChronological;
+        if (mayLack && (await collections.completeIndexes(collection)))
+          logger.info(`The collection ${name} has all its indexes now`);
         const newest = this.newest(database.reader, name);
         if (newest !== null) clock.atLeast(Date.parse(newest.createdAt));
       } catch (thrown) {

@@ -103,7 +103,7 @@ export class Expander {
     const { pointer } = target;
     const every = pointingTo(target.selection.table, pointer, ids);
     const matches = this.#isTooMany(target, every) ? this.#newest(target, ids) : every;
-    const found = this.#read(target, matches, " ORDER BY _seq DESC");
+    const found = this.#read(target, matches, ` ORDER BY ${target.newestFirst}`);
     const parents = found.map(({ [field]: stored }) => {
       const isJson = pointer.items !== null && typeof stored === "string";
       return idsIn(isJson ? (JSON.parse(stored) as JsonValue) : stored);
@@ -196,6 +196,6 @@ function newestOfEach(target: BackwardTarget, { ids, limit }: { ids: readonly st
       : `${table}._seq IN (SELECT record FROM ${items} WHERE value = _parents.column1)`;
   const parents = { text: `(VALUES ${ids.map(() => "(?)").join(", ")}) _parents`, values: ids };
   const own = readable(target, { text, values: [] });
-  const newest = sqlPart`SELECT _seq FROM ${table}${own} ORDER BY _seq DESC LIMIT ${limit}`;
+  const newest = sqlPart`SELECT _seq FROM ${table}${own} ORDER BY ${target.newestFirst} LIMIT ${limit}`;
   return sqlPart`${table}._seq IN (SELECT _each._seq FROM ${parents}, ${table} _each WHERE _each._seq IN (${newest}))`;
 }

@@ -9,7 +9,7 @@ import { type Collection, type Collections, columnName, itemTableName } from "..
 import { type SqlPart, sqlPart } from "../../expressions/index.ts";
 import { typeOf } from "../../fields/index.ts";
 import { callerOf } from "../../permissions/index.ts";
-import { fieldLimits } from "../../records/index.ts";
+import { fieldLimits, recordTableOf } from "../../records/index.ts";
 import type { FileColumn, FileShownInput, FileUsesInput, ReadableFileColumn } from "../plan.ts";
 import { conditionOf, ReadScope, whereOf } from "../read-scope.ts";
 import { conditionSql, pointingTo, Run } from "./rows.ts";
@@ -23,12 +23,15 @@ export interface FileUses {
 }
 
 /** The columns of a collection that hold ids of files. */
-export function fileColumns({ name, table, definition }: Collection): FileColumn[] {
+export function fileColumns(collection: Collection): FileColumn[] {
+  const { name, table, definition } = collection;
+  const { newestFirst } = recordTableOf(collection);
   const files = definition.fields.filter((field) => typeOf(field).reference === "file");
   return files.map((field) => ({
     collection: name,
     field: field.name,
     table: identifier(table),
+    newestFirst,
     column: `${identifier(table)}.${identifier(columnName(field))}`,
     items: field.multiple === true ? identifier(itemTableName(name, field.name)) : null,
   }));
@@ -53,12 +56,12 @@ export function readableFileColumns(scope: ReadScope): ReadableFileColumn[] {
 export function runFileUses(run: Run, { columns, fileId, limit, offset }: FileUsesInput): FileUses {
   const items: FileUse[] = [];
   let total = 0;
-  for (const { collection, field, table, ...pointer } of columns) {
+  for (const { collection, field, table, newestFirst, ...pointer } of columns) {
     const uses = sqlPart` FROM ${table}${conditionSql(table, [pointingTo(table, pointer, [fileId])])}`;
     const [found, skipped] = [run.count(sqlPart`SELECT count(*) AS n${uses}`), Math.max(0, offset - total)];
     total += found;
     if (skipped >= found || items.length >= limit) continue;
-    const page = { text: " ORDER BY _seq DESC LIMIT ? OFFSET ?", values: [limit - items.length, skipped] };
+    const page = { text: ` ORDER BY ${newestFirst} LIMIT ? OFFSET ?`, values: [limit - items.length, skipped] };
     const ids = run.all<{ id: string }>(sqlPart`SELECT id${uses}${page}`);
     items.push(...ids.map(({ id }) => ({ collection, field, id })));
   }

@@ -216,7 +216,7 @@ export function runGroups(run: Run, plan: GroupsPlan, position: CursorPosition |
   const last = rows.at(-1);
   return {
     items: JSON.stringify(rows.map((row) => groupOf(plan, row))),
-    next: hasMore && last !== undefined ? { id: "", values: positionOf(plan, last) } : null,
+    next: hasMore && last !== undefined ? { id: "", seq: null, values: positionOf(plan, last) } : null,
     total: null,
   };
 }

@@ -110,9 +110,9 @@ function nextOf(run: Run, plan: PagePlan, row: Row): PageOutcome["next"] {
   const id = String(row["id"]);
   const columns = plan.search === null ? plan.sort.keys.map(({ field = "" }) => field) : keyNames(plan.sort);
   const values = columns.map((name) => row[name]);
-  if (values.every(isValue)) return { id, values };
+  if (values.every(isValue)) return { id, seq: seqOf(run, plan, id), values };
   const position = readPosition(run, plan, id);
-  return position === null ? null : { id, values: position.values };
+  return position === null ? null : { id, ...position };
 }
 
 function isValue(value: unknown): value is Value {
@@ -138,22 +138,21 @@ function takeSnippets({ search, sort }: PagePlan, rows: Row[]): { [field: string
   return search.snippets.length === 0 ? null : all;
 }
 
-/** The position of a cursor. Values that were too long for the cursor are read again. */
-function resolve(run: Run, plan: PagePlan, { id, values, digest }: CursorPosition): SortPosition {
-  if (values !== null) return { seq: seqOf(run, plan, id), values };
+/**
+ * The position of a cursor. Values that were too long for the cursor are read again, and so are the values of another order: since
+ * the page before, the stored order may have ceased to be the order of `createdAt`.
+ */
+function resolve(run: Run, plan: PagePlan, { id, seq, values, digest }: CursorPosition): SortPosition {
+  if (seq !== null && values?.length === plan.sort.keys.length) return { seq, values };
   const position = readPosition(run, plan, id);
-  if (position === null || digestOf(position.values) !== digest)
+  if (position === null || (digest !== null && digestOf(position.values) !== digest))
     throw refuseParameter("cursor", "the record that it stands at has changed or is gone; begin with the first page");
   return position;
 }
 
-/** The place of a record; of a deleted record, just after the record with the next lower id. Ids rise with creation. */
-function seqOf(run: Run, { selection: { table } }: PagePlan, id: string): number {
-  const select = `SELECT _seq AS seq FROM ${table} WHERE ${table}.id`;
-  const found = run.first<{ seq: number }>({ text: `${select} = ?`, values: [id] });
-  if (found !== null) return found.seq;
-  const before = { text: `${select} < ? ORDER BY ${table}.id DESC LIMIT 1`, values: [id] };
-  return (run.first<{ seq: number }>(before)?.seq ?? 0) + 0.5;
+function seqOf(run: Run, { selection: { table } }: PagePlan, id: string): number | null {
+  const select = `SELECT _seq AS seq FROM ${table} WHERE ${table}.id = ?`;
+  return run.first<{ seq: number }>({ text: select, values: [id] })?.seq ?? null;
 }
 
 function readPosition(run: Run, { selection: { table }, sort, search }: PagePlan, id: string): SortPosition | null {
