@@ -34,7 +34,7 @@ test("a database of another journal is refused in a line, without a word about t
     env: { ...env, SERVICE_CLUSTER_NAME: leader.env["SERVICE_CLUSTER_NAME"] ?? "" },
   });
   expect([code, stdout + stderr]).toEqual([2, expect.not.stringMatching(/ERROR|The disk| at /)]);
-  expect(stderr).toMatch(/does not belong to the journal of cluster\.name; move the database away/);
+  expect(stderr).toMatch(/does not belong to the journal of cluster\.name: .*socle cluster rejoin/);
 });
 
 test("another secret is told in the log, and the instance serves nothing", async () => {

@@ -2,10 +2,12 @@
  * A rolling upgrade of a cluster, with an executable of this source that has a table more: replicas first. The newer replica waits until an instance
  * of the newer version leads; the older replica stops serving then; each acknowledged write stays, and writes go on between the steps.
  */
+import { Database } from "bun:sqlite";
 import { afterAll, expect, test } from "bun:test";
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { differences, openFile } from "./cluster-content.ts";
 import { startCluster, type TestInstance } from "./cluster-kit.ts";
 import { post, root, until } from "./kit.ts";
 
@@ -63,6 +65,34 @@ async function serves({ url }: TestInstance): Promise<boolean> {
     () => false,
   );
 }
+
+test("a journal and databases of a version without ids of entries go on, and have ids from then on", async () => {
+  for (const instance of cluster.instances) await write(instance);
+  for (const { running } of cluster.instances) expect(await running.stop()).toBe(0);
+  const client = cluster.engine.client();
+  for (const [name, columns] of [
+    ["cluster", ["trimmed_id"]],
+    ["journal", ["id", "before"]],
+    ["leader", ["role"]],
+    ["instances", ["problem"]],
+  ] as const)
+    for (const column of columns) await client.unsafe(`ALTER TABLE socle_${name} DROP COLUMN ${column}`);
+  await client`DROP TABLE socle_roles`;
+  for (const { folder } of cluster.instances) {
+    using file = new Database(join(folder, "socle.db"));
+    file.run("ALTER TABLE _position DROP COLUMN entry");
+    file.run("DROP TABLE _roles");
+    file.run("UPDATE _schema SET version = 3 WHERE module = 'position'");
+  }
+  for (const instance of cluster.instances) await instance.start();
+  for (const instance of cluster.instances) await write(instance);
+  expect(await differences(cluster.instances)).toEqual([]);
+  for (const instance of cluster.instances) {
+    using file = openFile(instance);
+    const [place] = file.query("SELECT entry, (SELECT count(*) FROM _roles) AS roles FROM _position").all();
+    expect(place).toEqual({ entry: expect.stringMatching(/^\S{24}$/), roles: 1 });
+  }
+});
 
 test("a rolling upgrade, replicas first: each version serves its own tables alone, and nothing acknowledged is lost", async () => {
   const newer = await newerExecutable();

@@ -202,6 +202,8 @@ export interface ClusterInstance {
   lag: number;
   /** Whether the instance has told of itself in the last seconds. */
   isLive: boolean;
+  /** Why the instance does not serve or may not lead, in a line; null for an instance without a problem. */
+  problem: string | null;
 }
 
 /** The instances of a cluster. */

@@ -1,6 +1,9 @@
 /** Conformance suite of journals; the test of each driver runs the suite. */
 import { afterAll, expect, setSystemTime, test } from "bun:test";
 import {
+  beginning,
+  ChainBroken,
+  type ChainPlace,
   type Entry,
   type InstanceRow,
   type Journal,
@@ -8,16 +11,38 @@ import {
   type JournalExtent,
   JournalGap,
   type Leader,
+  type Lease,
   type SnapshotRow,
 } from "../src/store/journal/index.ts";
 import { randomNumbers, randomSeed } from "./random.ts";
 
-const empty: JournalExtent = { first: 0, last: 0, bytes: 0, term: 0 };
+const empty: JournalExtent = { first: 0, last: 0, bytes: 0, term: 0, id: null };
 /** A lease that does not run out during a test. */
 const longMs = 3_600_000;
 
-export function bodyOf(text: string): Uint8Array {
+function bodyOf(text: string): Uint8Array {
   return new TextEncoder().encode(text);
+}
+
+/** The place of an entry of `entryOf`. */
+export function placeOf(role: string, position: number): ChainPlace {
+  return position === 0 ? beginning : { position, id: `${role}e${position}` };
+}
+
+/** An entry of a role, behind the entry of the role before. The id tells the text. */
+export function entryOf(
+  role: string,
+  position: number,
+  { text = `e${position}`, term = 1, before = placeOf(role, position - 1).id }: Partial<Entry> & { text?: string } = {},
+): Entry {
+  return { position, term, body: bodyOf(text), id: `${role}${text}`, before };
+}
+
+/** Takes the lease. @throws Error when another instance has the lease. */
+export async function leaseOf(journal: Journal, me: { instance: string; address: string; ms: number }): Promise<Lease> {
+  const lease = await journal.takeLease(me);
+  if (lease === null) throw new Error("Another instance has the lease");
+  return lease;
 }
 
 /** Entries as `position:term:text`. */
@@ -25,12 +50,12 @@ export function shown(entries: readonly Entry[]): string[] {
   return entries.map(({ position, term, body }) => `${position}:${term}:${new TextDecoder().decode(body)}`);
 }
 
-/** All entries after a position, in pages. */
-export async function readAll(journal: Journal, after = 0, maxBytes = 1_000_000): Promise<Entry[]> {
+/** All entries after a place, in pages. */
+export async function readAll(journal: Journal, after = beginning, maxBytes = 1_000_000): Promise<Entry[]> {
   const all: Entry[] = [];
   let page: readonly Entry[];
   do {
-    page = await journal.read(after + all.length, maxBytes);
+    page = await journal.read(all.at(-1) ?? after, maxBytes);
     all.push(...page);
   } while (page.length > 0);
   return all;
@@ -54,19 +79,18 @@ export function journalSuite(name: string, open: (cluster: string) => Journal): 
   }
 
   /** A journal whose leader has the term 1. */
-  async function led(cluster = clusterName()): Promise<Journal> {
+  async function led(cluster = clusterName()): Promise<{ journal: Journal; lease: Lease; role: string }> {
     const journal = await opened(cluster);
-    expect(await journal.takeLease({ instance: "a", address: "http://a", ms: longMs })).toBe(1);
-    return journal;
+    const lease = await leaseOf(journal, { instance: "a", address: "http://a", ms: longMs });
+    expect(lease.term).toBe(1);
+    return { journal, lease, role: lease.role };
   }
 
-  async function fill(journal: Journal, count: number, term = 1): Promise<void> {
-    const { last } = await journal.extent();
-    const entries = Array.from({ length: count }, (_, i) => ({
-      position: last + 1 + i,
-      term,
-      body: bodyOf(`e${last + 1 + i}`),
-    }));
+  async function fill({ journal, role }: { journal: Journal; role: string }, count: number, term = 1): Promise<void> {
+    const { last, id } = await journal.extent();
+    const entries = Array.from({ length: count }, (_, i) =>
+      entryOf(role, last + 1 + i, i === 0 ? { term, before: id } : { term }),
+    );
     const answers = await Promise.all(entries.map((entry) => journal.append(entry)));
     expect(new Set(answers)).toEqual(new Set(["appended"]));
   }
@@ -87,7 +111,7 @@ export function journalSuite(name: string, open: (cluster: string) => Journal): 
   test(`${name}: a new journal is empty`, async () => {
     const journal = await opened();
     expect(await journal.extent()).toEqual(empty);
-    expect(await journal.read(0, 1_000)).toEqual([]);
+    expect(await journal.read(beginning, 1_000)).toEqual([]);
     expect(await journal.leader()).toBeNull();
     expect(await journal.instances()).toEqual([]);
     expect(await journal.snapshots()).toEqual([]);
@@ -96,47 +120,62 @@ export function journalSuite(name: string, open: (cluster: string) => Journal): 
   });
 
   test(`${name}: entries stand in order, and clusters do not see each other`, async () => {
-    const journal = await led();
+    const one = await led();
     const other = await led();
+    const { journal, role } = one;
     await fill(other, 1);
-    await fill(journal, 3);
-    expect(shown(await journal.read(0, 1_000))).toEqual(["1:1:e1", "2:1:e2", "3:1:e3"]);
-    expect(shown(await journal.read(2, 1_000))).toEqual(["3:1:e3"]);
-    expect(await journal.read(3, 1_000)).toEqual([]);
-    expect(await journal.read(4, 1_000)).toEqual([]);
-    expect(await journal.extent()).toEqual({ first: 1, last: 3, bytes: 6, term: 1 });
-    expect(shown(await other.read(0, 1_000))).toEqual(["1:1:e1"]);
+    await fill(one, 3);
+    expect(shown(await journal.read(beginning, 1_000))).toEqual(["1:1:e1", "2:1:e2", "3:1:e3"]);
+    expect(shown(await journal.read(placeOf(role, 2), 1_000))).toEqual(["3:1:e3"]);
+    expect(await journal.read(placeOf(role, 3), 1_000)).toEqual([]);
+    expect(await journal.extent()).toEqual({ first: 1, last: 3, bytes: 6, term: 1, id: placeOf(role, 3).id });
+    expect(shown(await other.journal.read(beginning, 1_000))).toEqual(["1:1:e1"]);
   });
 
   test(`${name}: an entry that does not follow, or differs from the entry of the position, is refused`, async () => {
-    const journal = await led();
-    await expect(journal.append({ position: 2, term: 1, body: bodyOf("early") })).rejects.toThrow("does not follow");
-    await fill(journal, 2);
-    await expect(journal.append({ position: 4, term: 1, body: bodyOf("gap") })).rejects.toThrow("does not follow");
-    await expect(journal.append({ position: 0, term: 1, body: bodyOf("zero") })).rejects.toThrow("does not follow");
-    await expect(journal.append({ position: 2, term: 1, body: bodyOf("other") })).rejects.toThrow(
-      "holds another entry",
-    );
-    expect(await journal.append({ position: 2, term: 1, body: bodyOf("e2") })).toBe("appended");
+    const own = await led();
+    const { journal, role } = own;
+    const refusal = async (...wrong: Parameters<typeof entryOf>): Promise<string> => {
+      const thrown: unknown = await journal.append(entryOf(...wrong)).catch((error: unknown) => error);
+      expect(thrown).toBeInstanceOf(ChainBroken);
+      return String(thrown);
+    };
+    expect(await refusal(role, 2, { text: "early" })).toContain("does not follow");
+    await fill(own, 2);
+    expect(await refusal(role, 4, { text: "gap" })).toContain("does not follow");
+    expect(await refusal(role, 0, { text: "zero" })).toContain("does not follow");
+    expect(await refusal(role, 2, { text: "other" })).toContain("holds another entry");
+    expect(await refusal(role, 3, { before: `${role}other` })).toContain("does not follow");
+    expect(await refusal(role, 3, { before: null })).toContain("does not follow");
+    expect(await journal.append(entryOf(role, 2))).toBe("appended");
     expect(shown(await readAll(journal))).toEqual(["1:1:e1", "2:1:e2"]);
   });
 
   test(`${name}: terms that are over, and terms that never were, are fenced`, async () => {
     const journal = await opened();
-    expect(await journal.append({ position: 1, term: 1, body: bodyOf("nobody") })).toBe("fenced");
-    expect(await journal.takeLease({ instance: "a", address: "", ms: longMs })).toBe(1);
-    await fill(journal, 1);
-    expect(await journal.nextTerm(1, longMs)).toBe(2);
-    expect(await journal.append({ position: 2, term: 1, body: bodyOf("late") })).toBe("fenced");
-    expect(await journal.append({ position: 2, term: 3, body: bodyOf("early") })).toBe("fenced");
-    expect(await journal.append({ position: 1, term: 2, body: bodyOf("e1") })).toBe("fenced");
-    expect(await journal.nextTerm(1, longMs)).toBeNull();
-    expect(await journal.renewLease(1, longMs)).toBe(false);
-    await journal.releaseLease(1);
+    const nobody = "x".repeat(12);
+    expect(await journal.append(entryOf(nobody, 1, { text: "nobody" }))).toBe("fenced");
+    const lease = await leaseOf(journal, { instance: "a", address: "", ms: longMs });
+    const { term, role } = lease;
+    expect(term).toBe(1);
+    await fill({ journal, role }, 1);
+    expect(await journal.nextTerm(lease, longMs)).toEqual({ term: 2, role });
+    expect(await journal.append(entryOf(role, 2, { text: "late" }))).toBe("fenced");
+    expect(await journal.append(entryOf(role, 2, { text: "early", term: 3 }))).toBe("fenced");
+    expect(await journal.append(entryOf(role, 1, { term: 2 }))).toBe("fenced");
+    expect(await journal.nextTerm(lease, longMs)).toBeNull();
+    expect(await journal.renewLease(lease, longMs)).toBe(false);
+    await journal.releaseLease(lease);
+    // The number of the term alone is not the lease: a journal that went back gives a term twice.
+    const other = { term: 2, role: nobody };
+    expect(await journal.append(entryOf(nobody, 2, { term: 2, before: placeOf(role, 1).id }))).toBe("fenced");
+    expect(await journal.renewLease(other, longMs)).toBe(false);
+    expect(await journal.nextTerm(other, longMs)).toBeNull();
+    await journal.releaseLease(other);
     expect((await journal.leader())?.isLive).toBe(true);
-    await fill(journal, 1, 2);
+    await fill({ journal, role }, 1, 2);
     // The entry of the former term stands, although the term is over: the entry was appended.
-    expect(await journal.append({ position: 1, term: 1, body: bodyOf("e1") })).toBe("appended");
+    expect(await journal.append(entryOf(role, 1))).toBe("appended");
     expect(shown(await readAll(journal))).toEqual(["1:1:e1", "2:2:e2"]);
     expect((await journal.extent()).term).toBe(2);
   });
@@ -150,12 +189,15 @@ export function journalSuite(name: string, open: (cluster: string) => Journal): 
       const journal = await opened(cluster);
       for (let round = 0; round < 15; round += 1) {
         // Nobody keeps the lease for long, so that terms end in the middle of appends.
-        const term = await journal.takeLease({ instance, address: "", ms: 1 });
-        if (term === null) continue;
-        const { last } = await journal.extent();
+        const lease = await journal.takeLease({ instance, address: "", ms: 1 });
+        if (lease === null) continue;
+        const { term, role } = lease;
+        const { last, id } = await journal.extent();
+        let before = id;
         for (let i = 1; i <= 1 + Math.floor(random() * 8); i += 1) {
           const text = `${instance}${round}.${i}`;
-          const answer = await journal.append({ position: last + i, term, body: bodyOf(text) });
+          const answer = await journal.append(entryOf(role, last + i, { text, term, before }));
+          before = `${role}${text}`;
           if (answer === "fenced") fenced.push(text);
           else appended.set(last + i, `${last + i}:${term}:${text}`);
           if (answer === "fenced") break;
@@ -173,7 +215,8 @@ export function journalSuite(name: string, open: (cluster: string) => Journal): 
 
   test(`${name}: a lease has one holder, by the engine's clock`, async () => {
     const cluster = clusterName();
-    const [a, b] = [await led(cluster), await opened(cluster)];
+    const { journal: a, lease: first } = await led(cluster);
+    const b = await opened(cluster);
     // The clock of this process is an hour and more ahead; the lease of an hour still runs.
     setSystemTime(Date.now() + 2 * longMs);
     try {
@@ -183,18 +226,21 @@ export function journalSuite(name: string, open: (cluster: string) => Journal): 
     } finally {
       setSystemTime();
     }
-    expect(await a.takeLease({ instance: "a", address: "http://a2", ms: longMs })).toBe(2);
+    const second = await leaseOf(a, { instance: "a", address: "http://a2", ms: longMs });
+    expect(second.term).toBe(2);
+    expect(second.role).not.toBe(first.role);
     expect((await b.leader())?.address).toBe("http://a2");
-    expect(await a.renewLease(2, 1)).toBe(true);
+    expect(await a.renewLease(first, 1)).toBe(false);
+    expect(await a.renewLease(second, 1)).toBe(true);
     await leaseEnd(b);
     expect(await b.leader()).toEqual({ term: 2, instance: "a", address: "http://a2", isLive: false });
     // A lease that ran out lives again while no other instance has taken the lease.
-    expect(await a.renewLease(2, longMs)).toBe(true);
+    expect(await a.renewLease(second, longMs)).toBe(true);
     expect(await b.takeLease({ instance: "b", address: "http://b", ms: longMs })).toBeNull();
-    await a.releaseLease(2);
+    await a.releaseLease(second);
     expect(await a.leader()).toEqual({ term: 2, instance: "a", address: "http://a2", isLive: false });
-    expect(await b.takeLease({ instance: "b", address: "http://b", ms: longMs })).toBe(3);
-    expect(await a.renewLease(2, longMs)).toBe(false);
+    expect((await b.takeLease({ instance: "b", address: "http://b", ms: longMs }))?.term).toBe(3);
+    expect(await a.renewLease(second, longMs)).toBe(false);
     expect(await a.takeLease({ instance: "a", address: "http://a", ms: longMs })).toBeNull();
     expect(await a.leader()).toEqual({ term: 3, instance: "b", address: "http://b", isLive: true });
   });
@@ -205,7 +251,7 @@ export function journalSuite(name: string, open: (cluster: string) => Journal): 
     const terms = await Promise.all(
       journals.map((journal, i) => journal.takeLease({ instance: `i${i}`, address: "", ms: longMs })),
     );
-    expect(terms.toSorted()).toEqual([1, null, null, null]);
+    expect(terms.map((each) => each?.term ?? null).toSorted()).toEqual([1, null, null, null]);
   });
 
   test(`${name}: a name belongs to one living run`, async () => {
@@ -220,6 +266,7 @@ export function journalSuite(name: string, open: (cluster: string) => Journal): 
       version: "1.0.0",
       position: 8,
       run: "first",
+      problem: null,
       isLive: true,
     };
     expect(await journal.instances()).toEqual([row]);
@@ -228,9 +275,10 @@ export function journalSuite(name: string, open: (cluster: string) => Journal): 
     expect((await journal.instances()).map(({ name }) => name)).toEqual(["a", "b"]);
     expect(await journal.register({ ...me, ms: 1 })).toBe(true);
     while ((await journal.instances())[0]?.isLive === true) await Bun.sleep(1);
-    expect(await journal.register({ ...me, run: "second", version: "2.0.0" })).toBe(true);
+    expect(await journal.register({ ...me, run: "second", version: "2.0.0", problem: "lost" })).toBe(true);
     await journal.unregister("b", "other");
-    expect(await journal.instances()).toEqual([{ ...row, position: 7, run: "second", version: "2.0.0" }]);
+    const last = { ...row, position: 7, run: "second", version: "2.0.0", problem: "lost" };
+    expect(await journal.instances()).toEqual([last]);
   });
 
   test(`${name}: snapshots, newest first`, async () => {
@@ -250,66 +298,128 @@ export function journalSuite(name: string, open: (cluster: string) => Journal): 
   });
 
   test(`${name}: a trim leaves a gap, and positions go on`, async () => {
-    const journal = await led();
-    await fill(journal, 1_202);
+    const own = await led();
+    const { journal, role } = own;
+    await fill(own, 1_202);
     await journal.trim(1_200);
-    expect(await journal.extent()).toEqual({ first: 1_201, last: 1_202, bytes: 10, term: 1 });
-    await expect(journal.read(0, 1_000)).rejects.toThrow(JournalGap);
-    await expect(journal.read(1_199, 1_000)).rejects.toThrow(JournalGap);
-    expect(shown(await journal.read(1_200, 1_000))).toEqual(["1201:1:e1201", "1202:1:e1202"]);
+    expect(await journal.extent()).toEqual({
+      first: 1_201,
+      last: 1_202,
+      bytes: 10,
+      term: 1,
+      id: placeOf(role, 1_202).id,
+    });
+    await expect(journal.read(placeOf(role, 0), 1_000)).rejects.toThrow(JournalGap);
+    await expect(journal.read(placeOf(role, 1_199), 1_000)).rejects.toThrow(JournalGap);
+    expect(shown(await journal.read(placeOf(role, 1_200), 1_000))).toEqual(["1201:1:e1201", "1202:1:e1202"]);
     await journal.trim(3);
     expect((await journal.extent()).first).toBe(1_201);
     // A trim beyond the end removes all entries, and skips no position.
     await journal.trim(5_000);
-    expect(await journal.extent()).toEqual({ first: 1_203, last: 1_202, bytes: 0, term: 1 });
-    await expect(journal.read(1_201, 1_000)).rejects.toThrow(JournalGap);
-    expect(await journal.read(1_202, 1_000)).toEqual([]);
-    await expect(journal.append({ position: 1_204, term: 1, body: bodyOf("gap") })).rejects.toThrow("does not follow");
-    await expect(journal.append({ position: 5_001, term: 1, body: bodyOf("gap") })).rejects.toThrow("does not follow");
-    await expect(journal.append({ position: 1_202, term: 1, body: bodyOf("again") })).rejects.toThrow(
-      "does not follow",
-    );
-    await fill(journal, 2);
-    expect(shown(await readAll(journal, 1_202))).toEqual(["1203:1:e1203", "1204:1:e1204"]);
+    expect(await journal.extent()).toEqual({
+      first: 1_203,
+      last: 1_202,
+      bytes: 0,
+      term: 1,
+      id: placeOf(role, 1_202).id,
+    });
+    await expect(journal.read(placeOf(role, 1_201), 1_000)).rejects.toThrow(JournalGap);
+    expect(await journal.read(placeOf(role, 1_202), 1_000)).toEqual([]);
+    for (const [position, text] of [
+      [1_204, "gap"],
+      [5_001, "gap"],
+      [1_202, "again"],
+    ] as const)
+      await expect(journal.append(entryOf(role, position, { text }))).rejects.toThrow("does not follow");
+    await fill(own, 2);
+    expect(shown(await readAll(journal, placeOf(role, 1_202)))).toEqual(["1203:1:e1203", "1204:1:e1204"]);
   });
 
   test(`${name}: entries of a megabyte come back whole, at least one a page`, async () => {
-    const journal = await led();
+    const { journal, role } = await led();
     const bodies = Array.from({ length: 4 }, () => {
       const body = new Uint8Array(1_048_576);
       for (let at = 0; at < body.length; at += 65_536) crypto.getRandomValues(body.subarray(at, at + 65_536));
       return body;
     });
     for (const [i, body] of bodies.entries())
-      expect(await journal.append({ position: i + 1, term: 1, body })).toBe("appended");
-    expect(await journal.append({ position: 5, term: 1, body: new Uint8Array() })).toBe("appended");
+      expect(await journal.append({ ...entryOf(role, i + 1), body })).toBe("appended");
+    expect(await journal.append({ ...entryOf(role, 5), body: new Uint8Array() })).toBe("appended");
     expect((await journal.extent()).bytes).toBe(4 * 1_048_576);
-    expect(await journal.read(0, 1)).toHaveLength(1);
-    expect(await journal.read(0, 1_048_576)).toHaveLength(1);
-    expect(await journal.read(0, 1_048_577)).toHaveLength(2);
-    const all = await readAll(journal, 0, 2_000_000);
+    expect(await journal.read(beginning, 1)).toHaveLength(1);
+    expect(await journal.read(beginning, 1_048_576)).toHaveLength(1);
+    expect(await journal.read(beginning, 1_048_577)).toHaveLength(2);
+    const all = await readAll(journal, beginning, 2_000_000);
     expect(all.map(({ body }) => Bun.hash(body))).toEqual([...bodies, new Uint8Array()].map((body) => Bun.hash(body)));
   });
 
   test(`${name}: ten thousand entries, read in pages`, async () => {
-    const journal = await led();
-    for (let i = 0; i < 10; i += 1) await fill(journal, 1_000);
+    const own = await led();
+    const { journal } = own;
+    for (let i = 0; i < 10; i += 1) await fill(own, 1_000);
     for (const maxBytes of [2_000, 10_000_000]) {
-      const all = await readAll(journal, 0, maxBytes);
+      const all = await readAll(journal, beginning, maxBytes);
       expect(all).toHaveLength(10_000);
       for (const [i, entry] of all.entries()) expect(`${entry.position}`).toBe(`${i + 1}`);
       expect(new TextDecoder().decode(all.at(-1)?.body)).toBe("e10000");
     }
-    const page = await journal.read(0, 2_000);
+    const page = await journal.read(beginning, 2_000);
     expect(page.length).toBeLessThan(1_000);
     expect(page.length).toBeGreaterThan(300);
   });
 
   test(`${name}: a closed journal is away`, async () => {
-    const journal = await led();
+    const { journal, role } = await led();
     await journal.close();
     await journal.close();
-    await expect(journal.append({ position: 1, term: 1, body: bodyOf("closed") })).rejects.toThrow(JournalAway);
-    await expect(journal.read(0, 1)).rejects.toThrow(JournalAway);
+    await expect(journal.append(entryOf(role, 1, { text: "closed" }))).rejects.toThrow(JournalAway);
+    await expect(journal.read(beginning, 1)).rejects.toThrow(JournalAway);
+  });
+
+  test(`${name}: a place that the journal does not have is refused, by reads and by looks`, async () => {
+    const own = await led();
+    const { journal, role } = own;
+    await fill(own, 3);
+    const broken = async (place: ChainPlace): Promise<void> => {
+      await expect(journal.check(place)).rejects.toThrow(ChainBroken);
+      await expect(journal.read(place, 1_000)).rejects.toThrow(ChainBroken);
+    };
+    // The journal went back; the journal has another entry there; the entry is of an earlier version.
+    for (const id of [placeOf(role, 4).id, null]) await broken({ position: 4, id });
+    await broken({ position: 2, id: placeOf(role, 3).id });
+    expect(await journal.check(placeOf(role, 3))).toBe(placeOf(role, 3).id);
+    expect(await journal.check({ position: 2, id: null })).toBe(placeOf(role, 2).id);
+    expect(await journal.check(beginning)).toBeNull();
+
+    // Behind the trimmed entries, the roles decide.
+    const next = await leaseOf(journal, { instance: "a", address: "", ms: longMs });
+    await fill({ journal, role: next.role }, 2, 2);
+    await journal.trim(5);
+    expect(await journal.check(placeOf(role, 2))).toBe(placeOf(role, 2).id);
+    await expect(journal.read(placeOf(role, 2), 1_000)).rejects.toThrow(JournalGap);
+    await broken({ position: 2, id: `${"x".repeat(12)}e2` });
+    // The role was over by then, and the position holds an entry of the next role.
+    await broken(placeOf(role, 4));
+    await broken(placeOf(role, 5));
+    expect(await journal.check(placeOf(next.role, 5))).toBe(placeOf(next.role, 5).id);
+    const { roles, end } = await journal.history();
+    expect([roles, end]).toEqual([[placeOf(role, 1), placeOf(next.role, 4)], placeOf(next.role, 5)]);
+  });
+
+  test(`${name}: a journal begins anew behind a history`, async () => {
+    const own = await led();
+    const { journal, role } = own;
+    await fill(own, 3);
+    for (const position of [1, 2]) await journal.addSnapshot({ position, name: `${position}`, bytes: 1, madeAt: 1 });
+    const other = "o".repeat(12);
+    const history = { roles: [placeOf(role, 1), placeOf(other, 2)], end: placeOf(other, 2) };
+    await journal.begin(history);
+    expect(await journal.history()).toEqual(history);
+    expect((await journal.snapshots()).map(({ position }) => position)).toEqual([2]);
+    expect(await journal.extent()).toMatchObject({ first: 3, last: 2, bytes: 0, id: placeOf(other, 2).id });
+    await expect(journal.check(placeOf(role, 3))).rejects.toThrow(ChainBroken);
+    await expect(journal.check(placeOf(role, 2))).rejects.toThrow(ChainBroken);
+    await expect(journal.append(entryOf(role, 3, { before: placeOf(role, 2).id }))).rejects.toThrow(ChainBroken);
+    expect(await journal.append(entryOf(role, 3, { before: placeOf(other, 2).id }))).toBe("appended");
   });
 }

@@ -1,13 +1,17 @@
-/** Putting the database of a single service into a new journal: the first snapshot of a cluster has the data, and entries follow the snapshot. */
+/**
+ * Commands that begin or leave a history: a database enters a new journal, the database of an instance becomes the state of the journal, or an
+ * instance leaves its database. The first snapshot of a journal has the data, and entries follow the snapshot.
+ */
 import { existsSync } from "node:fs";
 import type { Config } from "../base/config/index.ts";
 import { messageOf, SetupError } from "../base/kernel/index.ts";
 import type { Logger } from "../base/logging/index.ts";
 import { isBucket } from "../files/storage/index.ts";
-import { putRight, type Snapshot } from "../operate/backup/index.ts";
-import { type CommitEntry, Database, enterJournal } from "../store/database/index.ts";
-import { type Journal, JournalAway, openJournal } from "../store/journal/index.ts";
+import { putRight, type Snapshot, setAside } from "../operate/backup/index.ts";
+import { Database, enterJournal } from "../store/database/index.ts";
+import { type History, type Journal, JournalAway, openJournal } from "../store/journal/index.ts";
 import { addressOf, checkConfig, snapshotsOf } from "./cluster.ts";
+import { type Branch, compared } from "./instance-database.ts";
 import { databaseOptions, dataPathsOf } from "./service.ts";
 
 /** The lease keeps instances away meanwhile. */
@@ -16,38 +20,41 @@ const renewMs = 10_000;
 
 /** The first position of a database that had data before the journal. */
 const firstPosition = 1;
-/** An entry that no database can run, so that an instance with an empty database begins with the snapshot. */
-const closing: CommitEntry = { site: null, texts: [], runs: [[0, 0]], notes: [] };
+
+type ClusterSettings = { readonly config: Config; readonly logger: Logger };
 
 /**
- * Puts the database of the configuration into the journal of the configuration. The journal has the database when the first entry stands;
+ * Puts the database of the configuration into the journal of the configuration. The journal has the database when the journal has begun;
  * an interrupted call can be repeated.
  * @throws SetupError when the storage is no bucket, the database is missing, or used by a service, or belongs to another journal; or when
  * the journal is not new.
  */
-export async function initCluster({ config, logger }: { config: Config; logger: Logger }): Promise<Snapshot> {
+export async function initCluster(options: ClusterSettings): Promise<Snapshot> {
+  const { config } = options;
   if (!isBucket(config.storage))
     throw new SetupError(
       `storage ${config.storage}: the instances of a cluster share the files in a bucket. To move the files: socle backup FILE, set storage to s3://BUCKET/PREFIX, socle restore FILE --force`,
     );
+  return withJournal(options, async (journal, id) => {
+    const { last } = await journal.extent();
+    if (last > 0) throw new SetupError(`cluster.name ${config["cluster.name"]}: ${await whyFilled(options, id)}`);
+    return withLease(config, journal, async () => {
+      await assertFree(options, id);
+      return begin(options, journal, enterJournal(config.database, { id, position: firstPosition }));
+    });
+  });
+}
+
+/** Works with the journal of the configuration, for the database of the configuration. @throws SetupError when one is not there. */
+async function withJournal<T>(
+  { config, logger }: ClusterSettings,
+  work: (journal: Journal, id: string) => Promise<T>,
+): Promise<T> {
   const { journal: url } = checkConfig(config);
   if (!existsSync(config.database)) throw new SetupError(`database ${config.database}: there is none`);
-  const cluster = config["cluster.name"];
-  const journal = openJournal({ url, cluster, logger });
+  const journal = openJournal({ url, cluster: config["cluster.name"], logger });
   try {
-    const { id } = await journal.open();
-    const { last } = await journal.extent();
-    if (last > 0) throw new SetupError(`cluster.name ${cluster}: ${await whyFilled({ config, logger }, id)}`);
-    const instance = `${addressOf(config)} (socle cluster init)`;
-    const term = await journal.takeLease({ instance, address: addressOf(config), ms: leaseMs });
-    if (term === null) throw new SetupError(`cluster.name ${cluster}: an instance runs; stop the instance first`);
-    const renewing = setInterval(() => void journal.renewLease(term, leaseMs).catch(() => undefined), renewMs);
-    try {
-      return await fill({ config, logger }, journal, { id, term });
-    } finally {
-      clearInterval(renewing);
-      await journal.releaseLease(term);
-    }
+    return await work(journal, (await journal.open()).id);
   } catch (thrown) {
     throw thrown instanceof JournalAway ? new SetupError(`cluster.journal: ${messageOf(thrown)}`) : thrown;
   } finally {
@@ -56,33 +63,81 @@ export async function initCluster({ config, logger }: { config: Config; logger: 
 }
 
 /** Why a journal with data takes no database. */
-async function whyFilled(options: { config: Config; logger: Logger }, id: string): Promise<string> {
+async function whyFilled(options: ClusterSettings, id: string): Promise<string> {
   await using opened = openAlone(options);
   return opened.database.journal === id
     ? "the journal has this database already; go on with `socle serve`"
     : "the journal has data already; set another name for a new cluster";
 }
 
-async function fill(
-  { config, logger }: { config: Config; logger: Logger },
-  journal: Journal,
-  { id, term }: { id: string; term: number },
-): Promise<Snapshot> {
-  const snapshots = snapshotsOf({ config, logger });
-  await assertFree({ config, logger }, id);
-  enterJournal(config.database, { id, position: firstPosition });
-  await using entered = openAlone({ config, logger });
+/** Works while no instance leads, and none begins to lead. @throws SetupError when an instance leads. */
+async function withLease<T>(config: Config, journal: Journal, work: () => Promise<T>): Promise<T> {
+  const address = addressOf(config);
+  const lease = await journal.takeLease({ instance: `${address} (command)`, address, ms: leaseMs });
+  if (lease === null)
+    throw new SetupError(`cluster.name ${config["cluster.name"]}: an instance runs; stop the instance first`);
+  const renewing = setInterval(() => void journal.renewLease(lease, leaseMs).catch(() => undefined), renewMs);
+  try {
+    return await work();
+  } finally {
+    clearInterval(renewing);
+    await journal.releaseLease(lease);
+  }
+}
+
+/** Begins the journal with a snapshot of the database. The journal has no entry then, so each instance without a database begins with the snapshot. */
+async function begin(options: ClusterSettings, journal: Journal, history: History): Promise<Snapshot> {
+  const snapshots = snapshotsOf(options);
+  await using entered = openAlone(options);
   const snapshot = await snapshots.put(entered.database, new AbortController().signal);
   await journal.addSnapshot({ ...snapshot, madeAt: Date.now() });
-  const body = Buffer.from(JSON.stringify(closing));
-  if ((await journal.append({ position: firstPosition, term, body })) === "fenced")
-    throw new SetupError("cluster.journal: another instance has begun the journal meanwhile");
-  await journal.trim(firstPosition);
+  await journal.begin(history);
   return snapshot;
 }
 
+/**
+ * Sets the database of this instance aside, so that the next start follows the journal. Answers the folder of the database.
+ * @throws SetupError while a service has the database, or when there is none.
+ */
+export async function rejoinCluster(options: ClusterSettings): Promise<Branch & { aside: string }> {
+  return withJournal(options, async (journal) => {
+    const branch = await branchOf(options, journal);
+    return { ...branch, aside: await setAside(dataPathsOf(options.config)) };
+  });
+}
+
+/**
+ * Makes the state of this database the state of the journal. The commits that only the journal has are dropped.
+ * @param isAgreed whether to go on; otherwise nothing is changed, and the snapshot is null.
+ * @throws SetupError while an instance leads, or a service has the database.
+ */
+export async function adoptDatabase(
+  options: ClusterSettings,
+  isAgreed: boolean,
+): Promise<Branch & { snapshot: Snapshot | null }> {
+  const { config } = options;
+  return withJournal(options, (journal, id) =>
+    withLease(config, journal, async () => {
+      const branch = await branchOf(options, journal);
+      if (!isAgreed) return { ...branch, snapshot: null };
+      return { ...branch, snapshot: await begin(options, journal, enterJournal(config.database, { id })) };
+    }),
+  );
+}
+
+/** The database beside the journal. @throws SetupError for the database of a single service. */
+async function branchOf(options: ClusterSettings, journal: Journal): Promise<Branch> {
+  await using opened = openAlone(options);
+  const { database } = opened;
+  if ((await database.placeInJournal()).journal === null)
+    throw new SetupError(
+      `database ${database.path}: belongs to no journal; socle cluster init puts the database into a new journal`,
+    );
+  return compared(database.history, journal);
+}
+
 /** @throws SetupError when a service has the database, or the database belongs to another journal. */
-async function assertFree(options: { config: Config; logger: Logger }, id: string): Promise<void> {
+async function assertFree(options: ClusterSettings, id: string): Promise<void> {
   await using opened = openAlone(options);
   const { journal } = await opened.database.placeInJournal();
   if (journal !== null && journal !== id)
@@ -92,7 +147,7 @@ async function assertFree(options: { config: Config; logger: Logger }, id: strin
 }
 
 /** Opens the database; no service has the database then. */
-function openAlone({ config, logger }: { config: Config; logger: Logger }): AsyncDisposable & { database: Database } {
+function openAlone({ config, logger }: ClusterSettings): AsyncDisposable & { database: Database } {
   const paths = dataPathsOf(config);
   const database = new Database({
     ...databaseOptions(config, logger.for("database")),

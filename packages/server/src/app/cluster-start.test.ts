@@ -10,12 +10,13 @@ const collections = [{ name: "zebras", fields: [{ name: "n", type: "integer" }] 
 async function joinCluster(database: Database): Promise<void> {
   const commitPoint: CommitPoint = {
     refusal: null,
+    role: "a role",
     append: async (_position, { entry }) => {
       if (String(entry).includes("zebras")) throw new AppError("unavailable", "The outcome is not known.");
     },
   };
   await database.placeInJournal();
-  await database.joinJournal("a journal");
+  await database.joinJournal("a journal", null);
   database.journalBy({ followers: null, commitPoint });
 }
 

@@ -12,10 +12,12 @@ import { freePort } from "../edge/http/index.ts";
 import { isBucket } from "../files/storage/index.ts";
 import { Snapshots } from "../operate/backup/index.ts";
 import type { MirrorState } from "../operate/mirror/index.ts";
-import { EntryMismatch } from "../store/database/index.ts";
-import { JournalAway, JournalGap, openJournal } from "../store/journal/index.ts";
+import { DatabaseFile, EntryMismatch, historyOf } from "../store/database/index.ts";
+import { ChainBroken, JournalAway, JournalGap, openJournal } from "../store/journal/index.ts";
 import { type App, type AppOptions, graceMs, type Running, startApp, version } from "./app.ts";
+import { brokenLine } from "./instance-database.ts";
 import { leadingInstance } from "./instance-part.ts";
+import { serveReason } from "./lost-instance.ts";
 import { processesOf } from "./processes.ts";
 import { type ReplicaService, startReplica } from "./replica.ts";
 import { dataPathsOf, knownSchemas } from "./service.ts";
@@ -148,10 +150,10 @@ class Instance implements Running {
   async #run(): Promise<void> {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
-      // A replica that has taken the lease ends, and leads.
-      const role = this.#member.leading ?? (await this.#member.findRole(signal));
-      if (role === null || signal.aborted) break;
       try {
+        // A replica that has taken the lease ends, and leads.
+        const role = this.#member.leading ?? (await this.#member.findRole(signal));
+        if (role === null || signal.aborted) break;
         await ("commits" in role ? this.#lead(role) : this.#follow());
       } catch (thrown) {
         if (!(await this.#mend(thrown))) return;
@@ -189,6 +191,7 @@ class Instance implements Running {
     await keeper.stop();
     await app.stop(isLost ? roleMs : graceMs);
     await this.#member.resign();
+    this.#member.assertWhole();
   }
 
   async #follow(): Promise<void> {
@@ -206,7 +209,7 @@ class Instance implements Running {
       this.#logger.info(`This instance follows ${member.leader?.address ?? "the journal"}`);
       logger.notice(`Listening on ${service.url}`);
       try {
-        await Promise.race([leads, stopped, service.ended]);
+        await Promise.race([leads, stopped, service.ended, member.broken]);
       } finally {
         this.#role = null;
         over.abort();
@@ -220,7 +223,8 @@ class Instance implements Running {
   /** Resolves when this instance has become the leader, or the signal comes. */
   async #watch(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      const role = await this.#member.findRole(signal);
+      // The next look of `#run` tells why a role cannot be found.
+      const role = await this.#member.findRole(signal).catch(() => null);
       if (role === null || "commits" in role) return;
       await Bun.sleep(pauseMs);
     }
@@ -232,6 +236,7 @@ class Instance implements Running {
    */
   async #mend(thrown: unknown): Promise<boolean> {
     try {
+      if (thrown instanceof ChainBroken) return await this.#stayFor(thrown);
       if (thrown instanceof EntryMismatch || thrown instanceof JournalGap) {
         await this.#beginAnew(thrown);
         return true;
@@ -249,20 +254,40 @@ class Instance implements Running {
   }
 
   /**
+   * The journal does not have the state of this instance: the instance serves nothing until the stop, and can be looked at. Answers false.
+   * @throws SetupError at the start.
+   */
+  async #stayFor(broken: ChainBroken): Promise<false> {
+    const member = this.#member;
+    const { config } = this.#options;
+    if (member.leading !== null) await member.resign();
+    const file = new DatabaseFile(config.database);
+    const history = historyOf(file);
+    file.close();
+    const line = await brokenLine({ path: config.database, history }, member.journal, broken);
+    if (!this.#hasServed) throw new SetupError(line);
+    await using _ = await serveReason({ config, logger: this.#logger, version }, broken.message);
+    this.#logger.error(line);
+    member.problem = line;
+    await aborted(this.#stopping.signal);
+    return false;
+  }
+
+  /**
    * Replaces the database of this instance by the newest snapshot; without a snapshot, removes the database: the journal has everything then.
    * @throws SetupError when the journal has not everything, or the database differs from the journal again.
    */
   async #beginAnew(cause: EntryMismatch | JournalGap): Promise<void> {
     const { journal } = this.#member;
     const { database } = dataPathsOf(this.#options.config);
-    const reason = `after position ${this.#member.position()}: ${cause.message}`;
+    const reason = `after position ${this.#member.position}: ${cause.message}`;
     // The same fault a second time: a snapshot does not help.
     if (reason === this.#mended)
       throw new SetupError(`database ${database}: cannot follow the journal of cluster.name ${reason}`);
     this.#mended = reason;
     const isGap = cause instanceof JournalGap;
     const text =
-      isGap && this.#member.position() === 0
+      isGap && this.#member.position === 0
         ? "This instance has no data yet, and begins with the newest snapshot of the cluster"
         : `The database of this instance begins anew; it does not follow the journal ${reason}`;
     if (isGap) this.#logger.notice(text);

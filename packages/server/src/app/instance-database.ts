@@ -5,7 +5,7 @@ import type { Logger } from "../base/logging/index.ts";
 import type { ClusterMember, JournalCommits } from "../edge/cluster/index.ts";
 import type { Mirror } from "../operate/mirror/index.ts";
 import type { CommitEntry, CommitPoint, Database } from "../store/database/index.ts";
-import { type Journal, JournalGap } from "../store/journal/index.ts";
+import { ChainBroken, commonPosition, type History, type Journal, JournalGap } from "../store/journal/index.ts";
 
 /** About how many bytes of entries are read at a time. */
 const readBytes = 4 * 1024 ** 2;
@@ -13,6 +13,7 @@ const readBytes = 4 * 1024 ** 2;
 /** The commit point of a replica: only the leader commits. */
 const closed: CommitPoint = {
   refusal: new AppError("unavailable", "This instance does not lead.", { retryAfter: 1 }),
+  role: "",
   append: () => Promise.reject(new Error("A replica appends nothing to the journal")),
 };
 
@@ -20,30 +21,55 @@ const closed: CommitPoint = {
  * Joins a database to the journal: an empty database begins at the start of the journal. From then on the database runs entries alone.
  * @param id the id of the journal.
  * @throws JournalGap for an empty database when the cluster has snapshots: a snapshot is the way into the journal.
- * @throws SetupError for a database that does not belong to the journal.
+ * @throws SetupError for the database of a single service; ChainBroken for a database with commits that the journal does not have.
  */
 export async function joinJournal(database: Database, journal: Journal, id: string): Promise<void> {
   const place = await database.placeInJournal();
-  const { last } = await journal.extent();
-  const { path } = database;
-  if (place.journal === null && isEmpty(database)) {
-    if ((await journal.snapshots()).length > 0) throw new JournalGap("the database is new");
-    await database.joinJournal(id);
-  } else if (place.journal !== id) {
-    const isNew = last === 0 && (await journal.snapshots()).length === 0;
-    const advice = isNew
-      ? "the journal is new: put the database into the journal with `socle cluster init`, or move the database away"
-      : "move the database away; the instance then begins with a snapshot of the cluster";
-    throw new SetupError(`database ${path}: does not belong to the journal of cluster.name; ${advice}`);
-  } else if (last === 0 && place.position > 0)
-    throw new SetupError(
-      `database ${path}: \`socle cluster init\` was interrupted, or PostgreSQL has lost all commits; run \`socle cluster init\` again to put this database into the journal`,
-    );
-  else if (place.position > last)
-    throw new SetupError(
-      `database ${path}: has ${place.position} commits, and the journal has ${last}: PostgreSQL has lost commits, or holds another journal. Restore PostgreSQL; or, to go on with the state of the journal, move the database away`,
-    );
+  if (place.journal === null) {
+    const hasSnapshots = (await journal.snapshots()).length > 0;
+    if (!isEmpty(database)) {
+      const advice =
+        hasSnapshots || (await journal.extent()).last > 0
+          ? "move the database away; the instance then begins with a snapshot of the cluster"
+          : "the journal is new: put the database into the journal with `socle cluster init`, or move the database away";
+      throw new SetupError(`database ${database.path}: does not belong to the journal of cluster.name; ${advice}`);
+    }
+    if (hasSnapshots) throw new JournalGap("the database is new");
+  } else if (place.journal !== id) throw new ChainBroken("does not belong to the journal of cluster.name");
+  const entry = await journal.check(place);
+  if (place.journal === null || entry !== place.id) await database.joinJournal(id, entry);
   database.journalBy({ followers: null, commitPoint: closed });
+}
+
+/** A database and the journal, as far as both have the same history. */
+export interface Branch {
+  /** The last position of the database, of the journal, and of both; null when no common position is known. */
+  readonly own: number;
+  readonly journal: number;
+  readonly common: number | null;
+}
+
+export async function compared(history: History, journal: Pick<Journal, "history">): Promise<Branch> {
+  const other = await journal.history();
+  return { own: history.end.position, journal: other.end.position, common: commonPosition(history, other) };
+}
+
+export function branchText({ own, journal, common }: Branch): string {
+  const last = common === null ? "no common position is known" : `the last common position is ${common}`;
+  return `the database has the position ${own}, the journal the position ${journal}, and ${last}`;
+}
+
+/** A line about a database that does not follow the journal: the finding, the last common position, and the ways on. */
+export async function brokenLine(
+  { path, history }: { path: string; history: History },
+  journal: Journal,
+  broken: ChainBroken,
+): Promise<string> {
+  const branch = await compared(history, journal).catch(() => null);
+  const found = branch === null ? `the database has the position ${history.end.position}` : branchText(branch);
+  const init =
+    branch?.journal === 0 ? "; after an interrupted `socle cluster init`, run `socle cluster init` again" : "";
+  return `database ${path}: ${broken.message}: ${found}. Restore PostgreSQL to its last state and start again; or follow the journal (stop this instance, socle cluster rejoin sets the database aside, start again); or make this state the state of the journal (stop all instances, socle cluster adopt)${init}`;
 }
 
 /** Whether a database has nothing but the place in a journal. */
@@ -51,12 +77,13 @@ function isEmpty(database: Database): boolean {
   return database.tableVersions().size <= 1;
 }
 
-/** Runs the entries that the journal has now. @throws JournalAway, JournalGap, EntryMismatch. */
+/** Runs the entries that the journal has now. @throws JournalAway, JournalGap, ChainBroken, EntryMismatch. */
 export async function runToEnd(database: Database, journal: Journal): Promise<void> {
   for (;;) {
-    const entries = await journal.read(database.position, readBytes);
+    const entries = await journal.read(database.place, readBytes);
     if (entries.length === 0) return;
-    for (const { body } of entries) await database.replay(JSON.parse(Buffer.from(body).toString()) as CommitEntry);
+    for (const { body, id } of entries)
+      await database.replay(JSON.parse(Buffer.from(body).toString()) as CommitEntry, id);
   }
 }
 
@@ -77,7 +104,7 @@ export async function leadDatabase(database: Database, options: LeadOptions): Pr
   await runToEnd(database, journal);
   const followers = await member.openReplicas(database.position);
   database.journalBy({ followers, commitPoint: leading.commits });
-  member.position = () => database.position;
+  member.place = () => database.place;
   if (config["cluster.mirror"]) leading.commits.mirror = await openMirror(database, leading.commits, options);
   await database.transact(() => undefined);
 }

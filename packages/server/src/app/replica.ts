@@ -130,7 +130,7 @@ function openDatabase({ config, logger, onFatal }: ReplicaOptions): Database {
 /** Runs entries until the database has the tables of this version. False when the role ends before. */
 async function followUntilReady(database: Database, { member, logger, stopping }: ReplicaOptions): Promise<boolean> {
   let hasTold = false;
-  member.position = () => database.position;
+  member.place = () => database.place;
   for (;;) {
     if (stopping.aborted) return false;
     await runToEnd(database, member.journal);

@@ -10,9 +10,10 @@ export async function startService(options: AppOptions): Promise<Running> {
 
 /** The commands of a cluster. */
 export async function clusterCommands() {
-  const [{ initCluster }, { statusOfCluster }] = await Promise.all([
+  const [{ initCluster, rejoinCluster, adoptDatabase }, { statusOfCluster }, { branchText }] = await Promise.all([
     import("./cluster-init.ts"),
     import("./cluster.ts"),
+    import("./instance-database.ts"),
   ]);
-  return { initCluster, statusOfCluster };
+  return { initCluster, rejoinCluster, adoptDatabase, statusOfCluster, branchText };
 }

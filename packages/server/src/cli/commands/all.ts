@@ -2,7 +2,7 @@
 import type { Command } from "../command.ts";
 import { adminCreate } from "./admin-create.ts";
 import { backup, restore, vacuum, verify } from "./backup.ts";
-import { clusterInit, clusterStatus } from "./cluster.ts";
+import { clusterAdopt, clusterInit, clusterRejoin, clusterStatus } from "./cluster.ts";
 import { health } from "./health.ts";
 import { mailTest } from "./mail.ts";
 import { mcp } from "./mcp.ts";
@@ -41,4 +41,6 @@ export const commands: readonly Command[] = [
   vacuum,
   clusterInit,
   clusterStatus,
+  clusterRejoin,
+  clusterAdopt,
 ];

@@ -1,4 +1,4 @@
-/** `socle cluster init` and `socle cluster status`: a cluster from the outside, also when no instance runs. */
+/** `socle cluster init`, `status`, `rejoin` and `adopt`: a cluster from the outside, also when no instance runs. */
 import { clusterCommands, keepFilesPrivate } from "../../app/index.ts";
 import { count, printable } from "../../base/kernel/index.ts";
 import type { MirrorState } from "../../operate/mirror/index.ts";
@@ -17,6 +17,43 @@ export const clusterInit: Command = {
     terminal.out(`The journal of ${config["cluster.name"]} has the database; snapshot ${name} (${readableSize(bytes)})
 Next: start this instance with socle serve, then the other instances with the same cluster.journal, cluster.name,
 cluster.secret and storage, each with a separate cluster.address and without a database. See socle cluster status.
+`);
+    return 0;
+  },
+};
+
+export const clusterRejoin: Command = {
+  name: "cluster rejoin",
+  summary: "Set the database of this instance aside, so that the next start follows the journal",
+  async run({ terminal, load }) {
+    keepFilesPrivate();
+    const { rejoinCluster, branchText } = await clusterCommands();
+    const { aside, ...branch } = await rejoinCluster(await load());
+    const lost = branch.own - (branch.common ?? 0);
+    terminal.out(`Found: ${branchText(branch)}.
+The database is in ${aside}, with ${count(lost, "commit")} that the journal does not have.
+Next: start this instance with socle serve.
+`);
+    return 0;
+  },
+};
+
+export const clusterAdopt: Command = {
+  name: "cluster adopt",
+  summary: "Make the state of this database the state of the journal, while no instance leads",
+  options: { force: { summary: "drop the commits that only the journal has" } },
+  async run({ options, terminal, load }) {
+    keepFilesPrivate();
+    const { adoptDatabase, branchText } = await clusterCommands();
+    const { snapshot, ...branch } = await adoptDatabase(await load(), options["force"] === true);
+    const dropped = count(branch.journal - (branch.common ?? 0), "commit");
+    terminal.out(`Found: ${branchText(branch)}.\n`);
+    if (snapshot === null) {
+      terminal.err(`Nothing was done: ${dropped} of the journal would be dropped. Add --force to go on.\n`);
+      return 1;
+    }
+    terminal.out(`The journal has the state of this database; ${dropped} of the journal dropped; snapshot ${snapshot.name}
+Next: start this instance with socle serve; on each other instance with commits that were dropped, run socle cluster rejoin first.
 `);
     return 0;
   },
@@ -72,6 +109,9 @@ export const clusterStatus: Command = {
               String(each.lag),
             ]),
           ]),
+      ...instances.flatMap(({ address, problem }) =>
+        problem === null ? [] : [`  ${printable(address)}: ${printable(problem)}\n`],
+      ),
       `${count(snapshots.length, "snapshot")}\n`,
       ...snapshots.map(
         (each) =>

@@ -5,7 +5,7 @@ import { type Journal, JournalAway } from "../../store/journal/index.ts";
 import { JournalCommits } from "./commit-point.ts";
 
 /** The part of a commit that an append takes without a mirror. */
-const commit = { entry: "{}" } as UndecidedCommit;
+const commit = { entry: "{}", id: "an id", before: null } as UndecidedCommit;
 
 /** Commits whose appends end as the test says. */
 function openCommits(): { commits: JournalCommits; append: PromiseWithResolvers<"appended" | "fenced">[] } {
@@ -18,7 +18,13 @@ function openCommits(): { commits: JournalCommits; append: PromiseWithResolvers<
     },
   };
   const onContact = (): void => undefined;
-  const commits = new JournalCommits({ journal: journal as Journal, term: 1, onLost: onContact, onContact });
+  const commits = new JournalCommits({
+    journal: journal as Journal,
+    lease: { term: 1, role: "role" },
+    onLost: onContact,
+    onBroken: onContact,
+    onContact,
+  });
   return { commits, append };
 }
 

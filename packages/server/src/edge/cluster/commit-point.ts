@@ -5,7 +5,7 @@
 import { AppError } from "../../base/kernel/index.ts";
 import type { Mirror } from "../../operate/mirror/index.ts";
 import type { CommitPoint, UndecidedCommit } from "../../store/database/index.ts";
-import { type Journal, JournalAway, OutcomeUnknown } from "../../store/journal/index.ts";
+import { ChainBroken, type Journal, JournalAway, type Lease, OutcomeUnknown } from "../../store/journal/index.ts";
 import { leaseMs } from "./timing.ts";
 
 /** The pause between two tries to decide an append. */
@@ -18,17 +18,19 @@ const mirrorTries = 2;
 
 interface JournalCommitsOptions {
   readonly journal: Journal;
-  readonly term: number;
+  readonly lease: Lease;
   /** Called once: another instance leads, so that no commit of this instance happens any more. */
   readonly onLost: () => void;
+  /** Called when the journal is not the journal that has the commits of this instance. */
+  readonly onBroken: (broken: ChainBroken) => void;
   /** Called with the outcome of each contact with the engine. */
   readonly onContact: (isThere: boolean) => void;
 }
 
 export class JournalCommits implements CommitPoint {
   readonly #options: JournalCommitsOptions;
-  /** Grows when an append had no answer. */
-  #term: number;
+  /** The term grows when an append had no answer. */
+  #lease: Lease;
   #isAway = false;
   #isLost = false;
   #bytes = 0;
@@ -39,11 +41,19 @@ export class JournalCommits implements CommitPoint {
 
   constructor(options: JournalCommitsOptions) {
     this.#options = options;
-    this.#term = options.term;
+    this.#lease = options.lease;
+  }
+
+  get lease(): Lease {
+    return this.#lease;
   }
 
   get term(): number {
-    return this.#term;
+    return this.#lease.term;
+  }
+
+  get role(): string {
+    return this.#lease.role;
   }
 
   /** The bytes of the entries that this instance has appended in the role. */
@@ -69,6 +79,11 @@ export class JournalCommits implements CommitPoint {
     this.#options.onLost();
   }
 
+  #break(broken: ChainBroken): void {
+    this.#options.onBroken(broken);
+    this.lose();
+  }
+
   async append(position: number, commit: UndecidedCommit, giveUp: (reason: AppError) => void): Promise<void> {
     const { newest } = this;
     this.newest = position;
@@ -81,22 +96,23 @@ export class JournalCommits implements CommitPoint {
   }
 
   async #append(position: number, commit: UndecidedCommit, giveUp: (reason: AppError) => void): Promise<void> {
+    const { id, before } = commit;
     const body = Buffer.from(commit.entry);
     this.#bytes += body.byteLength;
     const { mirror } = this;
     const changes = mirror === null ? null : await mirror.changesOf(position, commit);
     for (let tries = 0; ; tries++) {
-      const term = this.#term;
+      const { term } = this.#lease;
       if (tries === mirrorTries) changes?.failed("PostgreSQL has not answered an append with the changes");
       const beside = tries < mirrorTries ? changes : null;
       try {
-        const outcome = await this.#options.journal.append({ position, term, body }, beside);
+        const outcome = await this.#options.journal.append({ position, term, id, before, body }, beside);
         if (outcome === "appended") {
           mirror?.appended(position);
           return;
         }
         // A new term of this leader began meanwhile.
-        if (term !== this.#term) continue;
+        if (term !== this.term) continue;
         this.lose();
         throw deposed();
       } catch (thrown) {
@@ -104,8 +120,12 @@ export class JournalCommits implements CommitPoint {
           this.reached(false);
           throw away();
         }
+        if (thrown instanceof ChainBroken) {
+          this.#break(thrown);
+          throw deposed();
+        }
         if (!(thrown instanceof OutcomeUnknown)) throw thrown;
-        if (!(await this.#decide(position, term, giveUp))) continue;
+        if (!(await this.#decide(position, commit, giveUp))) continue;
         mirror?.appended(position);
         return;
       }
@@ -116,21 +136,29 @@ export class JournalCommits implements CommitPoint {
    * Whether the journal has the entry that was appended without an answer. Afterwards the entry cannot come any more: a new term has
    * begun.
    */
-  async #decide(position: number, term: number, giveUp: (reason: AppError) => void): Promise<boolean> {
+  async #decide(
+    position: number,
+    { id, before }: UndecidedCommit,
+    giveUp: (reason: AppError) => void,
+  ): Promise<boolean> {
     const timer = setTimeout(() => giveUp(unknown()), unknownMs);
     try {
       for (;;) {
         try {
-          const next = await this.#options.journal.nextTerm(this.#term, leaseMs);
+          const next = await this.#options.journal.nextTerm(this.#lease, leaseMs);
           if (next === null) {
             this.lose();
             throw unknown();
           }
-          this.#term = next;
-          const [found] = await this.#options.journal.read(position - 1, 1);
+          this.#lease = next;
+          const [found] = await this.#options.journal.read({ position: position - 1, id: before }, 1);
           this.reached(true);
-          return found?.position === position && found.term === term;
+          return found?.id === id;
         } catch (thrown) {
+          if (thrown instanceof ChainBroken) {
+            this.#break(thrown);
+            throw unknown();
+          }
           if (!(thrown instanceof JournalAway)) throw thrown;
           this.reached(false);
           await Bun.sleep(pauseMs);

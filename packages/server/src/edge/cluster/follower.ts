@@ -5,7 +5,7 @@
 import { isObject, messageOf } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { CommitEntry, Database } from "../../store/database/index.ts";
-import { JournalAway } from "../../store/journal/index.ts";
+import { ChainBroken, JournalAway } from "../../store/journal/index.ts";
 import { questionPath } from "./instance-routes.ts";
 import type { ClusterMember } from "./member.ts";
 import type { LeaderAnswer, ReplicaQuestion } from "./replicas.ts";
@@ -24,7 +24,7 @@ export interface FollowerOptions {
   readonly member: ClusterMember;
   /** The right of this replica to serve. */
   readonly right: ServingRight;
-  readonly database: Pick<Database, "position" | "replay">;
+  readonly database: Pick<Database, "place" | "position" | "replay">;
   /** An entry was run: the events of the entry are told. An error ends the following. */
   readonly onCommit: (entry: CommitEntry) => Promise<void>;
   /** Gets the number of the leader's last load of server queries. */
@@ -110,19 +110,20 @@ export class Follower {
     return isReached();
   }
 
-  /** Reads and runs entries. @throws EntryMismatch, JournalGap. */
+  /** Reads and runs entries. @throws EntryMismatch, JournalGap, ChainBroken. */
   async #read(): Promise<void> {
+    const { member, database } = this.#options;
     while (!this.#stopping.signal.aborted) {
       const readAt = performance.now();
-      const entries = await this.#options.member.journal.read(this.position, readBytes).catch((thrown: unknown) => {
+      const entries = await member.journal.read(database.place, readBytes).catch((thrown: unknown) => {
         if (!(thrown instanceof JournalAway)) throw thrown;
         return null;
       });
       let bytes = 0;
-      for (const { body } of entries ?? []) {
+      for (const { body, id } of entries ?? []) {
         if (this.#stopping.signal.aborted) return;
         bytes += body.byteLength;
-        await this.#run(JSON.parse(Buffer.from(body).toString()) as CommitEntry);
+        await this.#run(JSON.parse(Buffer.from(body).toString()) as CommitEntry, id);
       }
       if (entries !== null && bytes < readBytes / 2) this.#isComplete(readAt);
       if (entries === null || entries.length === 0)
@@ -130,9 +131,9 @@ export class Follower {
     }
   }
 
-  async #run(entry: CommitEntry): Promise<void> {
+  async #run(entry: CommitEntry, id: string | null): Promise<void> {
     const { database, onCommit } = this.#options;
-    await database.replay(entry);
+    await database.replay(entry, id);
     this.#progress.happened();
     await onCommit(entry);
   }
@@ -172,6 +173,7 @@ export class Follower {
         this.#newest = Math.max(this.#newest, answer.position);
         this.#toldAt = askedAt;
         if (answer.position > this.position) this.#hurry();
+        this.#compare(answer);
         // Without the engine, the newest commits cannot be read.
         const isStopping = (): boolean => this.#stopping.signal.aborted;
         await this.#progress.until(() => this.position >= answer.position || isStopping(), pollMs);
@@ -183,6 +185,7 @@ export class Follower {
         if (answer.ms > 0 && this.position >= answer.narrowed && !this.#stopping.signal.aborted)
           right.prolong(askedAt + answer.ms);
       } catch (thrown) {
+        if (thrown instanceof ChainBroken) throw thrown;
         if (!isCut && !this.#stopping.signal.aborted)
           logger.warn(`The leader ${leader.address} does not answer: ${messageOf(thrown)}`);
         isCut = true;
@@ -195,6 +198,13 @@ export class Follower {
     right.end();
     if (leader !== null && leader.instance !== member.address)
       await this.#question(leader.address, true).catch(() => undefined);
+  }
+
+  /** @throws ChainBroken when leader and replica have another entry at one position: they follow two journals. */
+  #compare({ position, id = null }: LeaderAnswer): void {
+    const own = this.#options.database.place;
+    if (position === own.position && id !== null && own.id !== null && id !== own.id)
+      throw new ChainBroken(`the leader has another commit ${position} than this instance`);
   }
 
   async #question(address: string, isLeaving: boolean): Promise<LeaderAnswer> {
@@ -219,9 +229,17 @@ export class Follower {
 
 /** @throws Error for JSON of another form. */
 function answerOf(json: unknown): LeaderAnswer {
-  const { position, narrowed, ms, isNewest, queries, wrote = [] } = isObject(json) ? json : {};
+  const { position, id, narrowed, ms, isNewest, queries, wrote = [] } = isObject(json) ? json : {};
   const isNumber = (value: unknown): value is number => typeof value === "number";
   if (!isNumber(position) || !isNumber(narrowed) || !isNumber(ms) || !isNumber(queries) || !Array.isArray(wrote))
     throw new Error("it answers in another form");
-  return { position, narrowed, ms, isNewest: isNewest === true, queries, wrote };
+  return {
+    position,
+    id: typeof id === "string" ? id : null,
+    narrowed,
+    ms,
+    isNewest: isNewest === true,
+    queries,
+    wrote,
+  };
 }

@@ -63,7 +63,9 @@ export function instanceRoutes(options: InstanceRoutesOptions): Routes {
         const { replicas } = member;
         if (replicas === null) throw new AppError("unavailable", "This instance does not lead.");
         // An instance of the cluster is the same program.
-        return replicas.answer(body as object as ReplicaQuestion, request.signal);
+        const answer = await replicas.answer(body as object as ReplicaQuestion, request.signal);
+        const { position, id } = member.place();
+        return { ...answer, id: position === answer.position ? id : null };
       }),
     },
     [introductionPath]: {

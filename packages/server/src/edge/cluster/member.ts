@@ -4,7 +4,16 @@
  */
 import { isSameSecret, messageOf, SetupError } from "../../base/kernel/index.ts";
 import { type Logger, Repeats } from "../../base/logging/index.ts";
-import { type InstanceRow, type Journal, JournalAway, type Leader } from "../../store/journal/index.ts";
+import {
+  beginning,
+  ChainBroken,
+  type ChainPlace,
+  type InstanceRow,
+  type Journal,
+  JournalAway,
+  type Leader,
+  type Lease,
+} from "../../store/journal/index.ts";
 import { JournalCommits } from "./commit-point.ts";
 import { Replicas } from "./replicas.ts";
 import { ServingRight } from "./serving-right.ts";
@@ -54,7 +63,11 @@ export class ClusterMember {
   /** Called when another instance leads. */
   readonly #onChange = new Set<() => void>();
   /** The last commit of this instance. */
-  position: () => number = () => 0;
+  place: () => ChainPlace = () => beginning;
+  /** Why this instance serves nothing, in a line for the others; null for an instance that serves. */
+  problem: string | null = null;
+  #brokenBy: ChainBroken | null = null;
+  readonly #broken = Promise.withResolvers<never>();
 
   private constructor({ journal, address, secret, version, logger }: MemberOptions) {
     this.journal = journal;
@@ -62,6 +75,33 @@ export class ClusterMember {
     this.version = version;
     this.#secret = secret;
     this.#logger = logger;
+    // The break is looked at when a role runs.
+    this.#broken.promise.catch(() => undefined);
+  }
+
+  get position(): number {
+    return this.place().position;
+  }
+
+  /** Rejects with `ChainBroken` when the journal is not the journal that has the commits of this instance. */
+  get broken(): Promise<never> {
+    return this.#broken.promise;
+  }
+
+  /** @throws ChainBroken as `broken`. */
+  assertWhole(): void {
+    if (this.#brokenBy !== null) throw this.#brokenBy;
+  }
+
+  /** Ends the role: the state of this instance is not a state of the journal. */
+  #break(broken: ChainBroken): void {
+    const lease = this.#leading?.commits.lease ?? null;
+    this.#brokenBy ??= broken;
+    this.right.end();
+    this.#leading?.commits.lose();
+    // Another instance, whose state the journal has, may lead at once.
+    if (lease !== null) void this.journal.releaseLease(lease).catch(() => undefined);
+    this.#broken.reject(broken);
   }
 
   /** Becomes an instance of the cluster. @throws SetupError when a living instance has the address. */
@@ -145,9 +185,10 @@ export class ClusterMember {
     return { "Socle-Instance-Secret": this.#secret };
   }
 
-  /** Waits until this instance leads, or until another instance does. Null after the signal. */
+  /** Waits until this instance leads, or until another instance does. Null after the signal. @throws ChainBroken as `broken`. */
   async findRole(signal: AbortSignal): Promise<Leading | Leader | null> {
     while (!signal.aborted) {
+      this.assertWhole();
       const role = await this.#look().catch((thrown: unknown) => this.#failed(thrown));
       if (role !== null) return role;
       await Bun.sleep(lookMs);
@@ -163,22 +204,25 @@ export class ClusterMember {
     this.#saw(leader);
     if (leader?.isLive === true && leader.instance !== address) return leader;
     const sentAt = performance.now();
-    const term = await journal.takeLease({ instance: address, address, ms: leaseMs });
-    if (term === null) return null;
-    return this.#lead(term, sentAt);
+    const lease = await journal.takeLease({ instance: address, address, ms: leaseMs });
+    if (lease === null) return null;
+    return this.#lead(lease, sentAt);
   }
 
-  #lead(term: number, sentAt: number): Leading {
+  #lead(lease: Lease, sentAt: number): Leading {
+    const { term } = lease;
     const { promise: lost, resolve } = Promise.withResolvers<void>();
     const right = this.beginRole();
     const commits = new JournalCommits({
       journal: this.journal,
-      term,
+      lease,
+      onBroken: (broken) => this.#break(broken),
       onLost: () => {
         right.end();
         this.#leading = null;
         this.#replicas = null;
-        this.#logger.warn(`Another instance leads; this instance has led in term ${term}`);
+        const reason = this.#brokenBy?.message ?? "another instance leads";
+        this.#logger.warn(`This instance has led in term ${term}, and leads no more: ${reason}`);
         resolve();
       },
       onContact: (isThere) => this.#reached(isThere),
@@ -216,13 +260,14 @@ export class ClusterMember {
   }
 
   async #register(): Promise<boolean> {
-    const { address, version } = this;
+    const { address, version, position, problem } = this;
     return this.journal.register({
       name: address,
       address,
       version,
-      position: this.position(),
+      position,
       run: this.#run,
+      problem,
       ms: leaseMs,
     });
   }
@@ -231,15 +276,16 @@ export class ClusterMember {
     try {
       const leading = this.#leading;
       const sentAt = performance.now();
+      if (this.problem === null) await this.journal.check(this.place());
       if (leading !== null) {
         const { commits } = leading;
-        const { term } = commits;
-        const isTerm = await this.journal.renewLease(term, leaseMs);
+        const { lease } = commits;
+        const isTerm = await this.journal.renewLease(lease, leaseMs);
         // A new term of this leader may have begun meanwhile.
         if (isTerm) {
           this.right.prolong(sentAt + leaseMs);
           this.#leaseUntil = sentAt + leaseMs;
-        } else if (commits.term === term) commits.lose();
+        } else if (commits.lease === lease) commits.lose();
         commits.reached(true);
         this.#replicas?.keep(await this.#others());
       } else this.#saw(await this.journal.leader());
@@ -258,6 +304,10 @@ export class ClusterMember {
   }
 
   #failed(thrown: unknown): null {
+    if (thrown instanceof ChainBroken) {
+      this.#break(thrown);
+      return null;
+    }
     if (!(thrown instanceof JournalAway)) {
       this.#logger.error("The journal of the cluster cannot be used", { error: thrown });
       return null;
@@ -283,7 +333,8 @@ export class ClusterMember {
     this.#leading = null;
     this.#replicas = null;
     this.right.end();
-    if (leading !== null) await this.journal.releaseLease(leading.commits.term).catch((thrown) => this.#failed(thrown));
+    if (leading !== null)
+      await this.journal.releaseLease(leading.commits.lease).catch((thrown) => this.#failed(thrown));
   }
 
   /** Leaves the cluster. */

@@ -19,11 +19,11 @@ export interface ClusterStatus extends ClusterOverview {
 /** @param newest the last commit of the cluster. */
 function overview(leader: Leader | null, rows: readonly InstanceRow[], newest: number): ClusterOverview {
   const isLeader = (address: string): boolean => leader?.isLive === true && leader.address === address;
-  const instances = rows.map(({ address, version, position: told, isLive }): ClusterInstance => {
+  const instances = rows.map(({ address, version, position: told, isLive, problem }): ClusterInstance => {
     const role = isLeader(address) ? "leader" : "replica";
     // The leader has made the newest commit, whatever position the leader has told last.
     const position = role === "leader" ? newest : told;
-    return { address, version, role, position, lag: Math.max(0, newest - position), isLive };
+    return { address, version, role, position, lag: Math.max(0, newest - position), isLive, problem };
   });
   const { term = 0, address = null, isLive = false } = leader ?? {};
   return { leader: isLive ? address : null, term, position: newest, isJournalReached: true, instances };
@@ -45,7 +45,7 @@ export async function clusterStatus(journal: Journal): Promise<ClusterStatus> {
 export function clusterNumbers(member: ClusterMember, lagMs: number): ClusterNumbers {
   const { leading, leader, isAway } = member;
   return {
-    position: member.position(),
+    position: member.position,
     lagMs,
     isLeader: leading !== null,
     term: leading?.commits.term ?? leader?.term ?? 0,
@@ -57,7 +57,7 @@ export function clusterNumbers(member: ClusterMember, lagMs: number): ClusterNum
 /** The state of a cluster as an instance knows the state: a leader knows the replicas better than the journal. */
 export async function clusterOverview(member: ClusterMember): Promise<ClusterOverview> {
   const { journal, address, replicas } = member;
-  const own = member.position();
+  const own = member.position;
   const told = new Map(replicas?.living.map((replica) => [replica.address, replica.position]));
   told.set(address, own);
   try {

@@ -4,7 +4,7 @@ export { type ArchiveSource, backupIdentity, encryptionFor, type Identity } from
 export { Backups, checkBackups } from "./backups.ts";
 export { backupFolder, type DataPaths, hasMoves, putRight } from "./data-paths.ts";
 export { makeBackup } from "./make-backup.ts";
-export { restoreBackup, unpack } from "./restore.ts";
+export { restoreBackup, setAside, unpack } from "./restore.ts";
 export { type Snapshot, Snapshots } from "./snapshots.ts";
 export { sourceOf } from "./target.ts";
 export { type Finding, verifyData } from "./verify.ts";

@@ -85,6 +85,21 @@ export async function replaceDatabase(source: ArchiveSource, paths: DataPaths): 
   });
 }
 
+/** Moves the database aside, to be kept. Answers the folder. @throws SetupError while a service runs on the data. */
+export async function setAside(paths: DataPaths): Promise<string> {
+  const { database } = paths;
+  const folder = join(dirname(database), asideName("before-rejoin"));
+  await alone(paths, async () => {
+    makeFolder(restoreFolder(database), 0o700);
+    makeMoves(paths, databaseMoves(database, folder).old);
+  });
+  return folder;
+}
+
+function asideName(start: string): string {
+  return `${start}-${new Date().toISOString().replaceAll(":", "-").replace(".", "-")}`;
+}
+
 /** Works on the data with the lock held. The remains of interrupted work are put right before, and the remains of a failure after. */
 async function alone<T>(paths: DataPaths, work: () => Promise<T>): Promise<T> {
   const lock = new DatabaseLock(paths.database);
@@ -166,7 +181,7 @@ function databaseMoves(database: string, aside: string): { old: Move[]; database
  */
 function movesOf(paths: DataPaths, work: string | null): { all: Move[]; aside: string[] } {
   const { database, files } = paths;
-  const name = `before-restore-${new Date().toISOString().replaceAll(":", "-").replace(".", "-")}`;
+  const name = asideName("before-restore");
   const asideDatabase = join(dirname(database), name);
   const { old, databaseIn, all } = databaseMoves(database, asideDatabase);
   const moved = old.length > 0 ? [asideDatabase] : [];

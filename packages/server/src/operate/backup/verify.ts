@@ -6,13 +6,13 @@ import { count, messageOf, SetupError } from "../../base/kernel/index.ts";
 import { plainColumn, tableName } from "../../data/collections/index.ts";
 import { typeNamed } from "../../data/fields/index.ts";
 import { eachFile, type StorageDriver } from "../../files/storage/index.ts";
-import { DatabaseFile, DatabaseLock, identifier } from "../../store/database/index.ts";
+import { DatabaseFile, DatabaseLock, identifier, placeOf } from "../../store/database/index.ts";
 import { type DataPaths, driverOf, putRight } from "./data-paths.ts";
 
 /** Something that was looked at. "info" is allowed and may be of interest; "error" is wrong. */
 export interface Finding {
   readonly state: "ok" | "info" | "error";
-  readonly subject: "backup" | "checksums" | "database" | "references" | "files";
+  readonly subject: "backup" | "checksums" | "database" | "journal" | "references" | "files";
   readonly text: string;
 }
 
@@ -55,7 +55,7 @@ export async function verifyData(paths: DataPaths, { isRepair }: { isRepair: boo
       const missing = await missingFiles(database, driver);
       const aside = `${path}-strays-${new Date().toISOString().replace(/[:.]/g, "-")}`;
       const strays = await strayFiles(database, driver, isRepair ? aside : null);
-      return [...damage, ...references(database), ...missing, ...strays];
+      return [...damage, ...placeIn(database), ...references(database), ...missing, ...strays];
     } finally {
       database.close();
     }
@@ -74,6 +74,15 @@ function damageOf(database: DatabaseFile): Finding[] {
   } catch (thrown) {
     return [{ state, subject, text: messageOf(thrown) }];
   }
+}
+
+/** The place of the database of a cluster in the chain of the journal: two databases at one position have one state if the ids are equal. */
+function placeIn(database: DatabaseFile): Finding[] {
+  const columns = database.all<{ name: string }>("SELECT name FROM pragma_table_info('_position')");
+  if (!columns.some(({ name }) => name === "entry")) return [];
+  const { position, id, journal } = placeOf(database);
+  if (journal === null) return [];
+  return [{ state: "info", subject: "journal", text: `position ${position}, entry ${id ?? "without an id"}` }];
 }
 
 interface Reference {

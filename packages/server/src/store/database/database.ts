@@ -2,6 +2,7 @@
 import { statSync } from "node:fs";
 import { AppError, type Bearer, isAdmin, type Principal, shareOf } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
+import type { ChainPlace, History } from "../journal/index.ts";
 import type { CommitEntry, MigrationSite } from "./entry.ts";
 import { Connection, SnapshotReader } from "./sqlite/connection.ts";
 import { Following } from "./sqlite/following.ts";
@@ -9,7 +10,7 @@ import { addFunctions } from "./sqlite/functions.ts";
 import { type HeldState, holdState } from "./sqlite/held-state.ts";
 import { SqliteMeter } from "./sqlite/jobs.ts";
 import { asSetupError, resolvePath, upgradeModule, upgradeTables, versionsOf } from "./sqlite/open-file.ts";
-import { placeOf } from "./sqlite/position-table.ts";
+import { historyOf, type JournalPlace, placeOf } from "./sqlite/position-table.ts";
 import { ReaderThreads, type ThreadWork } from "./sqlite/reader-threads.ts";
 import { statementThread } from "./sqlite/thread-connection.ts";
 import { schemaVersionOf } from "./sqlite/thread-server.ts";
@@ -134,10 +135,10 @@ export class Database {
   }
 
   /**
-   * In a cluster: the number of the last commit and the id of the journal, null for a database of no journal. Makes the table; the table
-   * belongs to the file, and no journal has its changes.
+   * In a cluster: the place in the journal, and the id of the journal, null for a database of no journal. Makes the tables; the tables
+   * belong to the file, and no journal has their changes.
    */
-  async placeInJournal(): Promise<{ position: number; journal: string | null }> {
+  async placeInJournal(): Promise<JournalPlace> {
     await this.transact((tx) => upgradeModule(tx, this.path, positionSchema));
     return placeOf(this.reader);
   }
@@ -154,9 +155,14 @@ export class Database {
     return versionsOf(this.reader);
   }
 
-  /** In a cluster: the database belongs to a journal from now on. */
-  async joinJournal(id: string): Promise<void> {
-    await this.transact((tx) => tx.run("UPDATE _position SET journal = ?", id));
+  /** In a cluster: the database belongs to a journal from now on. @param entry the id of the entry at the position, if known. */
+  async joinJournal(id: string, entry: string | null): Promise<void> {
+    await this.transact((tx) => tx.run("UPDATE _position SET journal = ?, entry = ?", id, entry));
+  }
+
+  /** The history of the database in the chain of the journal. */
+  get history(): History {
+    return historyOf(this.reader);
   }
 
   /** From now on, a journal decides the commits. To be called when no transaction runs or waits. */
@@ -166,12 +172,17 @@ export class Database {
 
   /** The number of the last commit; 0 in a service of a single process. */
   get position(): number {
-    return this.#writer.numbering.position;
+    return this.place.position;
   }
 
-  /** Runs the entry of the next position. Resolves when reads see the commit. @throws EntryMismatch; see `replayIn`. */
-  replay(entry: CommitEntry): Promise<void> {
-    return this.#writer.replay(entry);
+  /** The place of the last commit in the chain of the journal. */
+  get place(): ChainPlace {
+    return this.#writer.numbering.place;
+  }
+
+  /** Runs the entry of the next position, with the id. Resolves when reads see the commit. @throws EntryMismatch; see `replayIn`. */
+  replay(entry: CommitEntry, id: string | null): Promise<void> {
+    return this.#writer.replay(entry, id);
   }
 
   /**

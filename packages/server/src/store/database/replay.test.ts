@@ -3,6 +3,7 @@ import { afterEach, expect, test } from "bun:test";
 import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../../test/kit.ts";
 import { AppError } from "../../base/kernel/index.ts";
+import { newRole } from "../journal/index.ts";
 import {
   type CommitEntry,
   type CommitPoint,
@@ -26,13 +27,17 @@ const schema = {
 /** A journal that keeps the entries. */
 class Kept implements CommitPoint {
   readonly entries: CommitEntry[] = [];
+  readonly ids: string[] = [];
   readonly positions: number[] = [];
+  readonly role = newRole();
   refusal: AppError | null = null;
   failure: Error | null = null;
 
-  async append(position: number, { entry }: UndecidedCommit): Promise<void> {
+  async append(position: number, { entry, id, before }: UndecidedCommit): Promise<void> {
     await Bun.sleep(0);
     if (this.failure !== null) throw this.failure;
+    expect(before).toBe(this.ids.at(-1) ?? null);
+    this.ids.push(id);
     this.positions.push(position);
     this.entries.push(JSON.parse(entry) as CommitEntry);
   }
@@ -40,6 +45,7 @@ class Kept implements CommitPoint {
 
 const refusesAll: CommitPoint = {
   refusal: new AppError("unavailable", "This instance does not lead."),
+  role: "",
   append: () => Promise.reject(new Error("a replica appends nothing")),
 };
 
@@ -59,7 +65,7 @@ async function open(commitPoint: CommitPoint): Promise<Database> {
 
 function contentOf({ reader }: Database): unknown {
   const schemas = reader.all("SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name");
-  const rows = ["counts", "copies", "_schema", "_position"].map((table) =>
+  const rows = ["counts", "copies", "_schema", "_position", "_roles"].map((table) =>
     reader.all(`SELECT rowid, * FROM ${table} ORDER BY 1`),
   );
   return { schemas, rows };
@@ -120,7 +126,12 @@ test("a database that runs the entries has the content and the notes of the lead
   for (const [i, { projection }] of [leader, replica].entries()) projection.on(counted, ({ n }) => notes[i]?.push(n));
   await work(leader);
   expect(journal.positions).toEqual(journal.positions.map((_, i) => i + 1));
-  for (const entry of journal.entries) await replica.replay(entry);
+  for (const [i, entry] of journal.entries.entries()) await replica.replay(entry, journal.ids[i] ?? null);
+  expect(new Set(journal.ids).size).toBe(journal.ids.length);
+  expect(replica.history).toEqual({
+    roles: [{ position: 1, id: journal.ids[0] ?? "" }],
+    end: { position: journal.ids.length, id: journal.ids.at(-1) ?? "" },
+  });
   expect(replica.position).toBe(leader.position);
   expect(contentOf(replica)).toEqual(contentOf(leader));
   expect(notes[1]).toEqual([0, 1, 2, 3, 4, 10, 6]);
@@ -195,10 +206,10 @@ test("a replica that differs says so, and changes nothing", async () => {
   await leader.transact((tx) => tx.run("UPDATE counts SET text = 'a'"));
   const [first, second, third] = journal.entries;
   if (first === undefined || second === undefined || third === undefined) throw new Error("no entries");
-  await replica.replay(first);
-  expect(replica.replay(third)).rejects.toThrow(EntryMismatch);
-  await replica.replay(second);
+  await replica.replay(first, journal.ids[0] ?? "");
+  expect(replica.replay(third, journal.ids[2] ?? "")).rejects.toThrow(EntryMismatch);
+  await replica.replay(second, journal.ids[1] ?? "");
   expect(replica.position).toBe(2);
-  await replica.replay(third);
+  await replica.replay(third, journal.ids[2] ?? "");
   expect(contentOf(replica)).toEqual(contentOf(leader));
 });

@@ -49,6 +49,9 @@ export interface Followers {
 export interface UndecidedCommit {
   /** See `StatementLog.toEntry`. */
   readonly entry: string;
+  /** The id of the entry, and the id of the entry before. */
+  readonly id: string;
+  readonly before: string | null;
   readonly notes: readonly Note[];
   /** Reads the database as the commit leaves the database; until the answer of the commit point. */
   readonly state: Reader;
@@ -58,6 +61,8 @@ export interface UndecidedCommit {
 export interface CommitPoint {
   /** The reason for which no transaction may run now; null if transactions may run. */
   readonly refusal: AppError | null;
+  /** The role of the leader, which begins the ids of the entries. */
+  readonly role: string;
   /**
    * Resolves when the entry is the commit of a position. An error means that the commit does not happen. While the outcome stays unknown,
    * `giveUp` is called with the answer for the callers, who wait no longer.
@@ -162,6 +167,10 @@ export const positionSchema: ModuleSchema = {
     "CREATE TABLE _position (only INTEGER PRIMARY KEY CHECK (only = 1), position INTEGER NOT NULL) STRICT",
     "INSERT INTO _position (only, position) VALUES (1, 0)",
     "ALTER TABLE _position ADD COLUMN journal TEXT",
+    // The id of the entry at the position.
+    "ALTER TABLE _position ADD COLUMN entry TEXT",
+    // The first entry of each role of a leader; see `History` of the journal.
+    "CREATE TABLE _roles (position INTEGER PRIMARY KEY, id TEXT NOT NULL) STRICT",
   ],
 };
 

@@ -1,5 +1,15 @@
 /** The journal of a cluster: entries in order behind a fence, the lease of the leader, the instances, the snapshots; kept by PostgreSQL. */
 export {
+  beginning,
+  ChainBroken,
+  type ChainPlace,
+  commonPosition,
+  type History,
+  newEntryId,
+  newRole,
+  roleOf,
+} from "./chain.ts";
+export {
   type Beside,
   type Entry,
   type InstanceRow,
@@ -8,6 +18,7 @@ export {
   type JournalExtent,
   JournalGap,
   type Leader,
+  type Lease,
   OutcomeUnknown,
   type SnapshotRow,
 } from "./journal.ts";

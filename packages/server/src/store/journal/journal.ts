@@ -1,5 +1,6 @@
 /** Journal: the interface to the journal of a cluster, and the errors of a journal. The engine behind keeps what the engine has confirmed. */
 import type { Logger } from "../../base/logging/index.ts";
+import type { ChainPlace, History } from "./chain.ts";
 
 /** A group commit of a leader. */
 export interface Entry {
@@ -7,7 +8,18 @@ export interface Entry {
   readonly position: number;
   /** The term of the leader that appended the entry. */
   readonly term: number;
+  /** See `newEntryId`; null for an entry of a version without ids. */
+  readonly id: string | null;
+  /** The id of the entry before; null for the first entry, and behind an entry without an id. */
+  readonly before: string | null;
   readonly body: Uint8Array;
+}
+
+/** A lease that was won. */
+export interface Lease {
+  readonly term: number;
+  /** The random name of the role: the ids of the entries of the role begin with the name. A journal that went back may give a term twice, and never a role. */
+  readonly role: string;
 }
 
 /** The leader of the newest term. */
@@ -29,9 +41,10 @@ export interface InstanceRow {
   readonly isLive: boolean;
   /** A name of the process, different at each start. */
   readonly run: string;
+  /** Why the instance does not serve, in a line; null for an instance without a problem. */
+  readonly problem: string | null;
 }
 
-/** A copy of the database, kept outside the journal under `name`. */
 /** A function of the engine that an append calls in the same statement, so that both happen or neither. */
 export interface Beside {
   /** The quoted name of a function `(position bigint, a text, b text)`, whose error undoes the append. */
@@ -41,6 +54,7 @@ export interface Beside {
   readonly failed: (reason: string) => void;
 }
 
+/** A copy of the database, kept outside the journal under `name`. */
 export interface SnapshotRow {
   /** The newest position that the copy includes. */
   readonly position: number;
@@ -59,6 +73,8 @@ export interface JournalExtent {
   readonly bytes: number;
   /** The term of the newest entry; 0 when nothing was ever appended. */
   readonly term: number;
+  /** The id of the newest entry; null for no entry, and for an entry of a version without ids. */
+  readonly id: string | null;
 }
 
 /**
@@ -74,39 +90,47 @@ export interface Journal {
    */
   open(): Promise<{ id: string; isNew: boolean }>;
   /**
-   * Appends the entry at `position`, which has to be the next position, while `term` is the term of the leader. An entry that was sent before in the same
+   * Appends the entry behind the entry `before`, while the term and the role are the leader's. An entry that was sent before in the same
    * term, and stands in the journal, is "appended". "fenced": the entry is certainly not in the journal, and never will be; the term is over.
    * `entry.body` must not change before the answer. A failure of `beside` does not hold up the entry.
    * @throws JournalAway: the entry was certainly not appended by this call.
    * @throws OutcomeUnknown: the entry may stand in the journal, or may still be appended; `nextTerm`, then `read`, decides.
-   * @throws Error for a position that is not the next, or holds another entry of the same term: a defect of the caller.
+   * @throws ChainBroken when the journal does not end with the entry before, or holds another entry of the same term.
    */
   append(entry: Entry, beside?: Beside | null): Promise<"appended" | "fenced">;
   /**
-   * The entries after position `after`, in order and without a gap: at least one if the journal has one, and bodies of about
+   * The entries after the place `after`, in order and without a gap: at least one if the journal has one, and bodies of about
    * `maxBytes` in sum, at most.
    * @throws JournalGap when the next entries were trimmed.
+   * @throws ChainBroken when the journal does not have the place.
    */
-  read(after: number, maxBytes: number): Promise<readonly Entry[]>;
+  read(after: ChainPlace, maxBytes: number): Promise<readonly Entry[]>;
+  /**
+   * Looks whether the journal is still the journal of `open`, and has a place. Answers the id of the entry there, if the journal knows the id.
+   * @throws ChainBroken when the journal does not have the place.
+   */
+  check(place: ChainPlace): Promise<string | null>;
+  /** The first entry of each role of a leader, also when the entry was trimmed, and the last entry. */
+  history(): Promise<History>;
   /** Reads the length of every entry, so the call is not for each turn. */
   extent(): Promise<JournalExtent>;
   /** Null before the first leader. */
   leader(): Promise<Leader | null>;
   /**
    * Takes the lease when the lease has run out, when the cluster has no leader yet, or when `instance` has the lease. Answers
-   * the new term, greater by 1. Null when another instance has the lease. Waits for appends that run in the engine: a later `read` has every
+   * the new term, greater by 1, and a new role. Null when another instance has the lease. Waits for appends that run in the engine: a later `read` has every
    * entry of the earlier terms. `JournalAway` may hide a lease that was taken; the next call tells.
    */
-  takeLease(me: { instance: string; address: string; ms: number }): Promise<number | null>;
+  takeLease(me: { instance: string; address: string; ms: number }): Promise<Lease | null>;
   /** Prolongs the lease of a term, also when the lease has run out and no other instance has taken the lease. False when the term is over. */
-  renewLease(term: number, ms: number): Promise<boolean>;
+  renewLease(lease: Lease, ms: number): Promise<boolean>;
   /**
    * The same leader begins a new term, so that an append of the former term that is still under way can never succeed. Null when
    * the term is over. Waits for appends that run in the engine: a later `read` has every entry of the former term.
    */
-  nextTerm(term: number, ms: number): Promise<number | null>;
+  nextTerm(lease: Lease, ms: number): Promise<Lease | null>;
   /** Ends the lease at once; the term stays. */
-  releaseLease(term: number): Promise<void>;
+  releaseLease(lease: Lease): Promise<void>;
   /** Writes the row of this instance, alive for `ms`. False when a living instance with another `run` has the name. */
   register(me: {
     name: string;
@@ -114,6 +138,7 @@ export interface Journal {
     version: string;
     position: number;
     run: string;
+    problem?: string | null;
     ms: number;
   }): Promise<boolean>;
   unregister(name: string, run: string): Promise<void>;
@@ -126,6 +151,11 @@ export interface Journal {
   snapshots(): Promise<readonly SnapshotRow[]>;
   /** Removes the entries up to `position`, in steps. Positions after the newest entry are never skipped. */
   trim(position: number): Promise<void>;
+  /**
+   * Begins the journal anew behind a history of a database: removes all entries, and all snapshots but the snapshot at the end of the history. For the
+   * holder of the lease, when the bucket has that snapshot.
+   */
+  begin(history: History): Promise<void>;
   /** Runs a statement on tables beside the journal; without values, several statements in a transaction. Answers the rows. */
   ask<Row>(statement: string, values?: readonly unknown[]): Promise<Row[]>;
   /** Ends the connections, and the statements that still run. Later calls throw `JournalAway`. */

@@ -3,6 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { newCertificate } from "../../../test/certificates.ts";
+import { entryOf, leaseOf } from "../../../test/journal-suite.ts";
 import { quietLogger, temporaryFolder } from "../../../test/kit.ts";
 import { enginePassword, startPostgres } from "../../../test/test-postgres.ts";
 import { SetupError } from "../../base/kernel/index.ts";
@@ -115,7 +116,7 @@ for (const setting of ["fsync", "full_page_writes", "synchronous_commit"] as con
     const cluster = crypto.randomUUID();
     const journal = journalAt(engine.url(), cluster);
     const { id } = await journal.open();
-    await journal.takeLease({ instance: "a", address: "", ms: 3_600_000 });
+    const { role } = await leaseOf(journal, { instance: "a", address: "", ms: 3_600_000 });
     const before = await clusters();
     await set(setting, "off");
     try {
@@ -124,14 +125,14 @@ for (const setting of ["fsync", "full_page_writes", "synchronous_commit"] as con
       expect(line).toContain("allowed: on");
       expect(await clusters()).toBe(before);
       // The first append connects.
-      const append = journal.append({ position: 1, term: 1, body: new Uint8Array(1) });
+      const append = journal.append(entryOf(role, 1));
       await expect(append).rejects.toThrow(JournalAway);
       await expect(append).rejects.toThrow(setting);
       expect((await journal.extent()).last).toBe(0);
     } finally {
       await set(setting, "on");
     }
-    expect(await journal.append({ position: 1, term: 1, body: new Uint8Array(1) })).toBe("appended");
+    expect(await journal.append(entryOf(role, 1))).toBe("appended");
     expect(await journal.open()).toEqual({ id, isNew: false });
   });
 

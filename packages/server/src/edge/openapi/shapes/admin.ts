@@ -250,6 +250,7 @@ const operating: { readonly [name: string]: Schema } = {
     position: count,
     lag: count,
     isLive: boolean,
+    problem: orNull(string),
   }),
   ConfigEntry: objectOf<ConfigEntry>({
     key: string,

@@ -2,8 +2,10 @@
 import { closeSync, fsyncSync, openSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { SetupError } from "../../../base/kernel/index.ts";
+import { type History, newEntryId, newRole } from "../../journal/index.ts";
 import { Connection } from "./connection.ts";
 import { asSetupError, DatabaseLock, openWriter, syncFolder } from "./open-file.ts";
+import { historyOf, placeOf, writePlace } from "./position-table.ts";
 import type { CheckpointResult } from "./thread-server.ts";
 
 /** The most findings; more findings say nothing new. */
@@ -50,19 +52,31 @@ export function leaveJournal(path: string): void {
   const file = new Connection(path, { readonly: false });
   try {
     const columns = file.all<{ name: string }>("SELECT name FROM pragma_table_info('_position')");
-    if (columns.some(({ name }) => name === "journal"))
-      file.run("UPDATE _position SET journal = NULL WHERE journal IS NOT NULL");
+    const has = (column: string): boolean => columns.some(({ name }) => name === column);
+    if (has("journal")) file.run("UPDATE _position SET journal = NULL WHERE journal IS NOT NULL");
+    if (!has("entry")) return;
+    file.run("UPDATE _position SET entry = NULL WHERE entry IS NOT NULL");
+    file.run("DELETE FROM _roles");
   } finally {
     // The last connection copies the log into the file, flushes the file, and removes the log.
     file.close();
   }
 }
 
-/** Makes the database, in a file that no service has open, a database of a cluster at a position of the journal. */
-export function enterJournal(path: string, { id, position }: { id: string; position: number }): void {
+/**
+ * Makes the database, in a file that no service has open, a database of a cluster. An entry without an id gets an id of a new role. Answers the history.
+ * @param position the position in the journal; without it, the position stays.
+ */
+export function enterJournal(path: string, { id, position }: { id: string; position?: number }): History {
   const file = new Connection(path, { readonly: false });
   try {
-    file.run("UPDATE _position SET journal = ?, position = ?", id, position);
+    const before = placeOf(file);
+    const place = { position: position ?? before.position, id: before.id ?? newEntryId(newRole()) };
+    file.run("BEGIN IMMEDIATE");
+    writePlace(file, place, before);
+    file.run("UPDATE _position SET journal = ?", id);
+    file.run("COMMIT");
+    return historyOf(file);
   } finally {
     file.close();
   }

@@ -35,8 +35,8 @@ export interface LongOptions {
   /** The site of a migration; null for any other long transaction. */
   readonly site: MigrationSite | null;
   readonly makesRoom: boolean;
-  /** Whether the transaction is an entry of the journal, so that the commit is decided already. */
-  readonly isReplay?: boolean;
+  /** The id of the entry of the journal that the transaction is: the commit is decided already. Absent for any other transaction. */
+  readonly replayed?: string | null;
 }
 
 export interface LongJob extends Asked, LongOptions {

@@ -22,7 +22,7 @@ import {
   settle,
 } from "./jobs.ts";
 import { type Numbered, Numbering } from "./numbering.ts";
-import { positionOf } from "./position-table.ts";
+import { placeOf } from "./position-table.ts";
 import { replayIn } from "./replay.ts";
 import type { ThreadConnection } from "./thread-connection.ts";
 import type { WriterParts } from "./writer-parts.ts";
@@ -90,13 +90,13 @@ export class Writer {
 
   /** See `Database.lead`. No transaction runs or waits. */
   lead(lead: Lead): void {
-    this.numbering.start(lead, positionOf(this.#parts.connection));
+    this.numbering.start(lead, placeOf(this.#parts.connection));
   }
 
   /** Runs the entry of the next position. @throws EntryMismatch when the database differs from the database of the entry. */
-  replay(entry: CommitEntry): Promise<void> {
+  replay(entry: CommitEntry, id: string | null): Promise<void> {
     const work = (tx: Migration): Promise<void> => replayIn(tx, entry);
-    const options = { site: entry.site, caller: "", makesRoom: true, isReplay: true };
+    const options = { site: entry.site, caller: "", makesRoom: true, replayed: id };
     return this.#queue((asked) => this.#jobs.long.add("", { ...asked, ...options, work }));
   }
 
@@ -292,7 +292,7 @@ export class Writer {
     const now = thread?.now ?? this.#parts.connection;
     const slow = thread ?? asSlowTransactor(this.#parts.connection);
     await slow.run("BEGIN IMMEDIATE");
-    const numbered = this.numbering.begin(job.isReplay);
+    const numbered = this.numbering.begin(job.replayed);
     const { log } = numbered;
     const tx = Object.assign(new JobTransactor(now, [], log), { slow: log === null ? slow : loggedSlow(slow, log) });
     try {
