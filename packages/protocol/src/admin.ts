@@ -35,6 +35,28 @@ export interface CollectionEntry {
   records: number;
   /** In the answer of a change without `renamedFrom`: the removed and the added field that were taken as a rename. */
   renamed?: { from: string; to: string };
+  /** In the answer of a change: the dropped values of the fields or the collection that the change adds. */
+  restorable?: DroppedEntry[];
+}
+
+/** Values that a migration dropped and that can be restored (`GET /api/admin/dropped`). */
+export interface DroppedEntry {
+  id: string;
+  collection: string;
+  /** Null for a dropped collection. */
+  field: string | null;
+  at: string;
+  /** The way of the change: a definition file, or the request. */
+  cause: "file" | "PUT" | "DELETE" | "schema.json";
+  /** The number of values, or of the records of a collection. */
+  values: number;
+}
+
+/** The outcome of a restore. */
+export interface RestoredValues {
+  restored: number;
+  /** The values whose record is gone, has another value, or must not have the value of another record. */
+  left: number;
 }
 
 /** A step of a migration (spec, "Schema migration"). */
@@ -44,6 +66,7 @@ export interface MigrationStep {
     | "delete"
     | "add"
     | "drop"
+    | "restore"
     | "rename"
     | "renameCollection"
     | "follow"
@@ -237,6 +260,8 @@ export interface Overview {
   /** Runs of functions. */
   deliveries: { waiting: number; running: number; failed: number };
   users: number;
+  /** Dropped values, and records of dropped collections, that can be restored. */
+  dropped: number;
   /** Null for a service that is not an instance of a cluster. */
   cluster: ClusterOverview | null;
 }

@@ -4,7 +4,7 @@ import packageJson from "../../package.json" with { type: "json" };
 import { type Config, plainConfig } from "../base/config/index.ts";
 import { AppError, count, messageOf, quote, SetupError } from "../base/kernel/index.ts";
 import { EventLoopLag, type Logger } from "../base/logging/index.ts";
-import { applyDefinitionFiles } from "../data/collections/index.ts";
+import { applyDefinitionFiles, DroppedRetention } from "../data/collections/index.ts";
 import {
   type ApiParts,
   dashboardPath,
@@ -21,7 +21,7 @@ import { asSetupError, hasMetDamage } from "../store/database/index.ts";
 import { EventRetention } from "../store/events/index.ts";
 import { type ApiOptions, buildApi, disksOf } from "./api.ts";
 import { type ControlAnswer, openControl } from "./control.ts";
-import { definitionsOf } from "./definitions.ts";
+import { definitionsOf, droppedIn, keepPulled, restoreIn } from "./definitions.ts";
 import { firstSteps } from "./first-steps.ts";
 import { openAuthPages, openDashboard, openHttps, openStaticFiles } from "./http-parts.ts";
 import type { LeadingInstance } from "./instance-part.ts";
@@ -136,6 +136,12 @@ async function start(options: AppOptions) {
   await scripts.start({ signal: AbortSignal.any([signal, options.interrupted ?? signal]) });
   const retention = openRetention(service, config, logger);
   starting.defer(() => retention.settled());
+  const dropped = new DroppedRetention({
+    ...service,
+    logger: logger.for("collections"),
+    keepMs: config["dropped.keep"],
+  });
+  starting.defer(() => dropped.settled());
   // A client waits for a paused handler.
   const patience = options.inspectPort === undefined ? {} : { idleTimeout: 0 };
   const http = new HttpServer({
@@ -155,6 +161,7 @@ async function start(options: AppOptions) {
     await readers.start();
   }
   retention.start(signal);
+  dropped.start(signal);
   service.mails.start(signal);
   starting.defer(() => parts.keptAnswers.settled());
   parts.keptAnswers.start(signal);
@@ -253,7 +260,7 @@ async function stopHttp(
 
 /**
  * The answers of a service. The value of an outcome: of `admin`, "made" or "promoted"; of `definitions`, the
- * definitions of the next start; of `seed`, a `SeedReport`; of `import`, an `ImportReport`; of `export`, the number of
+ * definitions of the next start; of `dropped`, a list of `DroppedEntry`; of `restore`, `RestoredValues`; of `seed`, a `SeedReport`; of `import`, an `ImportReport`; of `export`, the number of
  * records.
  */
 function controlAnswer(parts: { config: Config; service: Service; scripts: Scripts; backups: Backups }): ControlAnswer {
@@ -274,6 +281,12 @@ function controlAnswer(parts: { config: Config; service: Service; scripts: Scrip
         return { error: null, value: await importFile(service, request, onProgress) };
       case "export":
         return { error: null, value: await exportFile(service, request, onProgress) };
+      case "dropped":
+        return { error: null, value: droppedIn(service) };
+      case "restore":
+        return { error: null, value: await restoreIn(service, request.id) };
+      case "pulled":
+        return { error: null, value: await keepPulled(service, config) };
       case "definitions":
         return { error: null, value: await definitionsOf(service, config) };
       default:

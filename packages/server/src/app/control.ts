@@ -25,6 +25,11 @@ const requests = {
   export: { collection: "string", file: "string" },
   /** The users and records of a file, by an absolute path, for `socle seed`. */
   seed: { file: "string" },
+  /** The dropped values that can be restored, and their restore. */
+  dropped: {},
+  restore: { id: "string" },
+  /** The texts of changed files that the database agrees with are the applied texts from now on, for `socle schema pull`. */
+  pulled: {},
   /** `socle run job`. */
   job: { name: "string" },
   /**

@@ -1,10 +1,21 @@
 /** The definitions of collections, for commands: the stored definitions, and changed files over the stored definitions. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { CollectionDefinition } from "@socle/protocol";
+import type { CollectionDefinition, DroppedEntry, RestoredValues } from "@socle/protocol";
 import type { Config } from "../base/config/index.ts";
+import { system } from "../base/kernel/index.ts";
 import type { Logger } from "../base/logging/index.ts";
-import { type CollectionPlan, changedDefinitions, planChange, type SchemaChange } from "../data/collections/index.ts";
+import {
+  type CollectionPlan,
+  changedDefinitions,
+  droppedRows,
+  entryOf,
+  keepAgreedTexts,
+  planChange,
+  restoreDropped,
+  type SchemaChange,
+  siteOfRestore,
+} from "../data/collections/index.ts";
 import { userTable } from "../people/auth/index.ts";
 import { doServiceWork } from "./control.ts";
 import { buildService, type Service } from "./service.ts";
@@ -39,6 +50,22 @@ export async function definitionsOf(service: Service, config: Config): Promise<C
   const plan = (change: SchemaChange): CollectionPlan[] => collections.plan(change);
   const current = collections.definitions();
   return inForce(stored, await changedDefinitions(folderOf(config), database.reader, { current, plan }));
+}
+
+/** The dropped values of a service that can be restored, newest first. */
+export function droppedIn({ database }: Service): DroppedEntry[] {
+  return droppedRows(database.reader).map(entryOf);
+}
+
+/** Brings dropped values back, by the command line. @throws AppError as `restoreDropped`. */
+export async function restoreIn({ database, collections }: Service, id: string): Promise<RestoredValues> {
+  const site = await siteOfRestore(database.reader, collections, id);
+  return database.migrate((tx) => restoreDropped(tx, { collections, id, principal: system }), site);
+}
+
+/** Keeps the texts of files that the database agrees with as the applied texts. */
+export function keepPulled({ database, collections }: Service, config: Config): Promise<void> {
+  return keepAgreedTexts({ folder: folderOf(config), database, collections });
 }
 
 function folderOf({ folder }: Config): string {

@@ -369,6 +369,11 @@ export const keys = {
     "how many changes of admins, and how many failed sign-ins, the audit keeps beside the event log",
   ),
   "events.maxBytes": key(size(1_024 ** 2, 1_024 ** 5), "1GiB", "bytes of events that the event log keeps"),
+  "dropped.keep": key(
+    duration(0),
+    "30d",
+    "how long the values of dropped fields and collections are kept, so that they can be restored",
+  ),
   "metrics.token": optional(secret, "bearer token with which /metrics also answers callers that are not admins"),
   "log.level": key(textOf<LogLevel>(LOG_LEVELS), "INFO", "lowest level that is logged"),
   "log.format": key(textOf<LogFormat>(["text", "json"]), "text", "format of the log on standard output"),

@@ -10,7 +10,7 @@ import type {
   MigrationStep,
   ValueChange,
 } from "@socle/protocol";
-import { readDefinitions } from "../../app/index.ts";
+import { askService, doServiceWork, droppedIn, openService, readDefinitions, restoreIn } from "../../app/index.ts";
 import { AppError, count, isObject, printable, quote, SetupError } from "../../base/kernel/index.ts";
 import { parseDefinition, readDefinitionFiles, type ValueRename } from "../../data/collections/index.ts";
 import { type Command, UsageError } from "../command.ts";
@@ -40,10 +40,39 @@ export const schemaPull: Command = {
         await Bun.write(path, `${JSON.stringify(definition, null, 2)}\n`);
         terminal.out(`${before === undefined ? "Wrote" : "Changed"} ${path}\n`);
       }
+      // A service of this folder remembers the texts: what its database changes from now on is no change of a file.
+      const pulled = await askService(config.database, { kind: "pulled" }, {});
+      if (pulled?.error) terminal.err(`${pulled.error}\n`);
       for (const { path } of own.values()) terminal.out(`${path} is only here; it was left alone\n`);
       terminal.out(`Now as it is there: ${count(definitions.length, "collection")}\n`);
       return 0;
     }),
+};
+
+export const schemaRestore: Command = {
+  name: "schema restore",
+  args: ["[ID]"],
+  summary: "Bring dropped values back, or list the dropped values; also while the service runs",
+  async run({ args: [id], terminal, load }) {
+    const work = { ...(await load()), open: openService };
+    if (id === undefined) {
+      const request = { kind: "dropped" } as const;
+      const entries = await doServiceWork({ ...work, request, alone: async (service) => droppedIn(service) });
+      for (const { id: each, collection, field, at, cause, values } of entries) {
+        const what =
+          field === null
+            ? `${collection} (${count(values, "record")})`
+            : `${collection}.${field} (${count(values, "value")})`;
+        terminal.out(`${each}  ${what}, dropped ${at} by ${cause}\n`);
+      }
+      if (entries.length === 0) terminal.out("There are no dropped values\n");
+      return 0;
+    }
+    const request = { kind: "restore", id } as const;
+    const { restored, left } = await doServiceWork({ ...work, request, alone: (service) => restoreIn(service, id) });
+    terminal.out(`${restored} restored, ${left} left\n`);
+    return 0;
+  },
 };
 
 /** The definitions of the service, validated: the service may be of another version. */
@@ -183,6 +212,8 @@ function describe({
       return `+ ${field}${given === undefined ? "" : `: ${count(records, "record")} ${records === 1 ? "gets" : "get"} ${quote(given)}`}`;
     case "drop":
       return `- ${field}: ${count(records, "record")} ${records === 1 ? "has" : "have"} a value, which is lost`;
+    case "restore":
+      return `+ values of ${field}`;
     case "rename":
       return `> ${from} becomes ${field}`;
     case "renameCollection":

@@ -1,6 +1,7 @@
 /** The collections in force, and the migrations of definitions. */
 import {
   type CollectionDefinition,
+  type DroppedEntry,
   type EffectiveRule,
   type FieldOperation,
   isAccountField,
@@ -8,7 +9,7 @@ import {
   type Rule,
   USERS,
 } from "@socle/protocol";
-import { AppError, type Clock, type Principal, quote, toTimestamp } from "../../base/kernel/index.ts";
+import { AppError, type Clock, count, type Principal, quote, toTimestamp } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import {
   asSlowReader,
@@ -45,6 +46,7 @@ import {
   updateMarks,
   updateOrder,
 } from "./definition-table.ts";
+import { type DropCause, type DroppedRow, droppedRows, entryOf } from "./dropped-table.ts";
 import { nameFormerRules } from "./former-rules.ts";
 import { marksAfter, marksOfOlder } from "./log-marks.ts";
 import { rethrow } from "./migration-error.ts";
@@ -61,9 +63,20 @@ const manyRecords = 10_000;
 const manyBytes = 16 * 1024 ** 2;
 const fewRecords = 100;
 
+/** A migration that was run. */
+interface Migrated {
+  readonly plans: readonly CollectionPlan[];
+  /** The collections in force after the commit, by name. */
+  readonly after: ReadonlyMap<string, Collection>;
+  /** Kept values of fields and collections that the change adds. */
+  readonly restorable: readonly DroppedEntry[];
+}
+
 interface DefinitionChange {
   readonly rows: readonly DefinitionRow[];
   readonly dropped: readonly string[];
+  /** The collections with records that have other values in the same fields. */
+  readonly rewritten?: readonly string[];
 }
 
 /** Definitions have changed; `dropped` has the former names of renamed collections, too. */
@@ -139,7 +152,7 @@ export class Collections {
   async completeIndexes({ name }: Pick<Collection, "name">): Promise<boolean> {
     if (!(await lacksIndexes(asSlowReader(this.#database.reader), this.named(name)))) return false;
     const complete = (tx: Migration): Promise<void> =>
-      new Table(tx.slow, name, this.#now()).reconcileIndexes(this.named(name));
+      new Table(tx.slow, name, this.#byService()).reconcileIndexes(this.named(name));
     await this.#database.migrate(complete, await this.siteOf({ drop: [name] }, []));
     return true;
   }
@@ -148,7 +161,7 @@ export class Collections {
   async lookAtOrder(): Promise<void> {
     for (const { name } of namesWithoutOrder(this.#database.reader)) {
       const look = async (tx: Migration): Promise<boolean> =>
-        this.noteOrder(tx, name, await new Table(tx.slow, name, this.#now()).isChronological());
+        this.noteOrder(tx, name, await new Table(tx.slow, name, this.#byService()).isChronological());
       await this.#database.migrate(look, await this.siteOf({ drop: [name] }, [])).catch((thrown) => {
         if (!hasMetDamage(thrown)) throw thrown;
       });
@@ -241,27 +254,27 @@ export class Collections {
   /**
    * Applies definitions, and drops collections with the records, in the caller's transaction, which is a migration.
    * Requests see the new collections after the commit. Relations may point among the new collections, in any order.
-   * @returns the plans, and the collections in force after the commit, by name.
    * @throws AppError `bad_request` when data or another definition contradicts, `not_found`; the transaction has then changed nothing.
    */
-  async migrate(
-    tx: Migration,
-    change: SchemaChange,
-    principal: Principal,
-  ): Promise<{ plans: CollectionPlan[]; after: ReadonlyMap<string, Collection> }> {
+  async migrate(tx: Migration, change: SchemaChange, principal: Principal): Promise<Migrated> {
     const plans = this.plan(change);
     await this.check(tx.slow, plans);
     tx.onDurable(() => this.#warn(change));
-    const now = this.#now();
+    const by = { ...this.#byService(), ...(change.cause && { cause: change.cause }) };
     const rows: DefinitionRow[] = [];
     const after = new Map(this.#byName);
-    for (const name of change.drop) await this.#drop(tx, this.named(name), principal);
+    const restorable = restorableBy(plans, droppedRows(tx));
+    for (const name of change.drop) {
+      await new Table(tx.slow, name, by).drop(this.named(name).definition);
+      deleteDefinition(tx, name);
+      this.#announce(tx, { type: "deleted", name }, principal);
+    }
     const renamed: string[] = [];
     for (const plan of plans) {
       const before = this.#byName.get(plan.before?.name ?? "") ?? null;
       if (plan.steps.length === 0) continue;
       const { name } = plan.after;
-      const isChronological = await new Table(tx.slow, name, now).apply(plan, before?.isChronological ?? true);
+      const isChronological = await new Table(tx.slow, name, by).apply(plan, before?.isChronological ?? true);
       if (before !== null && before.name !== name) {
         deleteDefinition(tx, before.name);
         renameInFiles(tx, { from: before.name, to: name });
@@ -270,10 +283,22 @@ export class Collections {
       }
       rows.push(this.#store(tx, { before, plan, isChronological }, principal));
     }
-    const changed = { rows, dropped: [...change.drop, ...renamed] };
+    const rewritten = plans.filter(movesValues).map(({ after: { name } }) => name);
+    const changed = { rows, dropped: [...change.drop, ...renamed], rewritten };
+    tx.onDurable(() => this.#tellRestorable(restorable));
     this.#apply(changed, after);
     tx.note(definitionsChanged.of(changed));
-    return { plans, after };
+    return { plans, after, restorable };
+  }
+
+  #tellRestorable(restorable: readonly DroppedEntry[]): void {
+    for (const { id, collection, field, at, values } of restorable) {
+      const lost = field === null ? `collection "${collection}"` : `field "${collection}.${field}"`;
+      const what = count(values, field === null ? "record" : "value");
+      this.#logger.info(
+        `The ${lost} had ${what} that were dropped at ${at}: socle schema restore ${id} brings them back`,
+      );
+    }
   }
 
   #warn({ define }: SchemaChange): void {
@@ -288,17 +313,11 @@ export class Collections {
     const limit = database + log > manyBytes ? fewRecords : manyRecords;
     const touched = plans
       .filter(touchesRecords)
-      .map(({ before }) => (before === null ? this.users.table : tableName(before.name)));
+      .flatMap(({ before, base }) => (before === null ? (base?.table ?? []) : tableName(before.name)));
     for (const table of [...drop.map(tableName), ...touched]) {
       if ((await lastNumber(asSlowReader(this.#database.reader), table)) > limit) return "thread";
     }
     return "event-loop";
-  }
-
-  async #drop(tx: Migration, { name, definition }: Collection, principal: Principal): Promise<void> {
-    await new Table(tx.slow, name, this.#now()).drop(definition);
-    deleteDefinition(tx, name);
-    this.#announce(tx, { type: "deleted", name }, principal);
   }
 
   #store(
@@ -323,6 +342,11 @@ export class Collections {
     return row;
   }
 
+  /** Of changes that drop nothing. */
+  #byService(): DropCause {
+    return { at: this.#now(), cause: "file" };
+  }
+
   #now(): string {
     return toTimestamp(this.#clock.now());
   }
@@ -338,6 +362,22 @@ export class Collections {
 
 function sorted(collections: ReadonlyMap<string, Collection>): Collection[] {
   return [...collections.values()].sort(byName);
+}
+
+/** Whether records have other values in fields that may look as before. */
+function movesValues({ steps }: CollectionPlan): boolean {
+  return steps.some(({ step }) => step === "rename" || step === "drop" || step === "restore");
+}
+
+/** The kept values of the fields and collections that plans add. */
+function restorableBy(plans: readonly CollectionPlan[], rows: readonly DroppedRow[]): DroppedEntry[] {
+  const isAdded = ({ collection, field }: DroppedRow): boolean =>
+    plans.some(
+      ({ base, after, steps }) =>
+        after.name === collection &&
+        steps.some((each) => (each.step === "add" ? each.field === field : each.step === "create" && !base && !field)),
+    );
+  return rows.filter(isAdded).map(entryOf);
 }
 
 function byName(a: { name: string }, b: { name: string }): number {

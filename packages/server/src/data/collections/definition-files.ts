@@ -8,7 +8,7 @@ import { join } from "node:path";
 import type { CollectionDefinition } from "@socle/protocol";
 import { AppError, isObject, messageOf, readJsonFile, SetupError } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
-import type { Database, Reader } from "../../store/database/index.ts";
+import type { Database, Reader, Transactor } from "../../store/database/index.ts";
 import { withNewTargets } from "./collection-renames.ts";
 import type { Collections } from "./collections.ts";
 import { mergeDefinition } from "./definition-merge.ts";
@@ -269,7 +269,7 @@ export async function applyDefinitionFiles(options: {
     compareFiles(files, appliedFiles(reader), collections.definitions());
   let { changed, others, gone } = await compare(database.reader);
   if (changed.length === 0 && others.length === 0) return;
-  let plans: CollectionPlan[];
+  let plans: readonly CollectionPlan[];
   try {
     const change = changeOf(changed);
     const site = await collections.siteOf(change, collections.plan(change));
@@ -278,8 +278,7 @@ export async function applyDefinitionFiles(options: {
       ({ changed, others, gone } = await compare(tx));
       for (const file of gone) deleteAppliedFile(tx, file);
       for (const row of others) putAppliedFile(tx, row);
-      for (const { file, fingerprint, content, asked } of changed)
-        putAppliedFile(tx, { file, fingerprint, content, collection: asked.definition.name });
+      for (const file of changed) putApplied(tx, file);
       if (changed.length === 0) return [];
       return (await collections.migrate(tx, changeOf(changed), null)).plans;
     }, site);
@@ -295,6 +294,25 @@ export async function applyDefinitionFiles(options: {
     else logger.info(cause, fields);
   }
   for (const file of changed) tellDifferences(file, options);
+}
+
+/** Keeps the texts of changed files that ask for nothing new as the applied texts. */
+export async function keepAgreedTexts(options: {
+  folder: string;
+  collections: Collections;
+  database: Database;
+}): Promise<void> {
+  const { collections, database, folder } = options;
+  const files = await readFiles(folder);
+  await database.transactLong("definitions", async (tx) => {
+    const { changed } = await compareFiles(files, appliedFiles(tx), collections.definitions());
+    for (const file of changed)
+      if (collections.plan(changeOf([file])).every(({ steps }) => steps.length === 0)) putApplied(tx, file);
+  });
+}
+
+function putApplied(tx: Transactor, { file, fingerprint, content, asked }: ChangedFile): void {
+  putAppliedFile(tx, { file, fingerprint, content, collection: asked.definition.name });
 }
 
 function tellDifferences(

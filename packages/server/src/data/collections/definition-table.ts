@@ -2,6 +2,7 @@
 import type { CollectionDefinition } from "@socle/protocol";
 import type { ModuleSchema, Reader, SlowReader, Transactor } from "../../store/database/index.ts";
 import { counterTable } from "./counter-table.ts";
+import { droppedTables } from "./dropped-table.ts";
 
 export const collectionSchema: ModuleSchema = {
   module: "collections",
@@ -20,6 +21,7 @@ export const collectionSchema: ModuleSchema = {
     "ALTER TABLE _definition_files DROP COLUMN renames",
     // See `Collection.isChronological`; null in the row of an earlier version, until the next start.
     "ALTER TABLE _collections ADD COLUMN isChronological INTEGER",
+    ...droppedTables,
   ],
 };
 

@@ -20,8 +20,16 @@ export {
 export { collectionRenames, withNewTargets } from "./collection-renames.ts";
 export { Collections, definitionsChanged } from "./collections.ts";
 export { type Counter, counterKey, keepNumber, lastNumber } from "./counter-table.ts";
-export { applyDefinitionFiles, changedDefinitions, parseDefinition, readDefinitionFiles } from "./definition-files.ts";
+export {
+  applyDefinitionFiles,
+  changedDefinitions,
+  keepAgreedTexts,
+  parseDefinition,
+  readDefinitionFiles,
+} from "./definition-files.ts";
 export { collectionSchema, definitionsIn } from "./definition-table.ts";
+export { DroppedRetention, restoreDropped, siteOfRestore } from "./dropped.ts";
+export { droppedRows, entryOf } from "./dropped-table.ts";
 export { MigrationError } from "./migration-error.ts";
 export { type CollectionPlan, type Definitions, keepUnsent, type ParsedDefinition, type ValueRename } from "./plan.ts";
 export { planChange, type SchemaChange } from "./plan-change.ts";

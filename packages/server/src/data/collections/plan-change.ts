@@ -1,7 +1,7 @@
 /**
  * The plans of a schema change: each definition beside the former definition, and the contradictions between definitions.
  */
-import { type CollectionDefinition, isRuleWord, USERS } from "@socle/protocol";
+import { type CollectionDefinition, type DroppedEntry, isRuleWord, USERS } from "@socle/protocol";
 import { AppError, nearest, quote } from "../../base/kernel/index.ts";
 import { type SchemaSource, searchTableName, type UserTable } from "./collection.ts";
 import {
@@ -21,12 +21,14 @@ import {
 } from "./plan.ts";
 import { followRenames } from "./rule-renames.ts";
 import { givenRules, parseRule, RuleError, ruleSource } from "./rules.ts";
-import { planUsers } from "./user-definition.ts";
+import { planReturn, planUsers } from "./user-definition.ts";
 
 export interface SchemaChange {
   readonly define: readonly ParsedDefinition[];
   /** The names of the collections to delete, with the records. */
   readonly drop: readonly string[];
+  /** The cause, for dropped values. Default: a definition file. */
+  readonly cause?: DroppedEntry["cause"];
 }
 
 /** The present name of a renamed collection or value; undefined for any other word. */
@@ -134,7 +136,13 @@ function planDefinitions(
     const renamed = before && { ...withNewTargets(before, renames), name: definition.name };
     try {
       const isFirstOfUsers = before === null && definition.name === USERS;
-      const plan = isFirstOfUsers ? planUsers(item, users.rows) : planMigration(renamed, item);
+      if (before !== null && item.takesOver !== undefined)
+        throw new AppError("bad_request", `there is a collection "${definition.name}" now; give it another name first`);
+      const plan = item.takesOver
+        ? planReturn(definition, item.takesOver)
+        : isFirstOfUsers
+          ? planUsers(item, users)
+          : planMigration(renamed, item);
       plans.push(withCollectionRenames(plan, before, renames));
     } catch (thrown) {
       rethrow(definition.name, thrown);

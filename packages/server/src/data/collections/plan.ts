@@ -21,6 +21,10 @@ export interface ParsedDefinition {
   renamedValues?: ReadonlyMap<string, readonly ValueRename[]>;
   /** The parts that have no effect, as sentences. Absent without such parts. */
   warnings?: readonly string[];
+  /** The dropped values that a field gets back. Absent for a change without a restore. */
+  restored?: { readonly field: string; readonly n: number };
+  /** The table that a new collection takes the records from; see `CollectionPlan.base`. */
+  takesOver?: RecordSource;
   /** Whether one removed and one added field may be a rename without `renamedFrom`, as in the PUT of a collection. */
   mayGuess?: boolean;
 }
@@ -31,6 +35,12 @@ export interface ValueRename {
   readonly to: string;
 }
 
+/** A table with records, quoted, and the rows as SQL. */
+export interface RecordSource {
+  readonly table: string;
+  readonly rows: string;
+}
+
 /** One change of a collection's table or rules, in the words of the spec's table "Schema migration". */
 export type PlanStep =
   | { step: "create" }
@@ -39,6 +49,8 @@ export type PlanStep =
   | { step: "follow"; field: string; from: string; to: string }
   | { step: "rename"; field: string; from: string }
   | { step: "drop"; field: string }
+  /** Dropped values go back into a field. */
+  | { step: "restore"; field: string; n: number }
   /** `default`: the value that existing records get. */
   | { step: "add"; field: string; default?: JsonValue }
   /** The owner column takes over from, or hands over to, a column of the field. */
@@ -75,10 +87,10 @@ export interface CollectionPlan {
   readonly after: CollectionDefinition;
   readonly steps: readonly PlanStep[];
   /**
-   * The records that a new table takes over: a definition of the records, and the rows as SQL. The steps lead from this
-   * definition to the next. Absent for a table that begins empty.
+   * The records that a new table takes over, with a definition of the records. The steps lead from this definition to the
+   * next. Absent for a table that begins empty.
    */
-  readonly base?: { readonly definition: CollectionDefinition; readonly rows: string };
+  readonly base?: RecordSource & { readonly definition: CollectionDefinition };
 }
 
 /** Which old field a new field continues under another name: new name → old name. */
@@ -305,7 +317,11 @@ export function isSearchChanged(plan: Pick<CollectionPlan, "before" | "after" | 
   const added = new Set(plan.steps.flatMap((step) => (step.step === "add" ? [step.field] : [])));
   // A new field may have the name of a dropped field.
   const is = (plan.after.search ?? []).map((name) => (added.has(name) ? null : originOf(plan, name)));
-  const hasOtherWords = (plan.after.search ?? []).some((name) => renamedValuesOf(plan, name).length > 0);
+  const isRestored = (name: string): boolean =>
+    plan.steps.some((step) => step.step === "restore" && step.field === name);
+  const hasOtherWords = (plan.after.search ?? []).some(
+    (name) => renamedValuesOf(plan, name).length > 0 || isRestored(name),
+  );
   return hasOtherWords || was.length !== is.length || was.some((name, i) => name !== is[i]);
 }
 
@@ -383,5 +399,6 @@ export function planMigration(before: CollectionDefinition | null, parsed: Parse
     steps.push({ step: "permissions" });
   if (isSearchChanged({ before, after, steps })) steps.push({ step: "search", fields: [...(after.search ?? [])] });
   if (steps.length === 0 && JSON.stringify(before) !== JSON.stringify(after)) steps.push({ step: "order" });
+  if (parsed.restored !== undefined) steps.push({ step: "restore", ...parsed.restored });
   return { before, after, steps };
 }

@@ -100,7 +100,9 @@ export class ItemTables {
 
 /** The former name of a field with an item table to keep; null for a new field, and for a field that turns multiple or has other items. */
 function oldFieldOf(plan: CollectionPlan, name: string): string | null {
-  const isNew = plan.steps.some((step) => (step.step === "add" || step.step === "multiple") && step.field === name);
+  const isNew = plan.steps.some(
+    (step) => (step.step === "add" || step.step === "multiple" || step.step === "restore") && step.field === name,
+  );
   return plan.before === null || isNew || renamedValuesOf(plan, name).length > 0 ? null : originOf(plan, name);
 }
 

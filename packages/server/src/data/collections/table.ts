@@ -14,6 +14,7 @@ import {
   tableName,
 } from "./collection.ts";
 import { Counters } from "./counter-table.ts";
+import { type DropCause, followRename, giveBack, keepField, keepTable, watchDeletions } from "./dropped-table.ts";
 import { type CollectionPlan, originOf, type PlanStep, type ValueRename } from "./plan.ts";
 import { ItemTables, SearchTable } from "./side-table.ts";
 
@@ -76,28 +77,34 @@ export function turnedSql({ multiple }: FieldDefinition, column: string): string
 /** A collection's table, during one migration. Fields are valid; every name is quoted. */
 export class Table {
   readonly #tx: SlowTransactor;
+  readonly #collection: string;
   readonly #name: string;
   readonly #sqlName: string;
-  readonly #now: string;
+  readonly #by: DropCause;
   readonly #search: SearchTable;
   readonly #items: ItemTables;
   readonly #counters: Counters;
 
-  /** @param now the time of the migration, as records have theirs. */
-  constructor(tx: SlowTransactor, collection: string, now: string) {
+  constructor(tx: SlowTransactor, collection: string, by: DropCause) {
     this.#tx = tx;
-    this.#now = now;
+    this.#by = by;
     this.#search = new SearchTable(tx, collection);
     this.#items = new ItemTables(tx, collection);
     this.#counters = new Counters(tx, collection);
+    this.#collection = collection;
     this.#name = tableName(collection);
     this.#sqlName = identifier(this.#name);
   }
 
+  /** Takes the table away; the records are kept for a restore. */
   async drop(definition: CollectionDefinition): Promise<void> {
+    await this.#dropTriggers(this.#name);
     if (definition.search !== undefined) await this.#search.drop();
     await this.#items.drop(definition);
-    await this.#tx.run(`DROP TABLE ${this.#sqlName}`);
+    // A later collection of the name makes indexes of the same names.
+    for (const { name } of await presentIndexes(this.#tx, this.#sqlName))
+      await this.#tx.run(`DROP INDEX ${identifier(name)}`);
+    await keepTable(this.#tx, definition, this.#by);
     await this.#counters.drop();
   }
 
@@ -117,6 +124,7 @@ export class Table {
     await this.reconcileIndexes({ definition: after, isChronological });
     await this.#search.restore(plan);
     await this.#items.restore(plan);
+    await watchDeletions(this.#tx, after.name);
     return isChronological;
   }
 
@@ -139,6 +147,7 @@ export class Table {
     if (before.search !== undefined) await this.#search.takeOver(before.name);
     await this.#items.takeOver(before);
     await this.#counters.takeOver(before.name);
+    await followRename(this.#tx, before.name, this.#collection);
   }
 
   async #create(definition: CollectionDefinition): Promise<void> {
@@ -172,8 +181,10 @@ export class Table {
     });
     for (const field of dropped) await this.#dropOrder(field);
     for (const { from, through } of moved) await this.#renameField(from, through);
-    for (const { name, owner } of dropped) {
-      if (owner === true) continue;
+    for (const field of dropped) {
+      const { name } = field;
+      if (field.owner === true) continue;
+      await keepField(this.#tx, { collection: this.#collection, field }, this.#by);
       await this.#dropColumn(plainColumn(name));
       await this.#counters.drop(name);
     }
@@ -251,7 +262,7 @@ export class Table {
         if (field.owner === true) return;
         for (const declaration of [this.#declaration(field), ...this.#orderDeclaration(field)])
           await this.#addColumn(declaration);
-        if (step.default !== undefined) await setAll("?", storedDefault(field, { now: this.#now, userId: null }));
+        if (step.default !== undefined) await setAll("?", storedDefault(field, { now: this.#by.at, userId: null }));
         return;
       case "owner":
         if (step.on) {
@@ -267,6 +278,8 @@ export class Table {
         return step.on ? this.#counters.begin(plan.after, field) : this.#counters.drop(field.name);
       case "type":
         return this.#changeType(field);
+      case "restore":
+        return giveBack(this.#tx, this.#collection, { field, n: step.n });
       case "multiple":
         // A value becomes the only item, or the only item the value. Empty values, which may repeat in a unique field, become equal arrays.
         await this.#dropIndexes(plain);

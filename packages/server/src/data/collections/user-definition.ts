@@ -4,7 +4,7 @@
  */
 import { ACCOUNT_FIELDS, type CollectionDefinition, type FieldDefinition, USERS } from "@socle/protocol";
 import { isObject, quote } from "../../base/kernel/index.ts";
-import { type CollectionPlan, type ParsedDefinition, planMigration } from "./plan.ts";
+import { type CollectionPlan, type ParsedDefinition, planMigration, type RecordSource } from "./plan.ts";
 
 /** By default, users read and change their own fields. */
 const defaultRule = "owner";
@@ -84,13 +84,26 @@ function problemsOf({ name, owner, onDelete, renamedFrom }: Record<string, unkno
 
 /**
  * The plan of the first definition of `users`: the users of the database get the fields as the records of a collection do.
- * @param rows see `UserTable`. @throws as `planMigration`.
+ * @throws as `planMigration`.
  */
-export function planUsers({ definition: after }: ParsedDefinition, rows: string): CollectionPlan {
-  const account = after.fields.slice(0, ACCOUNT_FIELDS.length);
-  const definition: CollectionDefinition = { name: USERS, fields: account };
+export function planUsers({ definition }: ParsedDefinition, source: RecordSource): CollectionPlan {
+  return planTakeOver(definition, definition.fields.slice(0, ACCOUNT_FIELDS.length), source);
+}
+
+/**
+ * The plan of a dropped collection that comes back with the records. The owner is no column of a field, and sequences
+ * count on from the greatest number. @throws as `planMigration`.
+ */
+export function planReturn(definition: CollectionDefinition, source: RecordSource): CollectionPlan {
+  const plain = definition.fields.filter(({ owner }) => owner !== true).map(({ sequence: _, ...field }) => field);
+  return planTakeOver(definition, plain, source);
+}
+
+/** @param fields the fields that the records of the source have. */
+function planTakeOver(after: CollectionDefinition, fields: FieldDefinition[], source: RecordSource): CollectionPlan {
+  const definition: CollectionDefinition = { name: after.name, fields };
   if (after.permissions !== undefined) definition.permissions = after.permissions;
   // The database is new to the definition, so nothing is renamed.
   const { steps } = planMigration(definition, { definition: after, renamedFrom: new Map() });
-  return { before: null, base: { definition, rows }, after, steps: [{ step: "create" }, ...steps] };
+  return { before: null, base: { definition, ...source }, after, steps: [{ step: "create" }, ...steps] };
 }

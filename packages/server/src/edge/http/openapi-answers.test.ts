@@ -290,6 +290,21 @@ test("collections and users for admins", async () => {
   await check.call("PUT /api/admin/schema.json", 200, { ...admin, body: { collections } });
   const stale = { ...admin, body: { collections }, headers: { "If-Match": '"x"' } };
   await check.refuse("PUT /api/admin/schema.json", 409, stale);
+  expect((await api.request("POST", "/api/made", { body: { b: "y" } })).status).toBe(201);
+  await check.call("PUT /api/admin/collections/{name}", 200, { ...name, body: { fields: [] } });
+  const { items } = await check.call<{ items: { id: string }[] }>("GET /api/admin/dropped", 200, admin);
+  const dropped = { ...admin, path: { id: items[0]?.id ?? "" } };
+  await check.refuse("POST /api/admin/dropped/{id}/restore", 400, dropped);
+  const again = { fields: [{ name: "b", type: "string" }] };
+  expect(await check.call("PUT /api/admin/collections/{name}", 200, { ...name, body: again })).toHaveProperty(
+    "restorable",
+  );
+  await check.call("POST /api/admin/dropped/{id}/restore", 200, dropped);
+  await check.refuse("POST /api/admin/dropped/{id}/restore", 404, dropped);
+  const guessed = { fields: [{ name: "c", type: "string" }] };
+  expect(await check.call("PUT /api/admin/collections/{name}", 200, { ...name, body: guessed })).toHaveProperty(
+    "renamed",
+  );
   await check.call("DELETE /api/admin/collections/{name}", 204, name);
   const body = { email: "new@example.com", password, role: "authenticated" };
   const { id } = await check.call<User>("POST /api/admin/users", 201, { ...admin, body });

@@ -14,6 +14,7 @@ export interface AuditEntry {
     | "collection.created"
     | "collection.updated"
     | "collection.deleted"
+    | "dropped.restored"
     | "user.created"
     | "user.invited"
     | "user.updated"

@@ -205,13 +205,14 @@ async function databaseMetrics(overview: Overview, { database, disks, events }: 
   ];
 }
 
-function contentMetrics({ storage, collections, users }: Overview): string[] {
+function contentMetrics({ storage, collections, users, dropped }: Overview): string[] {
   const byCollection = collections.map(({ name, records }) => [{ collection: name }, records] as const);
   return [
     gauge("socle_files", "Stored files.", storage.files),
     gauge("socle_files_size_bytes", "The bytes of stored files.", storage.size),
     gauge("socle_records", "Records of each collection.", byCollection),
     gauge("socle_users", "Users.", users),
+    gauge("socle_dropped_values", "Values of dropped fields and collections that can be restored.", dropped),
   ];
 }
 

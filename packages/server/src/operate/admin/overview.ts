@@ -1,6 +1,7 @@
 /** The overview: the state of the service at a glance, for admins and for Prometheus. */
 import type { Overview } from "@socle/protocol";
 import { nextTurn } from "../../base/kernel/index.ts";
+import { droppedRows } from "../../data/collections/index.ts";
 import type { OverviewSources } from "./metrics-text.ts";
 import type { ProcessNumbers } from "./process-numbers.ts";
 import { RunMeter } from "./run-meter.ts";
@@ -32,6 +33,7 @@ export class Overviews {
       sockets: others.reduce((sum, { sockets }) => sum + sockets, realtime.sockets),
       deliveries: functions.queue(),
       users: total,
+      dropped: droppedRows(database.reader).reduce((sum, { kept }) => sum + kept, 0),
       cluster: (await this.#sources.cluster?.overview()) ?? null,
     };
   }

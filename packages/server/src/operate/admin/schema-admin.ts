@@ -5,10 +5,12 @@
 import {
   type CollectionDefinition,
   type CollectionEntry,
+  type DroppedEntry,
   FIELD_OPERATIONS,
   type MigrationPlan,
   type MigrationStep,
   OPERATIONS,
+  type RestoredValues,
   type Schema,
   USERS,
 } from "@socle/protocol";
@@ -19,13 +21,17 @@ import {
   type Collections,
   collectionRenames,
   type Definitions,
+  entryOf as droppedEntryOf,
+  droppedRows,
   keepUnsent,
   MigrationError,
   type ParsedDefinition,
   parseDefinition,
   type RuleSite,
+  restoreDropped,
   rulesAt,
   type SchemaChange,
+  siteOfRestore,
   withNewTargets,
 } from "../../data/collections/index.ts";
 import type { Records } from "../../data/records/index.ts";
@@ -82,7 +88,7 @@ export async function additionOf(body: unknown): Promise<CollectionChange> {
  * Drops a collection. `build` throws `not_found`, the migration `bad_request` while another collection points to the collection.
  */
 export function removalOf(name: string): CollectionChange {
-  return { name, build: (definitions) => ({ define: [], drop: [existing(definitions, name).name] }) };
+  return { name, build: (definitions) => ({ define: [], drop: [existing(definitions, name).name], cause: "DELETE" }) };
 }
 
 /**
@@ -111,7 +117,7 @@ export function changeOf(present: string, body: Record<string, unknown>): Collec
       const fields = body["fields"] ?? definition.fields;
       const parsed = await parseDefinition({ ...Object.fromEntries(given), name: asked, fields, permissions });
       const guessing = { ...parsed, mayGuess: true };
-      return { define: [keepUnsent(definition, guessing, { indexes, search })], drop: [] };
+      return { define: [keepUnsent(definition, guessing, { indexes, search })], drop: [], cause: "PUT" };
     },
   };
 }
@@ -123,7 +129,8 @@ function wholeChange(define: ParsedDefinition[], expected: Expected): ChangeBuil
     if (expected !== null && !expected.includes(fingerprintOf(definitions)))
       throw new AppError("conflict", "The schema has changed since it was read.");
     const renames = collectionRenames(define, definitions);
-    return { define, drop: [...definitions.keys()].filter((name) => !names.has(name) && !renames.has(name)) };
+    const drop = [...definitions.keys()].filter((name) => !names.has(name) && !renames.has(name));
+    return { define, drop, cause: "schema.json" };
   };
 }
 
@@ -208,7 +215,7 @@ export class SchemaAdmin {
   /** Migrates a collection. Answers the collection as of the moment of the commit. */
   async migrate({ name, from = name, build }: CollectionChange, admin: SignedIn): Promise<CollectionEntry> {
     let records = 0;
-    const { after, plans, change } = await this.#migrate(admin, build, () => {
+    const { after, plans, change, restorable } = await this.#migrate(admin, build, () => {
       records = this.#recordsOf(from);
     });
     const collection = after.get(name);
@@ -218,6 +225,7 @@ export class SchemaAdmin {
     return {
       ...entryOf(collection, records),
       ...(rename?.step === "rename" && { renamed: { from: rename.from, to: rename.field } }),
+      ...(restorable.length > 0 && { restorable: [...restorable] }),
     };
   }
 
@@ -231,6 +239,24 @@ export class SchemaAdmin {
     const [plan] = (await this.#plan(build, waiter)).changes;
     if (plan === undefined) throw new Error("A change without a plan");
     return plan;
+  }
+
+  /** The dropped values that can be restored, newest first. */
+  dropped(): DroppedEntry[] {
+    return droppedRows(this.#options.database.reader).map(droppedEntryOf);
+  }
+
+  /** Brings dropped values back. @throws AppError as `restoreDropped`. */
+  async restore(id: string, admin: SignedIn): Promise<RestoredValues> {
+    const { changes, database } = this.#options;
+    const collections = this.#collections;
+    const site = await siteOfRestore(database.reader, collections, id);
+    return changes.migrate(admin, site, async (tx, audit) => {
+      const target = this.dropped().find((entry) => entry.id === id);
+      const restored = await restoreDropped(tx, { collections, id, principal: admin });
+      audit({ action: "dropped.restored", target: id, before: target ?? null, after: restored });
+      return restored;
+    });
   }
 
   /** All definitions, and the fingerprint. */
@@ -270,7 +296,7 @@ export class SchemaAdmin {
       const change = await build(this.#collections.definitions());
       await before?.(tx, change);
       const dropped = change.drop.map((name) => this.#options.records.collection(name));
-      const { plans, after } = await this.#collections.migrate(tx, change, admin);
+      const { plans, after, restorable } = await this.#collections.migrate(tx, change, admin);
       for (const { name, definition } of dropped)
         audit({ action: "collection.deleted", target: name, before: definition });
       for (const plan of plans) {
@@ -278,7 +304,7 @@ export class SchemaAdmin {
         const action = plan.before === null ? "collection.created" : "collection.updated";
         audit({ action, target: plan.after.name, before: plan.before, after: plan.after });
       }
-      return { change, plans, after };
+      return { change, plans, after, restorable };
     });
   }
 

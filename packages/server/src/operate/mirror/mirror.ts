@@ -216,8 +216,9 @@ export class Mirror {
   /** The changes of a commit as text; `next` becomes the contents of the mirror afterwards. */
   async #collect({ notes, state }: UndecidedCommit, next: Progress): Promise<string> {
     const changes = new Changes(this.#schema);
-    const isChanged = notes.some(({ kind }) => kind === definitionsChanged.kind);
-    if (next.tables === null || isChanged) this.#define(changes, next, state);
+    const changed = notes.filter(({ kind }) => kind === definitionsChanged.kind);
+    if (next.tables === null || changed.length > 0)
+      this.#define(changes, next, { state, rewritten: rewrittenIn(changed) });
     if (next.tables !== null) {
       const told = toldRecords(state, next.seq, notes);
       next.seq = newestEvent(state)?.seq ?? 0;
@@ -228,11 +229,15 @@ export class Mirror {
   }
 
   /** Drops the tables of other definitions, and begins the tables that are missing. */
-  #define(changes: Changes, next: Progress, state: Reader): void {
+  #define(
+    changes: Changes,
+    next: Progress,
+    { state, rewritten }: { state: Reader; rewritten: ReadonlySet<string> },
+  ): void {
     next.tables = hasTables(state) ? mirroredTables(state) : null;
     if (next.tables === null) return;
     for (const [collection, { shape }] of next.kept) {
-      if (next.tables.get(collection)?.shape === shape) continue;
+      if (next.tables.get(collection)?.shape === shape && !rewritten.has(collection)) continue;
       changes.drop(collection);
       next.kept.delete(collection);
     }
@@ -293,6 +298,12 @@ export class Mirror {
 
 function phaseOf({ kept, tables }: Progress): MirrorPhase {
   return tables !== null && [...kept.values()].every(({ builtTo }) => builtTo === null) ? "whole" : "building";
+}
+
+/** The collections with records that have other values in the same columns. */
+function rewrittenIn(notes: readonly Note[]): Set<string> {
+  // The kind of a note determines the type of the data.
+  return new Set(notes.flatMap(({ data }) => (data as { rewritten?: readonly string[] }).rewritten ?? []));
 }
 
 function rowsOf(rows: readonly Row[]): string[] {

@@ -8,13 +8,13 @@ import {
   isEmptySql,
   maxItemLength,
   maxItemsOf,
-  noItems,
   scopeOf,
   storedDefault,
   typeOf,
 } from "../../fields/index.ts";
 import { ownerColumn } from "../../permissions/index.ts";
 import { columnName, recordTimes, tableName } from "../collection.ts";
+import { isSetSql, restoredSql } from "../dropped-table.ts";
 import { compilePattern } from "../pattern.ts";
 import { type BoundRule, type CollectionPlan, originOf, type PlanStep, renamedValuesOf } from "../plan.ts";
 import { turnedSql } from "../table.ts";
@@ -113,6 +113,9 @@ export class DataCheck {
         return this.#refuseOthers(field, value);
       case "rules":
         return this.#refuseBounds(field, value, step.stricter);
+      case "restore":
+        await this.#refuseOthers(field, value);
+        return this.#refuseBounds(field, value, ["min", "max", "regex"]);
       default:
     }
   }
@@ -255,6 +258,9 @@ export class DataCheck {
     const isOwner = field?.owner === true;
     if (this.#added.has(name)) return isOwner ? owner : this.#fill(field);
     const old = this.#column(originOf(this.#plan, name));
+    const restored = this.#plan.steps.find((step) => step.step === "restore" && step.field === name);
+    if (field !== undefined && restored?.step === "restore")
+      return restoredSql(field, { table: this.#table, n: restored.n });
     const turns = this.#plan.steps.some((step) => step.step === "multiple" && step.field === name);
     const column = field !== undefined && turns ? turnedSql(field, old) : old;
     // The creator stays the owner of a record with an empty field.
@@ -264,7 +270,7 @@ export class DataCheck {
   /** Whether a record has a value in an old field. */
   #isSet(name: string): string {
     const column = this.#column(name);
-    return this.#before.get(name)?.multiple === true ? `${column} <> ${literal(noItems)}` : `${column} IS NOT NULL`;
+    return isSetSql(this.#before.get(name) ?? {}, column);
   }
 
   /** The value that records get of a field that comes, as SQL. */

@@ -47,6 +47,15 @@ export const collectionsDescribed: DescribedRoutes = {
         answers: { 200: json(ref("RuleTrial")) },
       },
     },
+    "/api/admin/dropped": { GET: paging("The dropped values that can be restored", "DroppedEntry") },
+    "/api/admin/dropped/:id/restore": {
+      POST: {
+        summary: "Bring dropped values back, with a migration",
+        access: "admin",
+        answers: { 200: json(ref("RestoredValues")) },
+        errors: [400],
+      },
+    },
     "/api/admin/schema.json": {
       GET: { summary: "All definitions", access: "admin", answers: { 200: json(ref("Schema"), "Done.", ["ETag"]) } },
       PUT: {

@@ -5,7 +5,7 @@ import { type Admin, additionOf, changeOf, removalOf, type TrialOutcome } from "
 import type { Exchange } from "../../exchange.ts";
 import { statusOf } from "../../headers.ts";
 import type { HttpRequest } from "../../passed-request.ts";
-import { type AdminRoutes, answerPage, readAdminBody, waiterOf } from "./for-admins.ts";
+import { type AdminRoutes, answerPage, answerPageOf, readAdminBody, waiterOf } from "./for-admins.ts";
 
 export function collectionRoutes({ schema, trials }: Admin): AdminRoutes {
   /** The fingerprints of the schema that the caller has seen (If-Match); null for any. */
@@ -53,6 +53,10 @@ export function collectionRoutes({ schema, trials }: Admin): AdminRoutes {
         const body = await readAdminBody(exchange);
         return exchange.json(200, trialBody(await trials.try(name, body, waiterOf(exchange, admin))));
       },
+    },
+    "/api/admin/dropped": { GET: (exchange) => answerPageOf(exchange, schema.dropped()) },
+    "/api/admin/dropped/:id/restore": {
+      POST: async (exchange, admin) => exchange.json(200, await schema.restore(exchange.param("id"), admin)),
     },
     "/api/admin/schema.json": {
       GET(exchange) {
