@@ -291,6 +291,34 @@ export class RecordTable {
     return [state, own, ...items].join(", ");
   }
 
+  /**
+   * The parts of a WITH by which the table has deleted records, too. Parameter: a JSON array of `stateValues`. With the types of the
+   * columns, SQLite reads both parts of the table by the indexes.
+   */
+  withDeleted(): string {
+    const deleted = identifier(`_deleted_${this.collection.table}`);
+    const texts = [...systemFields, ownerColumn].map((name) => [name, "TEXT"] as const);
+    const types = [...texts, ...this.storedFields.map((field) => [columnName(field), typeOf(field).column] as const)];
+    const given = types.map(([name, type], i) => `CAST(value ->> ${i} AS ${type}) AS ${identifier(name)}`);
+    const orders = this.storedFields.flatMap((field) => {
+      const column = orderColumn(field);
+      const place = positionSql(field.values ?? [], identifier(columnName(field)));
+      return column === null ? [] : [[identifier(column), `CAST(${place} AS INTEGER)`] as const];
+    });
+    const rows = `SELECT CAST(-2 - key AS INTEGER) AS _seq, ${given.join(", ")} FROM json_each(?)`;
+    const columns = types.map(([name]) => identifier(name));
+    const items = this.storedFields.flatMap((field) => {
+      if (field.multiple !== true) return [];
+      const table = identifier(itemTableName(this.collection.name, field.name));
+      const held = `SELECT _seq, _item.value FROM ${deleted}, json_each(${deleted}.${identifier(columnName(field))}) _item`;
+      return [`${table} AS (SELECT record, value FROM main.${table} UNION ALL ${held})`];
+    });
+    const stored = [...columns, ...orders.map(([name]) => name), "_seq", "_seq AS rowid"].join(", ");
+    const gone = [...columns, ...orders.map(([, place]) => place), "_seq", "_seq"].join(", ");
+    const both = `SELECT ${stored} FROM main.${this.sqlName} UNION ALL SELECT ${gone} FROM ${deleted}`;
+    return [`${deleted} AS (${rows})`, `${this.sqlName} AS NOT MATERIALIZED (${both})`, ...items].join(", ");
+  }
+
   /** The stored values of a record, in memory, with the owner. */
   stateValues(record: Readonly<Record<string, unknown>>, owner: string | null): Value[] {
     const text = (name: string): string | null => {

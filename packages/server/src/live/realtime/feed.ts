@@ -24,7 +24,7 @@ import { eventText, parseKnown } from "./frames.ts";
 import { ListenerClass } from "./listener-class.ts";
 import { type LiveOptions, LiveQueries } from "./live-queries.ts";
 import { Positions } from "./positions.ts";
-import { Readers, Verdicts } from "./reader-table.ts";
+import { Readers, type ReadersOptions, Verdicts } from "./reader-table.ts";
 import { type Buffered, type Publisher, SocketBuffers } from "./socket-buffers.ts";
 import { Outdated, Telling } from "./tellings.ts";
 import { Budgets, Inboxes, Turns } from "./turns.ts";
@@ -38,7 +38,7 @@ export interface ListeningSocket extends Buffered {
   appear(collection: string): void;
 }
 
-export interface FeedOptions extends VisibilityOptions, Pick<LiveOptions, "lists" | "named"> {
+export interface FeedOptions extends Omit<VisibilityOptions, "readers">, Pick<LiveOptions, "lists" | "named"> {
   database: Database;
   limits: LimitMeter;
   logger: Logger;
@@ -97,8 +97,10 @@ export class Feed {
     const { collections, limits, bufferLimit: limit, bufferTotal: total } = options;
     this.limits = limits;
     this.logger = options.logger;
-    this.visibility = new Visibility(options);
-    this.readers = new Readers({ database: options.database, users: collections.users.table });
+    const { table: users } = collections.users;
+    const deleted: ReadersOptions["deleted"] = (names, from) => this.visibility.deleted(names, from);
+    this.readers = new Readers({ database: options.database, users, deleted });
+    this.visibility = new Visibility({ ...options, readers: this.readers });
     this.buffers = new SocketBuffers({ sockets, limits, limit, total });
     this.#shared = {
       collections,

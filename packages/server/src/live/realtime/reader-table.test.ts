@@ -20,7 +20,7 @@ const { service, register } = await openApi({
     { name: "members", fields: members },
   ],
 });
-const readers = new Readers({ database: service.database, users: "_users" });
+const readers = new Readers({ database: service.database, users: "_users", deleted: () => [] });
 afterAll(() => readers.close());
 const [first, second] = [await register("first@x.org"), await register("second@x.org")].map(
   ({ user }) => ({ userId: user.id, role: "authenticated", sessionId: "ses_1" }) as const,

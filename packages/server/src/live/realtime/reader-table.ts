@@ -17,6 +17,14 @@ export interface OwnedState {
   readonly owner: string | null;
   /** The same record after or before the change: the stored row may be in either state. */
   readonly other?: OwnedState | null;
+  /** For a state before a change: records that were deleted from this seq on count as present. */
+  readonly deletedFrom?: number;
+}
+
+/** The deleted records of a collection: a JSON array of `stateValues`. */
+export interface DeletedRecords {
+  readonly table: RecordTable;
+  readonly values: string;
 }
 
 /** A condition on the records of a table. `isLong`: too long for the event loop, even with few records. */
@@ -80,8 +88,8 @@ interface Texts {
   readonly forGroup: SqlPart;
   /** For one listener: the indexes of the caller's fields are of use. */
   readonly forOne: SqlPart;
-  /** Whether the condition asks for other records of the same collection. */
-  readonly entersItself: boolean;
+  /** The collections whose records the condition asks for. */
+  readonly entered: readonly string[];
 }
 
 /** A statement on the event loop over at most this many records has eight times as much time. */
@@ -100,9 +108,18 @@ const beginnings = {
   one: "SELECT ? AS name FROM _state AS _record WHERE",
 };
 
+export interface ReadersOptions {
+  readonly database: Pick<Database, "openScratch" | "query">;
+  /** The name of the table of users. */
+  readonly users: string;
+  /** The records of some collections that were deleted from a seq on; no entry for a collection without such records. */
+  readonly deleted: (collections: readonly string[], from: number) => readonly DeletedRecords[];
+}
+
 export class Readers {
   readonly #database: Pick<Database, "openScratch" | "query">;
   readonly #users: string;
+  readonly #deleted: ReadersOptions["deleted"];
   readonly #texts = new WeakMap<Expression, Texts>();
   /** The groups with listeners. */
   readonly #groups = new Set<ListenerGroup>();
@@ -115,9 +132,9 @@ export class Readers {
   #graceMs = 0;
   #visits = 0;
 
-  /** @param options `users` is the name of the table of users. */
-  constructor(options: { database: Pick<Database, "openScratch" | "query">; users: string }) {
+  constructor(options: ReadersOptions) {
     this.#database = options.database;
+    this.#deleted = options.deleted;
     this.#users = options.users;
     this.everybody = this.group();
   }
@@ -191,9 +208,14 @@ export class Readers {
     place: "in place" | "on a thread",
   ): { sql: string; values: Value[] } {
     const { table } = condition;
-    const { forGroup, forOne, entersItself } = this.#textsOf(condition);
-    const states = table.givenState(entersItself && pointsToItself(state));
-    const stateValues = table.stateValues(state.record, state.owner);
+    const { forGroup, forOne, entered } = this.#textsOf(condition);
+    const { deletedFrom } = state;
+    const deleted = deletedFrom === undefined || entered.length === 0 ? [] : this.#deleted(entered, deletedFrom);
+    // The record itself is among the deleted records of its collection.
+    const isDeleted = deleted.some((each) => each.table === table);
+    const isStored = !isDeleted && entered.includes(table.collection.name) && pointsToItself(state);
+    const states = [table.givenState(isStored), ...deleted.map((each) => each.table.withDeleted())].join(", ");
+    const stateValues = [...table.stateValues(state.record, state.owner), ...deleted.map(({ values }) => values)];
     const now = Date.now();
     if (!(among instanceof ListenerGroup)) {
       const bound = bind(forOne.values, { now, user: callerOf(among) });
@@ -205,13 +227,13 @@ export class Readers {
     return { sql: `${states} ${beginning} ${forGroup.text}`, values: [...stateValues, parameter, ...bound] };
   }
 
-  #textsOf({ table, expression }: Condition): Texts {
+  #textsOf({ expression }: Condition): Texts {
     return this.#texts.getOrInsertComputed(expression, () => {
       const options = { users: this.#users, isOfOneRecord: true, isProbed: true };
       return {
         forGroup: toSql(expression, "_record", { ...options, caller: "_listener" }),
         forOne: toSql(expression, "_record", options),
-        entersItself: collectionsIn(expression).has(table.collection.name),
+        entered: [...collectionsIn(expression)],
       };
     });
   }

@@ -87,7 +87,7 @@ export class Telling {
     const before = previous && stateOf(previous, this.#table, owner);
     // The payload of a live creation or update is the whole record.
     const after = type.endsWith(".deleted") ? null : { record: payload as StoredRecord, owner };
-    this.before = before && { ...before, other: after };
+    this.before = before && { ...before, other: after, deletedFrom: event.deletedFrom };
     this.after = after && { ...after, other: before };
   }
 

@@ -8,7 +8,7 @@ import { fieldLimits, type Records, recordTableOf, touchesReadRule } from "../..
 import type { Storage } from "../../files/storage/index.ts";
 import type { EventBasis, EventHead, EventLog, LoggedEvent } from "../../store/events/index.ts";
 import { type Listener, mayHear, reducedFor, subjectOf } from "./audience.ts";
-import type { OwnedState } from "./reader-table.ts";
+import { type DeletedRecords, isHeld, type OwnedState, type Readers } from "./reader-table.ts";
 import { changeTypes, stateOf, toldText, toldType } from "./tellings.ts";
 
 /** An event as a replay tells the event: the type differs from the event's own if the change has taken a record out of sight. */
@@ -34,6 +34,9 @@ export interface ReplayedTo {
   readonly filter: FilterOfOne | null;
 }
 
+/** Milliseconds of the read rule of a replay, whose events are decided one by one. */
+const unlimited = Number.POSITIVE_INFINITY;
+
 /** The filter of a subscription without a filter. */
 const everything: FilterOfOne = { columns: () => new Set(), holds: () => Promise.resolve(true) };
 
@@ -49,6 +52,7 @@ export interface VisibilityOptions {
   events: EventLog;
   records: Records;
   storage: Storage;
+  readers: Readers;
   /**
    * The users to whom events of auth, storage, functions and jobs are told (`realtime.serviceEvents`): all users; the
    * user an event is about, and admins alone for an event about no user; or admins.
@@ -58,6 +62,11 @@ export interface VisibilityOptions {
 
 export class Visibility {
   readonly #options: VisibilityOptions;
+  /** The records of deletions that were found. */
+  readonly #deleted = new WeakMap<
+    readonly LoggedEvent[],
+    { readonly epoch: number; readonly records: readonly DeletedRecords[] }
+  >();
 
   constructor(options: VisibilityOptions) {
     this.#options = options;
@@ -195,9 +204,37 @@ export class Visibility {
   }
 
   /** Whether the audience of an event, and the rule in force, let a listener read the record's state at the event. */
-  #couldRead({ event, listener, collection }: Seen, state: EventBasis): boolean {
+  #couldRead({ event, listener, collection }: Seen, state: EventBasis, deletedFrom?: number): boolean {
     if (!mayHear(listener, this.audience(event, collection.name), state.owner)) return false;
-    return !this.isConditional(collection) || this.#options.records.wasReadable(collection, listener, state);
+    if (!this.isConditional(collection)) return true;
+    const decision = collection.policies.read.decide(listener);
+    if (deletedFrom === undefined || decision.access !== "where")
+      return this.#options.records.wasReadable(collection, listener, state);
+    const condition = { table: recordTableOf(collection), expression: decision.condition };
+    // The former fields were read from JSON.
+    const before = { record: state.fields as Fields, owner: state.owner, deletedFrom };
+    return isHeld(this.#options.readers.ask({ condition, state: before, among: listener }, unlimited), listener);
+  }
+
+  /** The records of some collections that were deleted from a seq on, as far as the log has kept the values. */
+  deleted(names: readonly string[], from: number): readonly DeletedRecords[] {
+    const { collections, events } = this.#options;
+    const types = names.map((name) => `${name}.deleted`);
+    const found = events.next(types, from);
+    const known = this.#deleted.get(found);
+    if (known?.epoch === collections.epoch) return known.records;
+    const records = names.flatMap((name): DeletedRecords[] => {
+      const collection = collections.get(name);
+      if (collection === undefined) return [];
+      const table = recordTableOf(collection);
+      const rows = found.flatMap(({ type, seq, basis }) => {
+        const isKnown = type === `${name}.deleted` && basis !== null && seq > collection.logMarks.fields;
+        return isKnown ? [table.stateValues(basis.fields, basis.owner)] : [];
+      });
+      return rows.length === 0 ? [] : [{ table, values: JSON.stringify(rows) }];
+    });
+    this.#deleted.set(found, { epoch: collections.epoch, records });
+    return records;
   }
 
   /** `#couldRead` for the state before the event. @param canRead the answer for the state after the event. */
@@ -212,7 +249,7 @@ export class Visibility {
       // The log keeps nothing of the rule if the change touched no field of the rule.
       if (!isDeletion && (basis === null || !touchesReadRule(recordTableOf(collection), basis))) return canRead;
     }
-    return this.#couldRead(seen, formerOf(event));
+    return this.#couldRead(seen, formerOf(event), event.deletedFrom);
   }
 
   async #serviceText(event: LoggedEvent, listener: Listener): Promise<string | null> {
@@ -288,7 +325,12 @@ async function fulfilledBefore(event: LoggedEvent, change: Change): Promise<bool
   const { fields, omitted = [], owner } = basis;
   // A basis is read from JSON.
   const other = became === null ? null : { record: became, owner: event.owner };
-  const state = { record: { ...(event.isPartial ? {} : became), ...(fields as Fields) }, owner, other };
+  const state = {
+    record: { ...(event.isPartial ? {} : became), ...(fields as Fields) },
+    owner,
+    other,
+    deletedFrom: event.deletedFrom,
+  };
   const asked = [...filter.columns(state)];
   const namesOf = (names: readonly string[]): Set<string> => new Set(names.map((name) => table.columnName(name)));
   const changed = namesOf([...Object.keys(fields), ...omitted]);

@@ -2,6 +2,7 @@
 import type { EventSource, StoredRecord } from "@socle/protocol";
 import {
   actorOf,
+  BoundedMap,
   type Clock,
   chainOf,
   depthOf,
@@ -17,6 +18,7 @@ import {
   type EventHead,
   eventAt,
   eventsAfter,
+  eventsOf,
   firstMark,
   headsOf,
   insertEvent,
@@ -115,6 +117,10 @@ const trimmed = noteKind<{ readonly seq: number }>("events.trimmed");
 
 /** For a payload with more characters, the log keeps the changes of an update instead of the record. */
 const largePayload = 4_096;
+/** The events among which `next` looks, the events of an answer, and the answers that are kept. */
+const maxAhead = 10_000;
+const maxFound = 1_000;
+const maxSearches = 8;
 /** How many events a replica reads at a time. */
 const followedAtOnce = 200;
 
@@ -140,6 +146,12 @@ export class EventLog {
   #parts: Map<number, LiveParts> | null = null;
   #end: LogEnd = { seq: 0, at: 0, total: 0, marked: 0 };
   #flushedSeq = 0;
+  /** The seq of the first deletion of each transaction. */
+  readonly #deletions = new WeakMap<Transactor, number>();
+  /** The deletions that were looked for last, by their types. */
+  readonly #found = new BoundedMap<string, { from: number; until: number; events: readonly LoggedEvent[] }>(
+    maxSearches,
+  );
 
   constructor(options: { database: Database; clock: Clock; logger: Logger }) {
     this.#database = options.database;
@@ -246,7 +258,10 @@ export class EventLog {
     const owner = event.owner ?? null;
     const { text: payload } = event.payload instanceof JsonText ? event.payload : JsonText.of(event.payload);
     const recorder = this.#recorder?.wanted.has(type) === true ? this.#recorder : null;
-    const basis = event.basis === undefined || event.basis === null ? null : JSON.stringify(event.basis);
+    const first = type.endsWith(".deleted") ? this.#deletions.getOrInsert(tx, seq) : this.#deletions.get(tx);
+    const since = first !== undefined && first < seq ? { since: first } : null;
+    const basis =
+      event.basis === undefined || event.basis === null ? null : JSON.stringify({ ...event.basis, ...since });
     const row: WrittenRow = { seq, at, time, type, source, actor, owner, payload, partial: 0, basis };
     const logged = recorder === null ? null : new LoggedEvent(row, event.previous);
     const kept = keptOf(event, row);
@@ -325,6 +340,23 @@ export class EventLog {
     const trimmed = lastTrimmed(reader);
     if (trimmed !== null && trimmed.seq > after) return null;
     return { events: rows.map(({ at, ...row }) => ({ ...row, timestamp: toTimestamp(at) })), end };
+  }
+
+  /**
+   * The first events of some types from a seq on, among the next `maxAhead` events. Changes of one transaction are asked for together,
+   * so the answer is kept: the same array while no event is added.
+   */
+  next(types: readonly string[], from: number): readonly LoggedEvent[] {
+    const key = types.join();
+    const known = this.#found.get(key);
+    const found = known?.from === from ? known : { from, until: from - 1, events: [] };
+    const until = Math.min(this.#end.seq, from + maxAhead);
+    const limit = maxFound - found.events.length;
+    if (limit === 0 || until <= found.until) return found.events;
+    const rows = eventsOf(this.#database.reader, types, { after: found.until, until, limit });
+    const events = rows.length === 0 ? found.events : [...found.events, ...rows.map((row) => new LoggedEvent(row))];
+    this.#found.set(key, { from, until, events });
+    return events;
   }
 
   /** The matching events, newest first, and the total number. A long log is read on a thread. */

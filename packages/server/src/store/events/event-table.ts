@@ -46,6 +46,8 @@ export interface EventBasis {
   readonly owner: string | null;
   /** The changed fields with former values too long for the log. */
   readonly omitted?: readonly string[];
+  /** The seq of the first deletion in the transaction of the change, if an earlier event. */
+  readonly since?: number;
 }
 
 /** An event of the log without the payload: enough to decide the event's audience. */
@@ -97,6 +99,11 @@ export class LoggedEvent implements Event {
   get basis(): EventBasis | null {
     // The text was written from an `EventBasis`.
     return this.#basis === null ? null : (JSON.parse(this.#basis) as EventBasis);
+  }
+
+  /** The seq from which deletions count as later than the record before the event: those of the same transaction do. */
+  get deletedFrom(): number {
+    return this.basis?.since ?? this.seq;
   }
 
   get payload(): Event["payload"] {
@@ -205,6 +212,17 @@ export function eventAt(reader: Reader, seq: number): EventRow | null {
 
 export function eventsAfter(reader: Reader, seq: number, limit: number): EventRow[] {
   return reader.all<EventRow>(`SELECT ${columns} FROM _events WHERE seq > ? ORDER BY seq LIMIT ?`, seq, limit);
+}
+
+/** The first events of some types in a range of seqs. */
+export function eventsOf(
+  reader: Reader,
+  types: readonly string[],
+  { after, until, limit }: { after: number; until: number; limit: number },
+): EventRow[] {
+  const list = types.map(() => "?").join(", ");
+  const sql = `SELECT ${columns} FROM _events WHERE seq > ? AND seq <= ? AND type IN (${list}) ORDER BY seq LIMIT ?`;
+  return reader.all<EventRow>(sql, after, until, ...types, limit);
 }
 
 /** The records that were created, changed or deleted by the events after a seq, each record once. An event about a collection has no id. */
