@@ -7,6 +7,7 @@
 export {
   type Call,
   calls,
+  isLiteral,
   type Macro,
   macros,
   type PathTerm,

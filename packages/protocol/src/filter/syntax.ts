@@ -81,6 +81,11 @@ const literals = new Map<string, boolean | null>([
   ["null", null],
 ]);
 
+/** Whether a word is a value, and so no field. */
+export function isLiteral(word: string): boolean {
+  return literals.has(word);
+}
+
 /** Recursive descent: or, and, not, comparison, term, path. */
 class Parser {
   readonly #tokens: readonly Token[];

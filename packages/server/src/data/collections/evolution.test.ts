@@ -193,3 +193,39 @@ describe("a value gets another name", () => {
     expect(service.collections.named("tasks").definition.fields[0]?.values).toEqual(["wip", "todo", "doing"]);
   });
 });
+
+test("a new field has no name that filters take for a value; a field of an earlier version keeps the name", async () => {
+  const old = { name: "old", fields: [{ name: "nil", type: "integer" }] };
+  const first = await openApi({ collections: [old, { name: "new", fields: [{ name: "a", type: "integer" }] }] });
+  const token = await first.admin();
+  const put = (name: string, fields: object[], api = first) =>
+    api.request("PUT", `/api/admin/collections/${name}`, { token, body: { fields } });
+  for (const name of ["null", "true", "false"]) {
+    const field = { name, type: "integer" };
+    const refused = [
+      await first.request("POST", "/api/admin/collections", { token, body: { name: "other", fields: [field] } }),
+      await put("new", [{ name: "a", type: "integer" }, field]),
+      await put("new", [{ ...field, renamedFrom: "a" }]),
+    ];
+    for (const { status, body } of refused)
+      expect([status, String(body["error"]?.["message"])]).toEqual([400, expect.stringContaining(`"${name}"`)]);
+  }
+  expect((await put("new", [{ name: "Null", type: "integer" }])).status).toBe(200);
+  expect((await first.request("POST", "/api/old", { body: { nil: 5 } })).status).toBe(201);
+  await first.service.database.transact((tx) => {
+    tx.run('ALTER TABLE old RENAME COLUMN nil TO "null"');
+    tx.run("UPDATE _collections SET definition = replace(definition, 'nil', 'null')");
+  });
+  await first.close();
+  const { folder } = first.config;
+  const file = {
+    name: "old",
+    fields: [
+      { name: "null", type: "integer" },
+      { name: "more", type: "text" },
+    ],
+  };
+  await Bun.write(`${folder}/collections/00.json`, JSON.stringify(file));
+  const second = await openApi({ folder });
+  expect((await second.request("GET", "/api/old")).body["items"]).toMatchObject([{ null: 5, more: null }]);
+});

@@ -1,5 +1,6 @@
 /** Migration plan: the renames and the steps from a collection definition to the next. */
 import type { CollectionDefinition, FieldDefinition, FieldType, IndexDefinition, JsonValue } from "@socle/protocol";
+import { isLiteral } from "@socle/protocol/filter";
 import { AppError, quote } from "../../base/kernel/index.ts";
 import { fillOf, maxItemsOf } from "../fields/index.ts";
 import { resolveFieldRules } from "../permissions/index.ts";
@@ -311,6 +312,14 @@ function multipleProblems({ fields, indexes = [], search = [] }: CollectionDefin
     });
 }
 
+/** The problems of new fields that no filter could name. Fields of earlier versions stay. */
+function literalProblems(before: CollectionDefinition | null, { fields }: CollectionDefinition): string[] {
+  const old = new Set(before?.fields.map(({ name }) => name));
+  return fields
+    .filter(({ name }) => isLiteral(name) && !old.has(name))
+    .map(({ name }) => `field "${name}": the name is a value in filters; choose another name`);
+}
+
 /** Whether other fields, or other words, are searched after a plan, or the fields in another order. */
 export function isSearchChanged(plan: Pick<CollectionPlan, "before" | "after" | "steps">): boolean {
   const was = plan.before?.search ?? [];
@@ -353,7 +362,7 @@ function compareIndexes(before: CollectionDefinition, after: CollectionDefinitio
  */
 export function planMigration(before: CollectionDefinition | null, parsed: ParsedDefinition): CollectionPlan {
   const after = parsed.definition;
-  const problems = multipleProblems(after);
+  const problems = [...multipleProblems(after), ...literalProblems(before, after)];
   if (problems.length > 0) throw new AppError("bad_request", problems.join("; "));
   if (before === null) return { before, after, steps: [{ step: "create" }] };
   const renames = findRenames(before, parsed);

@@ -263,12 +263,12 @@ function otherValues(returned: Body, record: Body): Body {
 
 /**
  * Refuses a change of a record that has another version than the caller names.
- * @param ifMatch tags with commas between tags, or `*`; null without a condition.
+ * @param ifMatch tags with commas between tags, or `*`; null without a condition. A proxy that compresses marks tags as weak.
  * @throws AppError `conflict`, with the status 412.
  */
 function checkVersion(record: StoredRecord, ifMatch: string | null): void {
   if (ifMatch === null || ifMatch.trim() === "*") return;
-  const versions = ifMatch.split(",").map((tag) => tag.trim().replace(/;[^;"]*"$/, '"'));
+  const versions = ifMatch.split(",").map((tag) => tag.trim().replace(/^W\/|;[^;"]*(?="$)/g, ""));
   if (versions.includes(versionOf(record))) return;
   throw new AppError("conflict", "The record has changed since the version that If-Match names.", { status: 412 });
 }

@@ -1,6 +1,7 @@
 /** Incoming request: a request with the parts of the path and the query, the caller, and the body. */
-import { AppError, type Bearer, type Principal, type SignedIn, shareOf } from "../../base/kernel/index.ts";
+import { AppError, type Bearer, type Principal, quote, type SignedIn, shareOf } from "../../base/kernel/index.ts";
 import { type Bodies, required } from "./bodies.ts";
+import { decodePart } from "./headers.ts";
 import type { HttpRequest, RequestHeaders } from "./passed-request.ts";
 
 const bearer = /^bearer +(\S+)$/i;
@@ -110,13 +111,15 @@ export class IncomingRequest {
     return token;
   }
 
-  /** The query after the `?`, as sent; "" without a query. */
+  /** The query after the `?`, as sent; "" without a query. @throws AppError `bad_request` for escapes that are no UTF-8. */
   get search(): string {
     const { url } = this.request;
     const start = url.indexOf("?");
     if (start < 0) return "";
     const end = url.indexOf("#", start);
-    return end < 0 ? url.slice(start + 1) : url.slice(start + 1, end);
+    const search = end < 0 ? url.slice(start + 1) : url.slice(start + 1, end);
+    if (search.includes("%") && decodePart(search) === null) refuseEscapes(search);
+    return search;
   }
 
   query(name: string): string | null {
@@ -142,4 +145,11 @@ export class IncomingRequest {
   async parse(bytes: Uint8Array): Promise<Record<string, unknown>> {
     return required(await this.#service.bodies.parse(bytes, this));
   }
+}
+
+/** A `%` without two digits stands for itself. @throws AppError `bad_request` for escapes that are no UTF-8. */
+function refuseEscapes(search: string): void {
+  const odd = search.match(/(?:%[\da-f]{2})+/gi)?.find((escapes) => decodePart(escapes) === null);
+  if (odd !== undefined)
+    throw new AppError("bad_request", `The query has ${quote(odd)}, which is no UTF-8: "é", for example, is %C3%A9.`);
 }

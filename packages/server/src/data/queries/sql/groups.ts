@@ -40,7 +40,9 @@ const units: { readonly [unit: string]: (time: string) => string } = {
   hour: (time) => `(substr(${time}, 1, 13) || ':00:00.000Z')`,
   day: (time) => `(substr(${time}, 1, 10) || 'T00:00:00.000Z')`,
   // Six days back and on to the next Monday: the Monday of the week.
-  week: (time) => `(strftime('%Y-%m-%d', substr(${time}, 1, 10), '-6 days', 'weekday 1') || 'T00:00:00.000Z')`,
+  // The first days of the year 0000 are a week of their own: no datetime is before.
+  week: (time) =>
+    `(max('0000-01-01', strftime('%Y-%m-%d', substr(${time}, 1, 10), '-6 days', 'weekday 1')) || 'T00:00:00.000Z')`,
   month: (time) => `(substr(${time}, 1, 7) || '-01T00:00:00.000Z')`,
   year: (time) => `(substr(${time}, 1, 4) || '-01-01T00:00:00.000Z')`,
 };
@@ -72,6 +74,8 @@ export function parseGroups(text: QueryText, at: GroupsOf): GroupsPlan {
   const keys = columnsIn(text.group, "group", maxKeys).map((part) => parseKey(part, at, items));
   const aggregates = columnsIn(text.aggregate, "aggregate", maxAggregates).map((part) => parseAggregate(part, at));
   const columns = [...keys, ...aggregates];
+  if (new Set(columns.map(({ name }) => name)).size < columns.length)
+    throw refuseParameter("aggregate", '"count" is the name of a field of the groups, too; write count(id)');
   const { table, where, limit } = at;
   const sort = parseOrder(text.sort, columns, keys.length);
   return { type: "groups", table, items, where, columns, keys: keys.length, sort, limit };
@@ -110,7 +114,7 @@ function placeIn(items: SqlPart[], json: SqlPart): number {
 }
 
 function parseAggregate(name: string, at: GroupsOf): GroupColumn {
-  if (name === "count")
+  if (name === "count" || name === "count(id)")
     return { name, text: "count(*)", values: [], valueType: "number", texts: null, isNullable: false };
   const [, called = "", field = ""] = /^(\w+)\(([^()]+)\)$/.exec(name) ?? [];
   const found = Object.hasOwn(functions, called) ? functions[called] : undefined;
@@ -230,6 +234,11 @@ function groupOf({ columns }: GroupsPlan, row: GroupRow): Record<string, unknown
   for (const [i, { name, texts, valueType }] of columns.entries()) {
     const value = row[`_c${i}`] ?? null;
     if (value === null) group[name] = null;
+    else if (typeof value === "number" && !Number.isFinite(value))
+      throw refuseParameter(
+        "aggregate",
+        `${quote(name)} is beyond 1.8e308 in a group; narrow the records with "filter"`,
+      );
     else if (texts !== null) group[name] = texts[Number(value)] ?? null;
     else group[name] = valueType === "boolean" ? value === 1 : value;
   }

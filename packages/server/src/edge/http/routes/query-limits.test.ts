@@ -149,3 +149,20 @@ test("a slow query is logged with its plan, and the index that would help", asyn
   expect(api.entries("A query was slow").at(-1)?.fields?.["index"]).toBe('add ["by", "score"] to "indexes" of "posts"');
   expect((await change({ permissions: null })).status).toBe(200);
 });
+
+test("escapes that are no UTF-8 are refused with the place, in every query; a % alone stands for itself", async () => {
+  for (const [search, odd] of [
+    ["filter=title=%E9", "%E9"],
+    ["filter=title%3D%22caf%C3%28%22", "%C3%28%22"],
+    ["sort=%ED%A0%80", "%ED%A0%80"],
+    ["unknown=%ff", "%ff"],
+  ] as const) {
+    const [status, message] = await refusal("/api/posts", search);
+    expect([search, status, message]).toEqual([search, 400, expect.stringContaining(`"${odd}", which is no UTF-8`)]);
+  }
+  for (const search of ["filter=title%3D%22%C3%A9%22", "filter=title%3D%22100%%22", "filter=title%3D%22%zz%22", "x=%"])
+    expect((await request("GET", `/api/posts?${search}`)).status).toBe(200);
+  const { status } = await request("GET", `/api/posts/${posts[0]}?fields=%E9`);
+  expect(status).toBe(400);
+  expect((await request("GET", "/api/admin/events?type=%E9", { token: await api.admin() })).status).toBe(400);
+});

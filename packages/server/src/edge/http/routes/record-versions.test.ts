@@ -86,7 +86,11 @@ test.each([
   ["any", () => "*", 200],
   ["the version that a client makes of a record", (_: string, record: Note) => versionOf(record), 200],
   ["of another record", (tag: string) => tag.replace(/rec_[^@]*/, "rec_x"), 412],
-  ["weak: If-Match compares strongly", (tag: string) => `W/${tag}`, 412],
+  ["weak, as a proxy that compresses marks the tag", (tag: string) => `W/${tag}`, 200],
+  ["weak, among others", (tag: string) => `"x", W/${tag},W/"y"`, 200],
+  ["the version, weak", (_: string, record: Note) => `W/${versionOf(record)}`, 200],
+  ["weak, of another version", (_: string, record: Note) => `W/"${record.id}@2020-01-01T00:00:00.000Z"`, 412],
+  ["a mark that is none", (tag: string) => `w/${tag}`, 412],
   ["without quotes", (tag: string) => tag.slice(1, -1), 412],
   ["of nothing", () => '""', 412],
   ["a text that goes on behind the version", (_: string, record: Note) => `${versionOf(record).slice(0, -1)}x"`, 412],
@@ -105,6 +109,21 @@ test("of two who change one version, one is refused, also when they come togethe
   const { path, tag } = await note();
   const answers = await Promise.all(["b", "c", "d"].map((title) => put(path, tag, { title })));
   expect(answers.map(({ status }) => status)).toEqual([200, 412, 412]);
+});
+
+test("a batch, DELETE and If-None-Match take a weak tag for the tag", async () => {
+  const { id, path, tag } = await note();
+  expect((await get(path, `W/${tag}`)).status).toBe(304);
+  const update = (ifMatch: string, title: string) =>
+    request("POST", "/api/batch", {
+      body: { operations: [{ method: "update", collection: "notes", id, ifMatch, body: { title } }] },
+    });
+  expect((await update(`W/${tag}`, "b")).status).toBe(200);
+  expect((await update(`W/${tag}`, "c")).status).toBe(412);
+  const now = (await get(path)).headers.get("etag") ?? "";
+  const remove = (named: string) => request("DELETE", path, { headers: { "If-Match": named } });
+  expect((await remove(`W/${tag}`)).status).toBe(412);
+  expect((await remove(`W/${now}`)).status).toBe(204);
 });
 
 test("DELETE obeys If-Match", async () => {
