@@ -13,11 +13,17 @@ export const stepsPerLook = 8;
 export class LoopTurns {
   #startedAt = performance.now();
   #steps = 0;
+  readonly #stepsPerLook: number;
+
+  /** @param perLook steps between two looks at the clock: 1 for long steps. */
+  constructor(perLook = stepsPerLook) {
+    this.#stepsPerLook = perLook;
+  }
 
   /** To be asked after each step. */
   isDue(): boolean {
     this.#steps += 1;
-    return this.#steps % stepsPerLook === 0 && performance.now() - this.#startedAt >= turnMs;
+    return this.#steps % this.#stepsPerLook === 0 && performance.now() - this.#startedAt >= turnMs;
   }
 
   async next(): Promise<void> {

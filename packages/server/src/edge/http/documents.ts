@@ -4,10 +4,10 @@
  */
 import type { CollectionDefinition } from "@socle/protocol";
 import type { Config } from "../../base/config/index.ts";
-import { BoundedMap, isAdmin, type Principal } from "../../base/kernel/index.ts";
+import { Admission, BoundedMap, isAdmin, type Principal, shareOf } from "../../base/kernel/index.ts";
 import type { Endpoint, Endpoints } from "../../code/endpoints/index.ts";
 import type { Collections } from "../../data/collections/index.ts";
-import type { DocumentParts, OpenApiDocument } from "../openapi/index.ts";
+import type { DocumentPartCache, DocumentParts, OpenApiDocument } from "../openapi/index.ts";
 import { codesByStatus } from "./headers.ts";
 
 /** A document as JSON, with the strong tag. */
@@ -24,12 +24,12 @@ interface DocumentsOptions {
 }
 
 /** Makes a document; the code is loaded with the first document, because most services are never asked. */
-async function make(parts: Omit<DocumentParts, "routes" | "codes">): Promise<OpenApiDocument> {
-  const [{ openApiDocument }, { describedRoutes }] = await Promise.all([
+async function make(parts: Omit<DocumentParts, "routes" | "codes">, cache: DocumentPartCache): Promise<string> {
+  const [{ openApiText }, { describedRoutes }] = await Promise.all([
     import("../openapi/index.ts"),
     import("./routes/described.ts"),
   ]);
-  return openApiDocument({ ...parts, routes: describedRoutes, codes: codesByStatus() });
+  return openApiText({ ...parts, routes: describedRoutes, codes: codesByStatus() }, cache);
 }
 
 /** The document for admins of a project that does not run. */
@@ -41,16 +41,27 @@ export async function projectDocument(project: {
 }): Promise<OpenApiDocument> {
   const { describedForAdmins } = await import("../openapi/index.ts");
   const collections = project.definitions.map(describedForAdmins);
-  return make({ ...project, collections, readers: "admins" });
+  return JSON.parse(await make({ ...project, collections, readers: "admins" }, newCache())) as OpenApiDocument;
+}
+
+/** Characters of the parts that documents share. */
+const maxParts = 8 * 1024 ** 2;
+
+function newCache(): DocumentPartCache {
+  return new BoundedMap(maxParts, (view, { paths, schemas }) => view.length + paths.length + schemas.length);
 }
 
 /** Documents that are kept: of admins, users and anybody, and of a few keys with other scopes. */
 const maxKept = 8;
+const tooMany = "Too many OpenAPI documents are asked for. Try again in a moment.";
 
 export class OpenApiDocuments {
   readonly #options: DocumentsOptions;
   /** The documents of a state of definitions and endpoints, by the readers. */
   #made = new BoundedMap<string, Promise<DocumentText>>(maxKept);
+  #parts = newCache();
+  /** Documents are made one at a time, with a share for each caller. */
+  readonly #admission = new Admission({ width: 1, maxWaiting: 256, waitingShare: 16, message: tooMany });
   #epoch = -1;
   #endpoints: readonly Endpoint[] = [];
 
@@ -60,32 +71,37 @@ export class OpenApiDocuments {
 
   /** The document for a caller. */
   for(principal: Principal): Promise<DocumentText> {
-    const { collections, endpoints } = this.#options;
-    if (this.#epoch !== collections.epoch || this.#endpoints !== endpoints.list()) this.#made = new BoundedMap(maxKept);
-    this.#epoch = collections.epoch;
-    this.#endpoints = endpoints.list();
+    this.#followState();
     const scopes = principal !== null && "scopes" in principal ? principal.scopes : null;
     const key = JSON.stringify([readersOf(principal), scopes]);
     const kept = this.#made.use(key);
     if (kept !== undefined) return kept;
-    const text = this.#textFor(principal);
-    this.#made.set(key, text);
+    const made = this.#made;
+    const text = this.#admission.run(() => this.#textFor(principal), { caller: shareOf(principal) });
+    made.set(key, text);
+    // The next caller asks anew.
+    text.catch(() => made.delete(key));
     return text;
+  }
+
+  /** Forgets the documents of former definitions and endpoints. */
+  #followState(): void {
+    const { collections, endpoints } = this.#options;
+    if (this.#epoch === collections.epoch && this.#endpoints === endpoints.list()) return;
+    this.#made = new BoundedMap(maxKept);
+    this.#parts = newCache();
+    this.#epoch = collections.epoch;
+    this.#endpoints = endpoints.list();
   }
 
   async #textFor(principal: Principal): Promise<DocumentText> {
     const { collections, endpoints, config, version } = this.#options;
     const { describedFor } = await import("../openapi/index.ts");
     // Definitions are read when nothing is waited for any more: rules are parsed by the definitions in force.
+    this.#followState();
     const described = collections.all().flatMap((collection) => describedFor(collection, principal) ?? []);
-    const document = await make({
-      version,
-      url: config.publicUrl,
-      collections: described,
-      endpoints: endpoints.list(),
-      readers: readersOf(principal),
-    });
-    const json = new TextEncoder().encode(JSON.stringify(document));
+    const parts = { version, url: config.publicUrl, collections: described, endpoints: endpoints.list() };
+    const json = new TextEncoder().encode(await make({ ...parts, readers: readersOf(principal) }, this.#parts));
     return { json, tag: `"${Bun.hash(json).toString(36)}"` };
   }
 }

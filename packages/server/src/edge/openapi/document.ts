@@ -1,5 +1,6 @@
 /** The document: OpenAPI 3.1 of a service, made from the descriptions of the routes, the definitions in force and the endpoints. */
 import { USERS } from "@socle/protocol";
+import { type BoundedMap, LoopTurns } from "../../base/kernel/index.ts";
 import type { Endpoint } from "../../code/endpoints/index.ts";
 import { collectionMark, collectionPaths } from "./collection-paths.ts";
 import { collectionSchemas, type DescribedCollection } from "./collection-schemas.ts";
@@ -48,49 +49,105 @@ function isShownTo(readers: DocumentReaders): (access: Endpoint["access"]) => bo
   return (access) => readers === "admins" || access === "public" || (access === "authenticated" && readers === "users");
 }
 
-/** The names of the schemas that a value refers to, also through other schemas. */
-function usedSchemas(value: unknown, all: { readonly [name: string]: Schema }, found = new Set<string>()): Set<string> {
-  for (const [, name = ""] of JSON.stringify(value).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
+/** A part of a document, which documents for several readers share: members of JSON objects, and the schemas that the part refers to. */
+interface DocumentPart {
+  readonly paths: string;
+  readonly schemas: string;
+  readonly refers: ReadonlySet<string>;
+}
+
+/** The parts of one state of definitions and endpoints, by the view of the readers. */
+export type DocumentPartCache = BoundedMap<string, DocumentPart>;
+
+type Schemas = { readonly [name: string]: Schema };
+
+/** The JSON of an object, without the braces. */
+function membersOf(value: object): string {
+  return JSON.stringify(value).slice(1, -1);
+}
+
+/** Adds the names of the schemas that a JSON text refers to, also through other schemas. */
+function addUsed(json: string, all: Schemas, found: Set<string>): Set<string> {
+  for (const [, name = ""] of json.matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
     if (found.has(name)) continue;
     found.add(name);
-    usedSchemas(all[name], all, found);
+    if (all[name] !== undefined) addUsed(JSON.stringify(all[name]), all, found);
   }
   return found;
 }
 
-export function openApiDocument(parts: DocumentParts): OpenApiDocument {
-  const { version, url = "/", routes, codes, endpoints, readers } = parts;
-  const names = new Set([USERS, ...parts.collections.map(({ definition }) => definition.name)]);
-  const collections = parts.collections.map((each) => ({ ...each, knows: (name: string) => names.has(name) }));
+/** The members of the used schemas. */
+function usedOf(all: Schemas, used: ReadonlySet<string>): string {
+  return membersOf(Object.fromEntries(Object.entries(all).filter(([name]) => used.has(name))));
+}
+
+function ofCollection(routes: readonly DescribedRoutes[], collection: DescribedCollection): DocumentPart {
   const paths: Paths = {};
   for (const group of routes)
-    for (const more of isOfRecords(group)
-      ? collections.map((collection) => collectionPaths(group, collection))
-      : [fixedPaths(group, readers === "admins")])
-      for (const [path, methods] of Object.entries(more)) paths[path] = { ...paths[path], ...methods };
-  Object.assign(paths, endpointPaths(endpoints, isShownTo(readers)));
-  const responses = errorAnswers(codes);
-  const ofCollections: { [name: string]: Schema }[] = collections.map(collectionSchemas);
-  const schemas: { [name: string]: Schema } = {
-    ...generalSchemas,
-    ...accountSchemas,
-    ...adminSchemas,
-    ...scriptSchemas,
-    ...errorSchemas(codes),
-    ...Object.assign({}, ...ofCollections),
+    for (const [path, methods] of Object.entries(collectionPaths(group, collection)))
+      paths[path] = { ...paths[path], ...methods };
+  const json = membersOf(paths);
+  const own = collectionSchemas(collection);
+  const refers = addUsed(json, own, new Set());
+  return { paths: json, schemas: usedOf(own, refers), refers };
+}
+
+/** The paths that are the same for all readers of a kind. */
+function ofReaders({
+  routes,
+  endpoints,
+  readers,
+}: Pick<DocumentParts, "routes" | "endpoints" | "readers">): DocumentPart {
+  const paths: Paths = {};
+  for (const group of routes)
+    for (const [path, methods] of Object.entries(fixedPaths(group, readers === "admins")))
+      paths[path] = { ...paths[path], ...methods };
+  const json = membersOf({ ...paths, ...endpointPaths(endpoints, isShownTo(readers)) });
+  return { paths: json, schemas: "", refers: addUsed(json, {}, new Set()) };
+}
+
+/** The view of a collection that a document has: equal views have equal parts. */
+function viewOf(collection: DescribedCollection): string {
+  const { definition, operations, unread, unwritten, isForAdmins, knows } = collection;
+  const known = definition.fields.map(({ collection: target }) => target !== undefined && knows(target));
+  return JSON.stringify([definition.name, [...operations], [...unread], [...unwritten], isForAdmins, known]);
+}
+
+/** The document as JSON. The event loop turns between the parts. */
+export async function openApiText(parts: DocumentParts, cache: DocumentPartCache): Promise<string> {
+  const { version, url = "/", routes, codes, readers } = parts;
+  const names = new Set([USERS, ...parts.collections.map(({ definition }) => definition.name)]);
+  const turns = new LoopTurns(1);
+  const made: DocumentPart[] = [];
+  const add = async (view: string, make: () => DocumentPart): Promise<void> => {
+    const part = cache.use(view) ?? make();
+    cache.set(view, part);
+    made.push(part);
+    if (turns.isDue()) await turns.next();
   };
-  const used = usedSchemas([paths, responses], schemas);
-  return {
+  const isFixed = (group: DescribedRoutes): boolean => !isOfRecords(group);
+  await add(readers, () => ofReaders({ ...parts, routes: routes.filter(isFixed) }));
+  const ofRecords = routes.filter(isOfRecords);
+  for (const each of parts.collections) {
+    const collection = { ...each, knows: (name: string) => names.has(name) };
+    await add(viewOf(collection), () => ofCollection(ofRecords, collection));
+  }
+  const responses = errorAnswers(codes);
+  const general = { ...generalSchemas, ...accountSchemas, ...adminSchemas, ...scriptSchemas, ...errorSchemas(codes) };
+  const used = new Set<string>();
+  const refers = [...new Set(made.flatMap((part) => [...part.refers]))].map((name) => `"#/components/schemas/${name}"`);
+  addUsed(`${refers.join()}${JSON.stringify(responses)}`, general, used);
+  const join = (members: readonly string[]): string => `{${members.filter((text) => text !== "").join()}}`;
+  const securitySchemes = {
+    bearer: { type: "http", scheme: "bearer", description: "An access token, or an API key (sk_…)." },
+  };
+  const head = {
     openapi: "3.1.0",
     info: { title: "Socle", version, description: introduction },
     servers: [{ url }],
-    paths,
-    components: {
-      securitySchemes: {
-        bearer: { type: "http", scheme: "bearer", description: "An access token, or an API key (sk_…)." },
-      },
-      schemas: Object.fromEntries(Object.entries(schemas).filter(([name]) => used.has(name))),
-      responses,
-    },
   };
+  const paths = join(made.map((part) => part.paths));
+  const schemas = join([usedOf(general, used), ...made.map((part) => part.schemas)]);
+  const components = `{${membersOf({ securitySchemes })},"schemas":${schemas},${membersOf({ responses })}}`;
+  return `{${membersOf(head)},"paths":${paths},"components":${components}}`;
 }

@@ -11,7 +11,7 @@ export {
   parameter,
   textOf,
 } from "./description.ts";
-export { type DocumentParts, type OpenApiDocument, openApiDocument } from "./document.ts";
+export { type DocumentPartCache, type DocumentParts, type OpenApiDocument, openApiText } from "./document.ts";
 export {
   about,
   arrayOf,
