@@ -171,8 +171,8 @@ export const keys = {
   ),
   "limits.liveRecords": key(
     wholeNumber(4_000, 100_000_000),
-    500_000,
-    "records of all live queries, counted by the limits of the queries; a server query counts as one for each 64 characters of its arguments; equal queries of callers who get the same answer count once; a caller has at most a quarter",
+    1_000_000,
+    "all that live queries take, in records of 512 bytes: the records by the limit of a query, 32 for each window, one for each 64 characters of a query or of the arguments of a server query, 2 for each viewer; equal queries of callers who get the same answer count once; a caller has at most an eighth, the users of an address a half",
   ),
   "limits.queries": key(wholeNumber(1, 10_000), 256, "queries of one caller that wait for a reader thread"),
   "limits.queryTime": key(duration(10), "10s", "how long a query may run on a reader thread"),

@@ -6,7 +6,7 @@ import { listen, until } from "../../../test/sockets.ts";
 const args = '{ "~standard": { version: 1, vendor: "own", validate: (value) => ({ value }) } }';
 const opened = await openScripts({
   collections: [{ name: "notes", fields: [{ name: "n", type: "integer" }] }],
-  settings: { SERVICE_LIMITS_FILTER_TIME: "20ms", SERVICE_LIMITS_LIVE_RECORDS: "4000" },
+  settings: { SERVICE_LIMITS_FILTER_TIME: "20ms", SERVICE_LIMITS_LIVE_RECORDS: "10800" },
   files: {
     "queries/heavy.ts": `export default query({ access: "public", args: ${args} }, async ({ db }) => {
       const notes = await db.collection("notes").list();
@@ -66,7 +66,7 @@ test("long arguments count for the records of the caller's live queries", async 
   for (let i = 0; i < 10; i += 1)
     socket.send({ action: "subscribe", id: `l${i}`, query: { name: "heavy", args: { i, text: "x".repeat(7_000) } } });
   await until(() => answers().length === 10);
-  // A quarter of 4,000 records, each for 64 characters.
+  // An eighth of 10,800 records: each query takes 110 for its characters, and 34 for the window and the viewer.
   const refused = answers().flatMap((frame) => (frame.type === "error" ? [frame.code] : []));
   expect(refused).toEqual(["query_limit"]);
   socket.socket.close();

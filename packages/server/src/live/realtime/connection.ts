@@ -38,7 +38,7 @@ function keyOf({ name, id }: Wanted): string {
 export class SocketConnection implements ListeningSocket, SubscribedSocket, ViewingSocket {
   readonly #feed: Feed;
   /** The address by which channels are counted. */
-  readonly #address: string;
+  readonly address: string;
   /** When the listener's token expires, in milliseconds since 1970. */
   readonly expiresAt: number;
   /** By `keyOf`. */
@@ -59,7 +59,7 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket, View
     this.#listener = client.listener;
     this.#isNewest = client.isNewest;
     this.expiresAt = client.expiresAt;
-    this.#address = address;
+    this.address = address;
     this.#feed = feed;
     this.#live = new LiveSubscriptions(this, feed.live);
     this.#inbox = new Inbox(feed.inboxes, () => {
@@ -73,7 +73,7 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket, View
   }
 
   get caller(): string {
-    return shareOf(this.#listener) ?? this.#address;
+    return shareOf(this.#listener) ?? this.address;
   }
 
   get isOpen(): boolean {
@@ -245,12 +245,12 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket, View
       throw thrown instanceof FrameError ? thrown.about({ name: null, id }) : thrown;
     }
     if (!isNew) return;
-    this.#feed.countChannel(this.#address, 1);
+    this.#feed.countChannel(this.address, 1);
     if (this.#live.size === 1) this.#feed.positions.add(this.caller, this.#live);
   }
 
   gaveUp(): void {
-    this.#feed.countChannel(this.#address, -1);
+    this.#feed.countChannel(this.address, -1);
     if (this.#live.size === 0) this.#feed.positions.delete(this.caller, this.#live);
   }
 
@@ -290,7 +290,7 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket, View
   /** @throws FrameError `subscription_limit`: the socket, its address or the service holds no further channel. */
   #checkRoom(wanted: { readonly name: string | null; readonly id: string | null }): void {
     const message = `A socket holds at most ${MAX_SUBSCRIPTIONS} channels and live queries; unsubscribe from one first.`;
-    const reason = this.#held.size + this.#live.size >= MAX_SUBSCRIPTIONS ? message : this.#feed.fullFor(this.#address);
+    const reason = this.#held.size + this.#live.size >= MAX_SUBSCRIPTIONS ? message : this.#feed.fullFor(this.address);
     if (reason !== null) throw new FrameError("subscription_limit", reason, { channel: wanted.name, id: wanted.id });
   }
 
@@ -306,7 +306,7 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket, View
   #hold(wanted: Wanted, channel: Channel, filter: string | null): HeldChannel {
     const subscription = this.#subscriptionFor(wanted, channel, filter);
     this.#drop(wanted);
-    this.#feed.countChannel(this.#address, 1);
+    this.#feed.countChannel(this.address, 1);
     const held = { ...wanted, channel, subscription };
     this.#held.set(keyOf(wanted), held);
     return held;
@@ -334,7 +334,7 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket, View
     if (held === undefined) return;
     this.#held.delete(key);
     held.subscription.remove(held.channel.types);
-    this.#feed.countChannel(this.#address, -1);
+    this.#feed.countChannel(this.address, -1);
   }
 }
 

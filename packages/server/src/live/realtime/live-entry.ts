@@ -7,6 +7,8 @@ import type { LivePlan } from "./live-sources.ts";
 export interface LiveEntry {
   readonly key: string;
   readonly query: LiveQuery;
+  /** The records that the window counts as; 0 for a window that is not counted. */
+  readonly records: number;
   /** The keys of the data that the window depends on. */
   watched: readonly string[];
   /** `clean`: no commit since the last read may have changed the window. */
@@ -23,9 +25,9 @@ export interface LiveEntry {
   failures: number;
 }
 
-export function entryOf(key: string, query: LiveQuery, state: LiveEntry["state"]): LiveEntry {
+export function entryOf(key: string, query: LiveQuery, records: number): LiveEntry {
   const start = { watched: [], isStale: false, seq: 0, readAt: 0, timer: null, abort: null, failures: 0 };
-  return { key, query, state, ...start };
+  return { key, query, records, state: records === 0 ? "clean" : "due", ...start };
 }
 
 export function isNamed({ query }: LiveEntry): boolean {

@@ -39,7 +39,7 @@ export function noRoom(isFull: boolean): FrameError {
   return new FrameError(
     "query_limit",
     isFull
-      ? "All live queries together have as many records as this service allows. Try again later, or with a smaller limit."
-      : "Your live queries have as many records as one caller may. End some, or give the queries a smaller limit.",
+      ? "All live queries together take as much memory as this service allows. Try again later, or with a smaller limit."
+      : "Your live queries take as much memory as a caller, or the users of an address, may have. End some, or give the queries a smaller limit.",
   );
 }

@@ -18,7 +18,7 @@ import { FrameError } from "./frames.ts";
 import { entryOf, isNamed, keysOf, type LiveEntry } from "./live-entry.ts";
 import { frameErrorOf, refusing, tooLarge } from "./live-errors.ts";
 import { LiveQuery, type Viewer } from "./live-query.ts";
-import { LiveRoom } from "./live-room.ts";
+import { LiveRoom, recordsOf, sharesOf } from "./live-room.ts";
 import { anything, type LivePlan, type LiveSource, LiveSources, type NamedQueries } from "./live-sources.ts";
 import type { Budgets, Turns } from "./turns.ts";
 
@@ -117,6 +117,7 @@ export class LiveQueries {
     const entry = refusing(() => this.#entryFor(viewer, source));
     this.#byViewer.set(viewer, entry);
     tally(entry.query.callers, viewer.caller, 1);
+    for (const share of sharesOf(viewer)) tally(entry.query.shares, share, 1);
     const isOfRole = since !== null && since > this.#rolesSeq;
     if (isOfRole && entry.state === "clean" && entry.query.resume(viewer, since, this.#committed)) return;
     entry.query.waiting.add(viewer);
@@ -132,7 +133,10 @@ export class LiveQueries {
     query.viewers.delete(viewer);
     query.waiting.delete(viewer);
     tally(query.callers, viewer.caller, -1);
-    if (!query.callers.has(viewer.caller)) this.#room.count(viewer.caller, -query.plan.limit);
+    if (entry.records > 0) {
+      for (const share of sharesOf(viewer)) tally(query.shares, share, -1);
+      this.#room.leave(viewer, entry.records, query.shares);
+    }
     if (!query.isEmpty) return;
     clearTimeout(entry.timer ?? undefined);
     entry.abort?.abort();
@@ -153,19 +157,23 @@ export class LiveQueries {
   }
 
   /** @throws AppError as `LiveSources.prepare`; FrameError `query_limit`. */
-  #entryFor({ listener, caller }: Viewer, source: LiveSource): LiveEntry {
+  #entryFor(viewer: Viewer, source: LiveSource): LiveEntry {
+    const { listener } = viewer;
     const plan = this.#sources.prepare(source, listener);
     const key = this.#sources.keyOf(source, plan, listener);
     const found = this.#entries.get(key);
-    if (found?.query.callers.has(caller) !== true) this.#room.admit(caller, plan.limit, found === undefined);
+    const records = found?.records ?? recordsOf(key, source, plan);
+    // Windows that wait for viewers to come back make room.
+    if (found === undefined && this.#room.isFull(records))
+      for (const entry of [...this.#entries.values()]) if (entry.query.isEmpty) this.#forget(entry);
+    this.#room.admit(viewer, records, found?.query.shares ?? null);
     if (found !== undefined) {
       if (found.query.isEmpty) clearTimeout(found.timer ?? undefined);
       return found;
     }
-    const entry = entryOf(key, new LiveQuery(source, plan, this.#options.every), "due");
+    const entry = entryOf(key, new LiveQuery(source, plan, this.#options.every), records);
     entry.watched = keysOf(plan, listener);
     this.#add(entry);
-    this.#room.total += plan.limit;
     return entry;
   }
 
@@ -174,7 +182,7 @@ export class LiveQueries {
     if (this.#entries.get(entry.key) !== entry) return;
     this.#entries.delete(entry.key);
     this.#stopIfIdle();
-    this.#room.total -= entry.query.plan.limit;
+    this.#room.total -= entry.records;
     this.#clean.remove(entry);
   }
 
@@ -239,7 +247,7 @@ export class LiveQueries {
       query.waiting.add(viewer);
       query.callers.set(viewer.caller, 1);
       const key = `closed ${crypto.randomUUID()}`;
-      const entry = entryOf(key, query, "clean");
+      const entry = entryOf(key, query, 0);
       this.#add(entry);
       this.#byViewer.set(viewer, entry);
       query.close(this.#options.events.flushedSeq, thrown);

@@ -16,6 +16,8 @@ export interface Viewer {
   readonly listener: Listener;
   /** The caller who pays for the query: a user id or an address. */
   readonly caller: string;
+  /** The address of the socket, see `LiveRoom`. */
+  readonly address: string;
   /** The seq up to which the viewer knows the window; null before the first window. */
   toldSeq: number | null;
   send(text: string): void;
@@ -50,6 +52,8 @@ export class LiveQuery {
   readonly waiting = new Set<Viewer>();
   /** The callers of all viewers, with the number of their viewers. */
   readonly callers = new Map<string, number>();
+  /** The shares of the live room that hold the window, with the number of their viewers. */
+  readonly shares = new Map<string, number>();
   /** Milliseconds between two runs, at least. */
   every: number;
   #window: Window | null = null;

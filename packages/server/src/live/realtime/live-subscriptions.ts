@@ -9,6 +9,7 @@ import type { LiveSource } from "./live-sources.ts";
 export interface ViewingSocket {
   readonly listener: Listener;
   readonly caller: string;
+  readonly address: string;
   send(text: string): void;
   /** A subscription has ended by itself. */
   gaveUp(): void;
@@ -32,6 +33,10 @@ class SocketViewer implements Viewer {
 
   get caller(): string {
     return this.#socket.caller;
+  }
+
+  get address(): string {
+    return this.#socket.address;
   }
 
   send(text: string): void {
