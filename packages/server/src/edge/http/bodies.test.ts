@@ -146,3 +146,21 @@ test("of the bodies that wait, no more start than there is room for", async () =
   expect(most).toBeLessThanOrEqual(3 * mib);
   expect(bodies.bytes).toBe(0);
 });
+
+test("after a body of very many arrays, the next large body of the address waits, and no body of another address", async () => {
+  const bodies = new Bodies(64 * mib, patient);
+  const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
+  const costly = encode(`{"a":[${"[],".repeat(300_000)}0]}`);
+  const plain = encode(`{"a":[${"1,".repeat(20_000)}0]}`);
+  const parse = (bytes: Uint8Array, address: string) =>
+    bodies.parse(bytes, { request: new Request("http://socle.test/"), address });
+  await parse(plain, "a");
+  await parse(costly, "a");
+  let isParsed = false;
+  const next = Promise.resolve(parse(plain, "a")).then(() => {
+    isParsed = true;
+  });
+  for (let n = 0; n < 3; n += 1) await parse(plain, "b");
+  expect(isParsed).toBe(false);
+  await next;
+});

@@ -160,12 +160,18 @@ interface Sending {
   readonly address: string;
 }
 
+/** After a body that the parser has worked on for so many milliseconds, the address rests for so many times as long. */
+const costlyMs = 8;
+const restFactor = 4;
+
 /** Reads bodies. A body counts with the declared length, or with the limit. */
 export class Bodies {
   readonly #large: Admission;
   readonly #small: Admission;
   /** Large bodies are parsed singly, over several turns of the event loop. */
   readonly #parsing = new Admission({ width: 1 });
+  /** After a large body, the next large body of an address waits. */
+  readonly #resting = new Admission({ width: Number.MAX_SAFE_INTEGER, share: 1 });
   readonly #timing: PaceTiming;
   readonly #paces: Paces;
 
@@ -217,15 +223,30 @@ export class Bodies {
         throw thrown;
       }
     }
-    const parse = async (): Promise<Record<string, unknown>> => {
-      // The bytes, pieces and text, and values of the body before, which takes several times the bytes.
-      releasedMemory(bytes.byteLength * 24);
-      return asObject(await parseInSlices(decoded(bytes)));
-    };
-    return this.#parsing.run(parse, { caller: sending.address }).catch((thrown: unknown) => {
+    return this.#parseLarge(bytes, sending.address).catch((thrown: unknown) => {
       refuseEncoded(sending.request.headers);
       throw thrown;
     });
+  }
+
+  /** The values of many small arrays and objects cost a multiple of the text here, and again where the values are used. */
+  async #parseLarge(bytes: Uint8Array, caller: string): Promise<Record<string, unknown>> {
+    const place = await this.#resting.take({ caller });
+    let spentMs = 0;
+    const parse = async (): Promise<Record<string, unknown>> => {
+      // The bytes, pieces and text, and values of the body before, which takes several times the bytes.
+      releasedMemory(bytes.byteLength * 24);
+      const value = await parseInSlices(decoded(bytes), (ms) => {
+        spentMs += ms;
+      });
+      return asObject(value);
+    };
+    try {
+      return await this.#parsing.run(parse, { caller });
+    } finally {
+      if (spentMs < costlyMs) place.release();
+      else setTimeout(() => place.release(), spentMs * restFactor).unref();
+    }
   }
 
   /** Reads a body, which counts until `use` is over. A small body that has come with a passed request does not count. */

@@ -7,7 +7,7 @@
  *        └── any other end, a crash ┘
  *
  * A change and the answer to the change are one transaction, so a key whose change is on disk is never unknown. The keys under
- * way are in memory: a crash ends the requests, too.
+ * way are in memory: a crash ends the requests, too. Refusals are in memory, because a refused request has changed nothing.
  */
 import { AppError, CallerGone, count, identityOf, type JsonText } from "../../base/kernel/index.ts";
 import type { Database, Transactor } from "../../store/database/index.ts";
@@ -109,7 +109,7 @@ export class Idempotency {
     keyed: KeyedRequest,
     run: (keep: Keep) => Promise<Response | undefined>,
   ): Promise<Response> {
-    const { keptAnswers, database } = this.#options;
+    const { keptAnswers } = this.#options;
     let kept: KeptAnswer | null = null;
     const keep: Keep = (tx, answer) => {
       keptAnswers.keep(tx, keyed, answer);
@@ -120,8 +120,8 @@ export class Idempotency {
         return await run(keep);
       } catch (thrown) {
         if (!isLasting(thrown)) throw thrown;
-        const refusal = keptError(thrown);
-        await database.transact((tx) => keep(tx, refusal));
+        kept = keptError(thrown);
+        keptAnswers.keepRefusal(keyed, kept);
         return undefined;
       }
     };

@@ -36,16 +36,24 @@ const [arrayGap, objectGap] = ['""', `"${unusedName}":""`];
 /**
  * The value of a JSON text, the same as from `JSON.parse`. Members of a long array or object are parsed in runs of a few
  * kilobytes.
+ * @param onSlices called with the milliseconds of slices between two turns of the event loop.
  * @throws AppError `bad_request` for a text that is not JSON, or is nested too deeply.
  */
-export async function parseInSlices(text: string): Promise<unknown> {
+export async function parseInSlices(text: string, onSlices: (ms: number) => void = () => undefined): Promise<unknown> {
   const slices = new Slices(text);
-  for (let startedAt = performance.now(); slices.advance(); ) {
-    if (performance.now() - startedAt < turnMs) continue;
-    await nextTurn();
-    startedAt = performance.now();
+  let startedAt = performance.now();
+  try {
+    while (slices.advance()) {
+      const ms = performance.now() - startedAt;
+      if (ms < turnMs) continue;
+      onSlices(ms);
+      await nextTurn();
+      startedAt = performance.now();
+    }
+    return slices.value;
+  } finally {
+    onSlices(performance.now() - startedAt);
   }
-  return slices.value;
 }
 
 /** The engine's reason why a text is not JSON. */

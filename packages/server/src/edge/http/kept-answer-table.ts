@@ -3,7 +3,7 @@
  * change; and the sweep, which removes the answers after a day.
  */
 import { isUtf8 } from "node:buffer";
-import type { Clock } from "../../base/kernel/index.ts";
+import { BoundedMap, type Clock } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { Database, ModuleSchema, Transactor } from "../../store/database/index.ts";
 
@@ -15,6 +15,9 @@ const partBytes = 4 * 1024;
 const sweepParts = 2_048;
 const sweepAnswers = 200;
 const sweepEveryMs = 60_000;
+/** Bytes of refusals that are kept in memory, and the bytes that a refusal takes beside the body. */
+const refusalBytes = 8 * 1024 ** 2;
+const refusalBase = 512;
 
 /** Triggers keep the sums of the holders: a bound on the holder's answers costs a look-up by key. */
 export const keptAnswerSchema: ModuleSchema = {
@@ -61,6 +64,14 @@ interface KeptAnswersOptions {
 
 export class KeptAnswers {
   readonly #options: KeptAnswersOptions;
+  /**
+   * Refusals, by key. A refused request has changed nothing, so a forgotten refusal is only decided again: no caller fills the disk with
+   * refusals.
+   */
+  readonly #refusals = new BoundedMap<string, KeptAnswer & { readonly request: string; readonly expiresAt: number }>(
+    refusalBytes,
+    (_key, { body }) => refusalBase + body.byteLength,
+  );
   #sweeping: Promise<void> = Promise.resolve();
 
   constructor(options: KeptAnswersOptions) {
@@ -70,6 +81,8 @@ export class KeptAnswers {
   /** The answer that is kept for a key, with the hash of the answered request. */
   find(key: string): (KeptAnswer & Pick<KeyedRequest, "request">) | null {
     const { database, clock } = this.#options;
+    const refusal = this.#refusals.get(key);
+    if (refusal !== undefined && refusal.expiresAt > clock.now()) return refusal;
     const sql = "SELECT request, status, headers, body, encoding FROM _kept_answers WHERE key = ? AND expiresAt > ?";
     const row = database.reader.get<Row>(sql, key, clock.now());
     if (row === null) return null;
@@ -81,6 +94,11 @@ export class KeptAnswers {
   sumOf(holder: string): number {
     const sql = "SELECT parts FROM _kept_answer_sums WHERE holder = ?";
     return this.#options.database.reader.get<{ parts: number }>(sql, holder)?.parts ?? 0;
+  }
+
+  /** Keeps the refusal of a request that has changed nothing, in memory. */
+  keepRefusal({ key, request }: KeyedRequest, refusal: KeptAnswer): void {
+    this.#refusals.set(key, { ...refusal, request, expiresAt: this.#options.clock.now() + keptMs });
   }
 
   /** Keeps an answer, in the transaction of the change. A second answer for a key fails the transaction. */

@@ -305,6 +305,29 @@ test("kept answers have a bound for each caller: a further key is refused, and t
   expect((await request("POST", "/api/notes", { body: { text: "a" }, headers })).status).toBe(201);
 });
 
+test("refusals of records and batches are given again, take no row, and do not count for the bound", async () => {
+  const sender = { headers: { "x-test-address": "refused" } };
+  const rows = () => service.database.reader.get<{ n: number }>("SELECT count(*) AS n FROM _kept_answers")?.n;
+  const before = rows();
+  const keysOf = Array.from({ length: 30 }, newKey);
+  for (const [n, key] of keysOf.entries()) {
+    const [path, body] = n % 2 === 0 ? ["/api/notes", { text: 5 }] : ["/api/batch", { operations: [{ method: "x" }] }];
+    const sent = { ...sender, path, body };
+    const refusal = await post(key, sent);
+    expect([refusal.status, refusal.headers.get("idempotency-replayed")]).toEqual([400, null]);
+    const again = await post(key, sent);
+    expect([again.status, again.headers.get("idempotency-replayed"), again.bytes]).toEqual([
+      400,
+      "true",
+      refusal.bytes,
+    ]);
+    // The key belongs to the refused request.
+    expect((await post(key, { ...sender, body: { text: "other" } })).status).toBe(400);
+  }
+  expect(rows()).toBe(before as number);
+  expect((await post(newKey(), sender)).status).toBe(201);
+});
+
 test("requests under way count for the bound", async () => {
   const headers = { "X-Test-Address": "192.0.2.3" };
   const release = await holdWriter();
