@@ -5,7 +5,11 @@ import packageJson from "../package.json" with { type: "json" };
 import { executable, post, project, serve, singleService, socle, temporaryFolder } from "./kit.ts";
 
 test.each([["version"], ["--version"], ["-v"]])("socle %s", async (word) => {
-  expect(await socle([word])).toEqual({ code: 0, stdout: `${packageJson.version}\n`, stderr: "" });
+  const { code, stdout, stderr } = await socle([word]);
+  expect([code, stderr]).toEqual([0, ""]);
+  // The commit of the source, if the source is a repository.
+  expect(stdout).toMatch(/^[\d.]+(\+[0-9a-f]{7,}(\.changed)?)?\n$/);
+  expect(stdout).toStartWith(packageJson.version);
 });
 
 test.each([[["help"]], [["--help"]], [["-h"]]])("socle %j names every command", async (words) => {
@@ -33,7 +37,9 @@ test.each([[["help", "cluster"]], [["cluster", "--help"]], [["cluster", "-h"]]])
 describe("wrong usage: one line, exit code 2, no stack", () => {
   const cases: [string[], RegExp][] = [
     [["serv"], /there is no command "serv"; did you mean "serve"\?/],
-    [["serve", "--prot", "1"], /Unknown option '--prot'/],
+    [["serve", "--prot", "1"], /Unknown option '--prot'; did you mean --port\?/],
+    [["serve", "--nonsense-of-mine"], /Unknown option '--nonsense-of-mine'; allowed: --help, --config, --port/],
+    [["serve", "-x"], /Unknown option '-x'; allowed: /],
     [["serve", "now"], /unexpected "now"; usage: socle serve/],
     [["serve", "--port"], /--port/],
     [["--port", "http"], /--port: "http" is not valid for "port"/],

@@ -161,6 +161,23 @@ test("the command writes a package, and leaves nothing else", async () => {
   expect(readFileSync(join(cwd, "src/types.ts"), "utf8")).toBe(again);
 });
 
+test.each([
+  ["without a json field", [{ name: "title", type: "string" }], false],
+  ["with a json field", [{ name: "meta", type: "json" }], true],
+] as const)("the types of a project compile under the strict settings of Vite: %s", async (_, fields, hasJson) => {
+  const folder = await project({ collections: [{ name: "notes", fields }] });
+  expect((await socle(["types", "--module", "types.ts"], { cwd: folder })).code).toBe(0);
+  expect(readFileSync(join(folder, "types.ts"), "utf8").includes("JsonValue")).toBe(hasJson);
+  const compilerOptions = {
+    ...{ target: "es2023", lib: ["es2023", "dom"], module: "esnext", moduleResolution: "bundler", types: [] },
+    ...{ strict: true, noUnusedLocals: true, noUnusedParameters: true, noFallthroughCasesInSwitch: true },
+    ...{ verbatimModuleSyntax: true, erasableSyntaxOnly: true, moduleDetection: "force", noEmit: true },
+  };
+  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["types.ts"] }));
+  const tsc = Bun.spawnSync([join(root, "node_modules/.bin/tsc"), "-p", "."], { cwd: folder });
+  expect(tsc.stdout.toString()).toBe("");
+});
+
 test("the address must be one", async () => {
   const { code, stderr } = await socle(["client", "src", "--url", "localhost"], { cwd });
   expect([code, stderr]).toEqual([2, expect.stringContaining('"localhost" is not the address of a service')]);

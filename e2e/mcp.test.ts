@@ -71,6 +71,25 @@ async function json(
 const reader = await connect(await keyWith(["tasks:read"]));
 const writer = await connect(await keyWith(["tasks:read", "tasks:write"]), "--write");
 
+test("names that are no collections, and ids that are no ids, reach no other route of the service", async () => {
+  const calls: [Client, string, Record<string, unknown>][] = [
+    [writer, "create_record", { collection: "batch", values: { operations: [] } }],
+    [writer, "create_record", { collection: "Auth", values: {} }],
+    [writer, "update_record", { collection: "admin", id: "rec_1", values: {} }],
+    [writer, "delete_record", { collection: "storage", id: "rec_1" }],
+    [reader, "get_record", { collection: "auth", id: "me" }],
+    [reader, "get_record", { collection: "tasks", id: ".." }],
+    [reader, "get_record", { collection: "tasks", id: "export" }],
+    [reader, "query_records", { collection: "../health" }],
+    [reader, "query_records", { collection: "openapi" }],
+  ];
+  for (const [client, name, args] of calls) {
+    const { text, isError } = await call(client, name, args);
+    expect([name, isError]).toEqual([name, true]);
+    expect(text).toMatch(/^not_found .*: There is no (collection|record) /);
+  }
+});
+
 describe("without --write", () => {
   test("the tools read, and say that records are data", async () => {
     const { tools } = await reader.listTools();

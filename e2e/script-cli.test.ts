@@ -1,6 +1,6 @@
 /** The commands for functions and jobs: types, type checking, packages, running by hand. */
 import { describe, expect, test } from "bun:test";
-import { cpSync, existsSync, readFileSync } from "node:fs";
+import { cpSync, existsSync, readdirSync, readFileSync } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { StoredRecord } from "@socle/protocol";
@@ -343,6 +343,23 @@ test("add installs a package that functions import, with the executable alone", 
   await until(() => server.output().includes("HELLO!"));
   expect(await Bun.file(join(parent, "package.json")).text()).toBe("{}");
   expect((await socle(["add"], { cwd })).stderr).toContain("missing PACKAGE...");
+});
+
+test("a package builds itself with bun and node, with the executable alone", async () => {
+  const cwd = await scriptProject({ collections: [collection("a")], files: {} });
+  const scripts = { install: "bun build.ts && node -e 1", postinstall: "bunx --version" };
+  await write(cwd, {
+    "package.json": '{ "private": true, "trustedDependencies": ["builds"] }',
+    "builds/package.json": JSON.stringify({ name: "builds", version: "1.0.0", scripts }),
+    "builds/build.ts": 'await Bun.write(String(process.env["OUT"]), "built");\n',
+  });
+  const out = join(cwd, "built.txt");
+  const temporary = join(cwd, "tmp");
+  await mkdir(temporary);
+  const added = await socle(["add", "./builds"], { cwd, env: { PATH: "/bin", OUT: out, TMPDIR: temporary } });
+  expect(added).toMatchObject({ code: 0 });
+  expect(await Bun.file(out).text()).toBe("built");
+  expect(readdirSync(temporary)).toEqual([]);
 });
 
 test("install scripts of packages see nothing that configures the service", async () => {

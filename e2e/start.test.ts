@@ -1,8 +1,8 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { chmodSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { executable, post, project, serve, socle, temporaryFolder } from "./kit.ts";
+import { executable, post, project, serve, socle, temporaryFolder, until } from "./kit.ts";
 
 const posts = { name: "posts", fields: [{ name: "title", type: "string" }] };
 
@@ -78,8 +78,67 @@ describe("a database that cannot be used", () => {
   test("is open in another service", async () => {
     const cwd = await project({ collections: [posts] });
     const server = await serve(cwd);
-    expect(await refused(cwd)).toMatch(/is in use by another socle process/);
+    expect(await refused(cwd)).toContain(`is in use by another socle process (pid ${server.pid})`);
     expect((await fetch(`${server.url}/api/posts`)).status).toBe(200);
+  });
+});
+
+describe("commands and signals around a start", () => {
+  test("socle seed waits for a service that starts, and works by the service", async () => {
+    const cwd = await project({ collections: [posts] });
+    await Bun.$`mkdir -p ${join(cwd, "functions/posts")}`;
+    // The start holds the lock, and answers commands at the end of the start.
+    await Bun.write(
+      join(cwd, "functions/posts/slow.ts"),
+      'await Bun.write("loading.txt", "");\nawait Bun.sleep(2_000);\nexport const onCreate = () => {};\n',
+    );
+    await Bun.write(join(cwd, "seed.json"), JSON.stringify({ posts: [{ title: "a" }] }));
+    const starting = serve(cwd);
+    await until(() => existsSync(join(cwd, "loading.txt")));
+    const { code, stdout } = await socle(["seed", "seed.json"], { cwd });
+    expect([code, stdout]).toEqual([0, expect.stringContaining("1 record added")]);
+    const server = await starting;
+    const { items } = (await (await fetch(`${server.url}/api/posts`)).json()) as { items: unknown[] };
+    expect(items).toHaveLength(1);
+  });
+
+  test("socle dev ends when its terminal goes, and socle serve does not", async () => {
+    for (const [command, isEnded] of [
+      ["dev", true],
+      ["serve", false],
+    ] as const) {
+      const cwd = await project({ collections: [posts] });
+      const server = await serve(cwd, { args: [command] });
+      server.signal("SIGHUP");
+      if (isEnded) expect(await server.exited).toBe(0);
+      else {
+        await until(() => server.output().includes("Reloaded functions and jobs"));
+        expect((await fetch(`${server.url}/health`)).status).toBe(200);
+      }
+    }
+  });
+
+  test("socle dev says which rule refuses a request", async () => {
+    const cwd = await project({
+      collections: [
+        { ...posts, permissions: { read: "public", create: "admin", update: 'title = "mine"', delete: "admin" } },
+      ],
+    });
+    const server = await serve(cwd, { args: ["dev"] });
+    const { accessToken } = (await (
+      await post(`${server.url}/api/auth/register`, { email: "a@example.com", password: "correct horse" })
+    ).json()) as { accessToken: string };
+    const refusedPost = await post(
+      `${server.url}/api/posts`,
+      { title: "a" },
+      { Authorization: `Bearer ${accessToken}` },
+    );
+    expect(refusedPost.status).toBe(403);
+    await until(() => server.output().includes("A rule refused a request"));
+    expect(server.output()).toMatch(
+      /INFO .*A rule refused a request: Only an admin may create records of "posts"\. .*rule=.*create.*admin/,
+    );
+    expect(await refusedPost.text()).not.toContain("rule");
   });
 });
 

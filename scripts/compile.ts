@@ -3,7 +3,7 @@
  * that no path which the compiler has written into the executable leads to a file: an executable that needs the source tree or
  * `node_modules` fails every test that starts the executable.
  */
-import { cp, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { Glob } from "bun";
@@ -48,6 +48,18 @@ async function copySource(folder: string): Promise<void> {
   for (const { path } of dependencies(["server"])) await cp(join(root, path), join(folder, path), { recursive: true });
 }
 
+/** Adds the commit to the version of the executable: `0.1.0+abcdef1`, with `.changed` for a changed source; nothing without a repository. */
+async function nameBuild(manifest: string): Promise<void> {
+  const git = Bun.spawnSync(["git", "describe", "--always", "--abbrev=7", "--exclude=*", "--dirty=.changed"], {
+    cwd: root,
+    stderr: "ignore",
+  });
+  const commit = git.success ? git.stdout.toString().trim() : "";
+  if (commit === "") return;
+  const content = JSON.parse(await readFile(manifest, "utf8"));
+  await writeFile(manifest, JSON.stringify({ ...content, version: `${content.version}+${commit}` }));
+}
+
 /** Compiles the executable; without a target, for this machine. */
 export async function compile(outfile: string, target?: Target): Promise<void> {
   // This machine's runtime makes bytecode; another runtime gets the source, and compiles the source at the start.
@@ -56,6 +68,7 @@ export async function compile(outfile: string, target?: Target): Promise<void> {
   const source = await mkdtemp(join(tmpdir(), "socle-build-"));
   try {
     await copySource(source);
+    await nameBuild(join(source, "packages/server/package.json"));
     await embedDashboard(join(root, "packages/dashboard/dist"), join(source, server, "edge/http"));
     await embedClient(join(source, server, "edge/http"));
     await embedTestKit(join(source, server, "app"));

@@ -1,4 +1,4 @@
-/** `npm start`: builds the executable, fills the example blog at the first run, and serves the blog. */
+/** `npm start`: builds the executable, fills the example blog at the first run, and serves the blog; `npm start -- --port 9000` on another port. */
 import { basename, join } from "node:path";
 import { isolatedExecutable } from "./isolated.ts";
 import { must, root } from "./run.ts";
@@ -14,7 +14,7 @@ The blog's users: ada@example.com, password "ada's password"; grace@example.com,
 While there is no admin, open the link that follows, which makes the first one.
 `);
 // The service prints commands for this folder, so `argv0` names the executable by the path from this folder.
-const service = Bun.spawn([socle, "serve", ...blog], {
+const service = Bun.spawn([socle, "serve", ...blog, ...process.argv.slice(2)], {
   cwd: root,
   argv0: join("dist", basename(socle)),
   stdio: ["inherit", "inherit", "inherit"],

@@ -48,10 +48,10 @@ async function askSecret(question: string): Promise<string> {
   });
 }
 
-function untilSignal(): Promise<string> {
+function untilSignal(others: readonly NodeJS.Signals[] = []): Promise<string> {
   return new Promise((resolve) => {
     let isFirst = true;
-    for (const signal of ["SIGINT", "SIGTERM"] as const)
+    for (const signal of ["SIGINT", "SIGTERM", ...others] as const)
       process.on(signal, () => {
         if (!isFirst) process.exit(1);
         isFirst = false;

@@ -20,6 +20,8 @@ import type { Scripts } from "./scripts.ts";
 import { dataPathsOf, type Service } from "./service.ts";
 
 export interface ApiOptions {
+  /** Whether the log tells of each rule that refuses a request. */
+  isDevelopment?: boolean | undefined;
   service: Service;
   scripts: Scripts;
   config: Config;
@@ -29,6 +31,8 @@ export interface ApiOptions {
   /** The most recent entries of the logger. */
   log: LogRing;
   version: string;
+  /** The version with the commit of the source, for backups. */
+  build?: string;
   lag: EventLoopLag;
   /** The reasons for which the service is not ready; empty for a ready service. */
   readiness: () => Promise<readonly string[]>;
@@ -116,6 +120,7 @@ export function buildApi(options: ApiOptions): { parts: ApiParts; backups: Backu
   const core = { ...options, ...service, ...ofAll, ...ofInstance, realtime, meter: new RequestMeter() };
   const backups = new Backups({
     ...core,
+    version: options.build ?? options.version,
     logger: logger.for("backup"),
     paths: dataPathsOf(config),
     settings: config,

@@ -35,7 +35,9 @@ import { typesFile, writeTypes } from "./types-file.ts";
 import { folderState, watchFiles } from "./watch-files.ts";
 
 /** Version of this executable. */
-export const version: string = packageJson.version;
+export const [version = ""] = packageJson.version.split("+");
+/** The version with the commit of the source, as `socle version` and backups name the executable. */
+export const build: string = packageJson.version;
 
 /** The time for which a stop waits for running requests. A stop ends before the 10 s after which Docker kills a container. */
 export const graceMs = 8_000;
@@ -121,7 +123,7 @@ async function start(options: AppOptions) {
   const missing = (): readonly number[] => readers?.missing ?? [];
   const readiness = new Readiness({ database: service.database, ...disks, lag, stopping: signal, missing });
   const ownConfig = leaderPart(config, processes);
-  const given = { ...options, config: ownConfig, service, scripts, version, lag, files, dashboard, pages };
+  const given = { ...options, config: ownConfig, service, scripts, version, build, lag, files, dashboard, pages };
   const paths = (): readonly string[] => http.paths;
   const part = instance?.part({ service, scripts, version, paths, storage: config.storage });
   const { parts, backups } = buildApi({

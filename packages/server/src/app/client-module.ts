@@ -83,16 +83,14 @@ async function shownTypes({
 async function projectTypes(project: Project): Promise<string> {
   await writeTypes(project.config, project.definitions);
   const { endpoints, queues, queries } = await shownTypes(project);
-  return `${note}
-type JsonValue = null | boolean | number | string | JsonValue[] | { [key: string]: JsonValue };
-
-${declarationOf("Collections", collectionMembers(project.definitions), "Every collection: the types of the records, creates and updates, the field that shows the owner, and the relations.")}
+  const types = `${declarationOf("Collections", collectionMembers(project.definitions), "Every collection: the types of the records, creates and updates, the field that shows the owner, and the relations.")}
 ${declarationOf("Endpoints", endpoints, "The endpoints by method and path, without the prefix: params, query, body and answer.")}
 ${declarationOf("Queues", queues, "The queues, with the payload of each.")}
 ${declarationOf("Queries", queries, "The server queries, with the arguments and the value of each.")}
-${declarationOf("Project", "{ collections: Collections; endpoints: Endpoints; queries: Queries }", "For `createClient<Project>`.")}
-export {};
-`;
+${declarationOf("Project", "{ collections: Collections; endpoints: Endpoints; queries: Queries }", "For `createClient<Project>`.")}`;
+  // A type that nothing uses is an error under `noUnusedLocals`.
+  const json = "type JsonValue = null | boolean | number | string | JsonValue[] | { [key: string]: JsonValue };\n\n";
+  return `${note}\n${types.includes("JsonValue") ? json : ""}${types}\nexport {};\n`;
 }
 
 function declarationOf(name: string, text: string, about: string): string {

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import type { Config } from "../base/config/index.ts";
 import { AppError, isObject, messageOf, reasonsOf, SetupError } from "../base/kernel/index.ts";
 import type { Logger, LogLevel } from "../base/logging/index.ts";
+import { DatabaseInUse } from "../store/database/index.ts";
 import type { Service, ServiceOptions } from "./service.ts";
 
 /** The kinds of requests with the types of the fields, all texts; `?` marks a field that may be null. */
@@ -305,6 +306,10 @@ async function readLines(response: Response, listener: RequestListener): Promise
   return { error: lost };
 }
 
+/** How long a command waits for the answer of a service that starts, and how often the command asks. */
+const startingMs = 15_000;
+const lookMs = 200;
+
 /** The work of a command, done by the running service, or by the command on the data of a stopped service. */
 interface ServiceWork<T> {
   readonly config: Config;
@@ -319,17 +324,32 @@ interface ServiceWork<T> {
 
 /** @throws SetupError with the reasons of the service or of `alone`, Error when the disk refuses a write. */
 export async function doServiceWork<T>({ config, logger, request, listener, open, alone }: ServiceWork<T>): Promise<T> {
-  const asked = await askService(config.database, request, listener ?? {});
-  if (asked !== null) {
-    if (asked.error !== null) throw new SetupError(asked.error);
-    // The service is this program.
-    return asked.value as T;
-  }
   let refusal: unknown;
   const onFatal = (error: unknown): void => {
     refusal = error;
   };
-  await using service = await open({ config, logger, onFatal });
+  const until = performance.now() + startingMs;
+  let opened: Service | null = null;
+  while (opened === null) {
+    const asked = await askService(config.database, request, listener ?? {});
+    if (asked !== null) {
+      if (asked.error !== null) throw new SetupError(asked.error);
+      // The service is this program.
+      return asked.value as T;
+    }
+    try {
+      opened = await open({ config, logger, onFatal });
+    } catch (thrown) {
+      // A service that starts has the lock before the service answers.
+      if (!(thrown instanceof DatabaseInUse)) throw thrown;
+      if (performance.now() > until)
+        throw new SetupError(
+          `${thrown.message}, which does not answer commands; a service that starts answers at its end`,
+        );
+      await Bun.sleep(lookMs);
+    }
+  }
+  await using service = opened;
   try {
     return await alone(service);
   } catch (thrown) {

@@ -29,8 +29,8 @@ export interface Terminal {
   askSecret(question: string): Promise<string>;
   /** Asks for a line, which is empty at the end of the input. */
   ask(question: string): Promise<string>;
-  /** Resolves with the first SIGINT or SIGTERM; the second ends the process at once. */
-  untilSignal(): Promise<string>;
+  /** Resolves with the first SIGINT or SIGTERM, or a signal of `others`; the second ends the process at once. */
+  untilSignal(others?: readonly NodeJS.Signals[]): Promise<string>;
   /** Resolves with the first uncaught error, which would otherwise end the process with the stack on standard error. */
   untilDefect(): Promise<unknown>;
   /** Calls `listener` at each SIGHUP, which would otherwise end the process. */

@@ -2,7 +2,7 @@
  * Command line: finds the command, parses the options, runs the command, turns errors into messages and exit codes, and
  * writes the help.
  */
-import { version } from "../app/index.ts";
+import { build } from "../app/index.ts";
 import { logFormatOf } from "../base/config/index.ts";
 import { messageOf, nearest, printable, SetupError } from "../base/kernel/index.ts";
 import { type LogFormat, lineOf } from "../base/logging/index.ts";
@@ -29,10 +29,10 @@ const help: Command = {
 
 const versionCommand: Command = {
   name: "version",
-  summary: "Print the version",
+  summary: "Print the version, with the commit of the build",
   isBare: true,
   async run({ terminal }) {
-    terminal.out(`${version}\n`);
+    terminal.out(`${build}\n`);
     return 0;
   },
 };
@@ -119,7 +119,12 @@ async function parseWords(
       options[name] = Array.isArray(value) ? value.join("\n") : value;
     return { positionals: parsed.positionals, options };
   } catch (thrown) {
-    throw new UsageError(messageOf(thrown).split("\n")[0] ?? "wrong options");
+    const flags = [...Object.keys(parseOptionsOf(command))].map((name) => `--${name}`);
+    const [, unknown] = /^Unknown option '(-[^']*)'/.exec(messageOf(thrown)) ?? [];
+    if (unknown === undefined) throw new UsageError(messageOf(thrown).split("\n")[0] ?? "wrong options");
+    const near = nearest(unknown, flags);
+    const advice = near === null ? `allowed: ${flags.join(", ")}` : `did you mean ${near}?`;
+    throw new UsageError(`Unknown option '${unknown}'; ${advice}`);
   }
 }
 

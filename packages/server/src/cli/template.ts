@@ -29,7 +29,7 @@ export const template: { readonly [path: string]: string } = {
   "fields": [
     { "name": "title", "type": "string", "required": true, "max": 200 },
     { "name": "body", "type": "text" },
-    { "name": "done", "type": "boolean" },
+    { "name": "done", "type": "boolean", "default": false },
     { "name": "author", "type": "relation", "collection": "users", "owner": true }
   ],
   "permissions": { "read": "public", "create": "authenticated", "update": "owner", "delete": "owner" }
@@ -104,7 +104,12 @@ test("only the author changes a note", async () => {
   ]
 }
 `,
-  ".gitignore": `data/
+  ".gitignore": `# The executable.
+/socle
+/socle.exe
+/socle-*
+data/
+backups/
 node_modules/
 .socle/
 .env

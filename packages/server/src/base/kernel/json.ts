@@ -89,11 +89,34 @@ export async function readJsonFile(path: string): Promise<unknown> {
   } catch (thrown) {
     throw new SetupError(`${path}: cannot be read: ${messageOf(thrown)}`);
   }
+  let value: unknown;
   try {
-    return JSON.parse(text);
+    value = JSON.parse(text);
   } catch {
-    return parseWithComments(path, text);
+    value = await parseWithComments(path, text);
   }
+  const doubled = doubledKey(text);
+  if (doubled !== null)
+    throw new SetupError(
+      `${path}: the key ${quote(doubled.key)} stands twice in an object, again in line ${doubled.line}`,
+    );
+  return value;
+}
+
+/** The first key that an object of a JSON text has twice, with the line; a parser keeps the last value without a word. */
+function doubledKey(text: string): { key: string; line: number } | null {
+  const objects: (Set<string> | null)[] = [];
+  let last = "";
+  for (const { 0: token, index } of text.matchAll(/"(?:[^"\\]|\\.)*"|\/\/[^\n]*|\/\*[\s\S]*?\*\/|[{}[\]:]/g)) {
+    const keys = objects.at(-1);
+    if (token === "{" || token === "[") objects.push(token === "{" ? new Set() : null);
+    else if (token === "}" || token === "]") objects.pop();
+    else if (token.startsWith('"')) last = JSON.parse(token);
+    else if (token !== ":") continue;
+    else if (keys?.has(last) === true) return { key: last, line: text.slice(0, index).split("\n").length };
+    else keys?.add(last);
+  }
+  return null;
 }
 
 /** The parser is loaded for a file with comments only: the parser costs a megabyte of memory. */

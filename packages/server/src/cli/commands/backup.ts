@@ -2,7 +2,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { askService, dataPathsOf, keepFilesPrivate, knownSchemas, version } from "../../app/index.ts";
+import { askService, build, dataPathsOf, keepFilesPrivate, knownSchemas } from "../../app/index.ts";
 import { count, printable, refuseIrreplaceable, SetupError } from "../../base/kernel/index.ts";
 import {
   type ArchiveSource,
@@ -121,7 +121,7 @@ async function withoutService(
       holdRemovals: () => async () => undefined,
       filesSize: files?.size ?? 0,
       maxLog: config["backup.log"],
-      version,
+      version: build,
       signal: new AbortController().signal,
       ...wanted,
     });

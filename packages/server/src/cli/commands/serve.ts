@@ -45,6 +45,7 @@ async function runWith(
   mode: Mode,
 ): Promise<number> {
   const { config, file, logger, print } = settings;
+  const { environment } = terminal;
   const isDevelopment = mode === "dev";
   if (isDevelopment) logger.info("Development mode");
   if (isDevelopment && !file.isThere && !existsSync(join(config.folder, "collections")))
@@ -59,20 +60,22 @@ async function runWith(
     logger.error("The disk refused a write; nothing more is accepted", { error });
     failed.resolve(error);
   };
-  const { environment } = terminal;
   const supervision = supervisionOf(environment);
   for (const name of supervisionVariables) terminal.forget(name);
   const configFile = textOption(given, "config");
   const inConfig = configFile === undefined ? [] : ["--config", configFile];
-  const adminCommand = shellCommand(terminal.program, "admin", "create", "EMAIL", ...inConfig);
+  const { SERVICE_DATABASE: database } = environment;
+  const inDatabase = database === undefined ? [] : ["env", `SERVICE_DATABASE=${database}`];
+  const adminCommand = shellCommand(...inDatabase, terminal.program, "admin", "create", "EMAIL", ...inConfig);
   // Heard from here on: whoever has read `Listening` may stop the service at once.
-  const stopped = terminal.untilSignal();
+  // Development ends with its terminal, and loads changed files without a signal.
+  const stopped = terminal.untilSignal(isDevelopment ? ["SIGHUP"] : []);
   const manager = await ServiceManager.open(supervision, logger);
   let app: Running | null = null;
   // Before the start is complete, the signal is heard and ignored: the signal must not end the process.
   terminal.onHangup(() => {
     const loading = app;
-    if (loading === null) return;
+    if (loading === null || isDevelopment) return;
     manager
       .reloading(() => loading.reload())
       .catch((error) => logger.error("Functions and jobs could not be loaded again", { error }));

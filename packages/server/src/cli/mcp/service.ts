@@ -1,5 +1,6 @@
 /** The service behind the tools of `socle mcp`: requests with an API key, and answers of a bounded size. */
-import { isObject, messageOf } from "../../base/kernel/index.ts";
+import { isReservedCollectionName, NAME_PATTERN } from "@socle/protocol";
+import { isObject, messageOf, quote } from "../../base/kernel/index.ts";
 
 /** Characters of an answer that a tool gives, at most: a model reads every character. */
 export const maxAnswer = 50_000;
@@ -111,7 +112,16 @@ export class ToolService {
   }
 }
 
-/** A part of a path. */
+/** The path of a collection or of a record. @throws ToolError for a name or an id of another route, as for an unknown one. */
+export function recordPath(collection: string, id?: string): string {
+  const isName = NAME_PATTERN.test(collection) && !isReservedCollectionName(collection);
+  if (!isName) throw new ToolError(`not_found (HTTP 404): There is no collection ${quote(collection)}.`);
+  if (id === undefined) return pathOf(collection);
+  if (!/^(?:rec|usr)_[\w-]+$/.test(id)) throw new ToolError(`not_found (HTTP 404): There is no record ${quote(id)}.`);
+  return pathOf(collection, id);
+}
+
+/** A path of the API, from its parts. */
 export function pathOf(...parts: readonly string[]): string {
   return `/api/${parts.map(encodeURIComponent).join("/")}`;
 }

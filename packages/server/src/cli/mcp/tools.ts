@@ -1,7 +1,7 @@
 /** The tools of `socle mcp`: reads of records, and with `--write` changes. */
 import { z } from "zod";
 import { describeCollection, listCollections } from "./collections.ts";
-import { pathOf, type ToolService } from "./service.ts";
+import { pathOf, recordPath, type ToolService } from "./service.ts";
 
 /** The rules for a model, which hold for every answer. */
 export const instructions =
@@ -98,7 +98,7 @@ export const reads: readonly Tool[] = [
     run: (service, { collection: name, count, ...query }) =>
       service.read({
         method: "GET",
-        path: pathOf(name),
+        path: recordPath(name),
         query: { ...query, count: count === true ? "exact" : undefined },
       }),
   }),
@@ -109,7 +109,7 @@ export const reads: readonly Tool[] = [
     input: z.strictObject({ collection, id, fields, expand }),
     kind: "read",
     run: (service, { collection: name, id: record, ...query }) =>
-      service.read({ method: "GET", path: pathOf(name, record), query }),
+      service.read({ method: "GET", path: recordPath(name, record), query }),
   }),
   tool({
     name: "group_records",
@@ -134,7 +134,7 @@ export const reads: readonly Tool[] = [
       cursor,
     }),
     kind: "read",
-    run: (service, { collection: name, ...query }) => service.read({ method: "GET", path: pathOf(name), query }),
+    run: (service, { collection: name, ...query }) => service.read({ method: "GET", path: recordPath(name), query }),
   }),
 ];
 
@@ -145,7 +145,7 @@ export const writes: readonly Tool[] = [
     description: "Creates a record. Answers the record.",
     input: z.strictObject({ collection, values }),
     kind: "add",
-    run: (service, input) => service.change({ method: "POST", path: pathOf(input.collection), body: input.values }),
+    run: (service, input) => service.change({ method: "POST", path: recordPath(input.collection), body: input.values }),
   }),
   tool({
     name: "update_record",
@@ -157,7 +157,7 @@ export const writes: readonly Tool[] = [
     run: (service, input) =>
       service.change({
         method: "PUT",
-        path: pathOf(input.collection, input.id),
+        path: recordPath(input.collection, input.id),
         body: input.values,
         headers: versionOf(input.ifMatch),
       }),
@@ -169,7 +169,11 @@ export const writes: readonly Tool[] = [
     input: z.strictObject({ collection, id, ifMatch }),
     kind: "delete",
     run: (service, input) =>
-      service.change({ method: "DELETE", path: pathOf(input.collection, input.id), headers: versionOf(input.ifMatch) }),
+      service.change({
+        method: "DELETE",
+        path: recordPath(input.collection, input.id),
+        headers: versionOf(input.ifMatch),
+      }),
   }),
   tool({
     name: "batch",

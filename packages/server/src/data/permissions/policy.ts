@@ -15,7 +15,7 @@ import {
   type Rule,
   ruleText,
 } from "@socle/protocol";
-import { AppError, isAdmin, type Principal } from "../../base/kernel/index.ts";
+import { AppError, isAdmin, type Principal, quote } from "../../base/kernel/index.ts";
 import {
   type Expression,
   type ExpressionCaller,
@@ -143,9 +143,10 @@ export class Policy {
     }
     if (this.isOpen || isAdmin(principal)) return all;
     if (principal === null && this.#word !== "public")
-      return this.#none("unauthorized", `To ${this.#subject("records")}, sign in.`);
+      return { access: "none", refusal: new AppError("unauthorized", `To ${this.#subject("records")}, sign in.`) };
     if (this.audience === "condition") return { access: "where", condition: expression() };
-    if (this.#word === "admin") return this.#none("forbidden", `Only an admin may ${this.#subject("records")}.`);
+    if (this.#word === "admin")
+      return { access: "none", refusal: this.#forbidden(`Only an admin may ${this.#subject("records")}.`) };
     // A new record belongs to the creator.
     return this.#word === "owner" && operation !== "create" ? own : all;
   }
@@ -163,20 +164,23 @@ export class Policy {
   /** The refusal of a caller with the right to read the record, but not to do the operation. */
   refusal(principal: Principal): AppError {
     const { expression } = this.#options;
-    if (this.rule === "owner") return new AppError("forbidden", `Only its owner may ${this.#subject("this record")}.`);
+    if (this.rule === "owner") return this.#forbidden(`Only its owner may ${this.#subject("this record")}.`);
     // Signing in may help.
     if (principal === null && this.audience === "condition" && namesCaller(expression()))
       return new AppError("unauthorized", `To ${this.#subject("this record")}, sign in.`);
-    return new AppError("forbidden", `You may not ${this.#subject("this record")}.`);
+    return this.#forbidden(`You may not ${this.#subject("this record")}.`);
+  }
+
+  /** The cause, for the log, is the rule. */
+  #forbidden(message: string): AppError {
+    return new AppError("forbidden", message, {
+      cause: new Error(`"${this.#options.operation}": ${quote(this.rule)}`),
+    });
   }
 
   #subject(object: string): string {
     const { operation, collection } = this.#options;
     return `${operation} ${object} of "${collection}"`;
-  }
-
-  #none(code: "unauthorized" | "forbidden", message: string): Decision {
-    return { access: "none", refusal: new AppError(code, message) };
   }
 }
 

@@ -42,7 +42,9 @@ function ownAdvice({ collection, entered, sort }: ListQuery, searched: readonly 
   const sorted = sort.keys.slice(0, end < 0 ? undefined : end).map(({ path }) => path.field.name);
   const isMixed = new Set(sort.keys.map(({ isDescending }) => isDescending)).size > 1;
   const range = sorted.length > 0 ? sorted : names(false).slice(0, 1);
-  const fields = [...new Set([...owner.map(({ name }) => name), ...names(true), ...range])];
+  const wanted = [...new Set([...owner.map(({ name }) => name), ...names(true), ...range])];
+  // A definition may not index `id`, which has an index, and after which no field decides.
+  const fields = wanted.includes("id") ? wanted.slice(0, wanted.indexOf("id")) : wanted;
   if (fields.length === owner.length) return null;
   const isThere = indexesOf(definition).some((index) => fields.every((field, i) => index.fields[i] === field));
   if (isThere && isMixed) return `none: ${listOf(fields)} is there, but gives an order in one direction alone`;

@@ -50,6 +50,7 @@ import type { StaticFiles } from "./static-files.ts";
 /** The parts that the routes and the router are built of, wherever requests come from. */
 export interface ApiParts {
   config: Config;
+  isDevelopment?: boolean | undefined;
   auth: Auth;
   account: Account;
   providers: Providers;

@@ -107,6 +107,8 @@ interface RouterOptions {
   readonly service: Omit<ExchangeService, "onBrokenStream">;
   readonly limits: LimitMeter;
   readonly logger: Logger;
+  /** Whether the log tells of each rule that refuses a request, for the author of the rule. */
+  readonly isDevelopment?: boolean | undefined;
   readonly files: StaticFiles | null;
   readonly dashboard: Dashboard | null;
   /** The handlers of the endpoint at a path without a route; null for no endpoint, and without such endpoints. */
@@ -395,6 +397,11 @@ export class Router {
     }
     if (thrown.limit !== undefined) this.#options.limits.reached(thrown.limit, { address: exchange.address });
     else if (thrown.code === "unavailable") this.#turnedAway(exchange, thrown);
+    else if (thrown.code === "forbidden" && thrown.cause instanceof Error) {
+      const { logger, isDevelopment } = this.#options;
+      const refused = { ...shown(exchange), rule: thrown.cause.message };
+      logger[isDevelopment === true ? "info" : "debug"](`A rule refused a request: ${thrown.message}`, refused);
+    }
     return exchange.error(thrown);
   }
 }

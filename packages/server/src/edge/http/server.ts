@@ -196,8 +196,12 @@ export class HttpServer {
     return this.#redirect?.port ?? null;
   }
 
-  /** From now on, new requests are told that the service is stopping. Resolves when no request runs, or after `graceMs`. */
+  /**
+   * Accepts no more connections and closes the idle connections, so that a proxy waits for the next start; a request on a connection that
+   * is still open is told that the service is stopping. Resolves when no request runs, or after `graceMs`.
+   */
   async refuse(graceMs: number): Promise<void> {
+    this.#listener.close();
     this.#router.refuse();
     this.#options.realtime.stop();
     this.#liveStreams.stop();

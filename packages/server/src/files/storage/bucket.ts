@@ -111,6 +111,14 @@ export class Bucket {
     } catch (thrown) {
       const code = storeCode(thrown);
       if (messageOf(thrown) !== meaningless || code === "") throw thrown;
+      // A refusal of a HEAD has no body, and so no code.
+      if (code === "UnknownError")
+        throw Object.assign(
+          new Error(`${this.#address} refuses the request: check the keys, their rights, and the name of the bucket`, {
+            cause: thrown,
+          }),
+          { code },
+        );
       throw Object.assign(new Error(`${this.#address} does not answer (${code})`, { cause: thrown }), { code });
     }
   }

@@ -6,6 +6,7 @@
  */
 import { closeSync, fdatasyncSync, fsyncSync, openSync, writeSync } from "node:fs";
 import { createTarDecoder, createTarPacker, type ParsedTarEntry } from "modern-tar";
+import packageJson from "../../../package.json" with { type: "json" };
 import { isObject, messageOf, SetupError } from "../../base/kernel/index.ts";
 
 export type Encryption = { readonly passphrase: string } | { readonly recipient: string };
@@ -278,7 +279,10 @@ function parseHead(line: string, known: ManifestHead["schema"]): ManifestHead {
   const isNewer =
     format > newestFormat ||
     (isNumbers(schema) && Object.entries(schema).some(([name, version]) => version > (known[name] ?? 0)));
-  if (isNewer) throw new Refusal(`was made by a newer version (${socle}); restore it with that one, or a later one`);
+  if (isNewer)
+    throw new Refusal(
+      `was made by a newer version (${socle}) than this one (${packageJson.version}); restore it with that one, or a later one`,
+    );
   const isGood =
     isFilesPlace(place) &&
     typeof socle === "string" &&

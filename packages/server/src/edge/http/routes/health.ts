@@ -53,7 +53,7 @@ export function readinessRoutes({ version, readiness }: Pick<HealthOptions, "ver
         const reasons = await readiness();
         if (reasons.length === 0) return exchange.json(200, body, fresh);
         // Not an error that is thrown: the fault is the answer, and no line of the log.
-        const error = new AppError("unavailable", `Not ready: ${reasons.join("; ")}.`);
+        const error = new AppError("unavailable", `Not ready: ${reasons.join("; ").replace(/\.$/, "")}.`);
         return exchange.error(error, { headers: fresh });
       },
     },

@@ -129,6 +129,7 @@ test("a slow query is logged with its plan, and the index that would help", asyn
   expect(await advice({ filter: "n = 1 && title > 'a'", sort: "-due" })).toBe(
     'add ["n", "due"] to "indexes" of "posts"',
   );
+  expect(await advice({ filter: "n = 1", sort: "id" })).toBe('add ["n"] to "indexes" of "posts"');
   expect(await advice({ filter: "n = 1 && score > 1" })).toBe('add ["n", "score"] to "indexes" of "posts"');
   expect(await advice({ filter: "author.name = 'Ada'", fields: "n" })).toBe('add ["name"] to "indexes" of "authors"');
   expect(await advice({ filter: "author.name = 'Ada' && n > 1", expand: "author" })).toBe(

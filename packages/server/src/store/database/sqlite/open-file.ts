@@ -11,6 +11,7 @@ import {
   fsyncSync,
   mkdirSync,
   openSync,
+  readFileSync,
   realpathSync,
   type Stats,
   statSync,
@@ -177,6 +178,17 @@ export function openDescriptor(path: string, ending: "" | "-wal"): { file: numbe
   }
 }
 
+/** The lock of the database is held by a process. */
+export class DatabaseInUse extends SetupError {}
+
+/** The process with the write lock on a file, for a message; empty where the system does not tell. */
+function holderOf(ino: number): string {
+  if (!existsSync("/proc/locks")) return "";
+  const locks = readFileSync("/proc/locks", "utf8").matchAll(/ WRITE (\d+) [0-9a-f]+:[0-9a-f]+:(\d+) /g);
+  const found = [...locks].find(([, , file]) => Number(file) === ino);
+  return found === undefined || ["0", String(process.pid)].includes(found[1] ?? "") ? "" : ` (pid ${found[1]})`;
+}
+
 /** Interval of the looks at the files. */
 const lookEveryMs = 1_000;
 const logEveryMs = 60_000;
@@ -260,7 +272,9 @@ export class DatabaseLock {
     } catch (thrown) {
       connection.close();
       if (sqliteCode(thrown)?.startsWith("SQLITE_BUSY") === true)
-        throw new SetupError(`database ${this.#database}: is in use by another socle process`);
+        throw new DatabaseInUse(
+          `database ${this.#database}: is in use by another socle process${holderOf(statSync(this.#path).ino)}`,
+        );
       throw thrown;
     }
   }
