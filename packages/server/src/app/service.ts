@@ -12,7 +12,7 @@ import { LiveLists, Queries, ShownFiles } from "../data/queries/index.ts";
 import { Records } from "../data/records/index.ts";
 import { Transfers } from "../data/transfer/index.ts";
 import { keptAnswerSchema } from "../edge/http/index.ts";
-import { isBucket, isReadableFile, openDriver, Storage, storageSchema } from "../files/storage/index.ts";
+import { fileAccess, isBucket, openDriver, Storage, storageSchema } from "../files/storage/index.ts";
 import { type DataPaths, hasMoves, putRight } from "../operate/backup/index.ts";
 import { Account, Auth, authSchema, Providers, UserDeletions, userTable } from "../people/auth/index.ts";
 import { Mails, mailSchema } from "../people/mail/index.ts";
@@ -187,8 +187,8 @@ export function assemble(database: Database, { config, logger, clock: given }: O
     collections,
     lookups: {
       userExists: (reader, id) => auth.users.find(id, reader) !== null,
-      isReadableFile: (reader, id, principal) =>
-        isReadableFile(reader, { id, principal }, () => shown.isShown(reader, id, principal)),
+      fileAccess: (reader, id, principal) =>
+        fileAccess(reader, { id, principal }, () => shown.isShown(reader, id, principal)),
     },
     logger: logger.for("records"),
     maxCascade: config["limits.cascade"],

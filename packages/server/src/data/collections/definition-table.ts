@@ -3,6 +3,7 @@ import type { CollectionDefinition } from "@socle/protocol";
 import type { ModuleSchema, Reader, SlowReader, Transactor } from "../../store/database/index.ts";
 import { counterTable } from "./counter-table.ts";
 import { droppedTables } from "./dropped-table.ts";
+import { unreadFileTable } from "./unread-files.ts";
 
 export const collectionSchema: ModuleSchema = {
   module: "collections",
@@ -22,6 +23,7 @@ export const collectionSchema: ModuleSchema = {
     // See `Collection.isChronological`; null in the row of an earlier version, until the next start.
     "ALTER TABLE _collections ADD COLUMN isChronological INTEGER",
     ...droppedTables,
+    unreadFileTable,
   ],
 };
 

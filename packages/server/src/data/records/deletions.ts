@@ -22,7 +22,7 @@ import {
   toTimestamp,
 } from "../../base/kernel/index.ts";
 import type { Transactor, Value } from "../../store/database/index.ts";
-import type { Collection, Collections } from "../collections/index.ts";
+import { type Collection, type Collections, forgetUnread } from "../collections/index.ts";
 import type { RecordEffects } from "./record-effects.ts";
 import { fieldLimits, type OwnedRow, type RecordTable, recordTableOf } from "./record-table.ts";
 import { keepNumbers, numberChanged } from "./sequences.ts";
@@ -187,6 +187,7 @@ export class Deletions {
     if (hooks?.has(table.collection.name, "delete") === true)
       hooks.valuesFor({ table, operation: "delete", principal, record, previous: record });
     tx.run(table.delete, record.id);
+    if (table.hasFiles) forgetUnread(tx, record.id);
     hooks?.wrote(table.collection.name, record.id, null);
     this.#effects.deleted(tx, { table, row, principal });
   }

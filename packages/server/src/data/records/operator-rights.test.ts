@@ -76,8 +76,12 @@ describe("references", () => {
     expect((await put(`posts/${id}`, { hidden: { $remove: [secret] } })).body["hidden"]).toEqual([] as never);
   });
 
-  test("each added file must be one that the caller may download, also among many", async () => {
-    const [mine, theirs] = [await upload(ann), await upload(root)];
+  test("each added file must be a stored file, also among many, and need not be readable by the caller", async () => {
+    const [mine, theirs] = [await upload(ann), "fil_x"];
+    const other = await upload(root);
+    expect((await put(`posts/${await make("posts", {})}`, { files: { $add: [other] } })).body["files"]).toEqual([
+      other,
+    ] as never);
     const id = await make("posts", {});
     const add = (files: string[]) => put(`posts/${id}`, { files: { $add: files } });
     const many = await Array.fromAsync({ length: 55 }, () => upload(ann));

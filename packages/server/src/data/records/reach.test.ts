@@ -215,7 +215,7 @@ test("all problems of a body are told at once, the targets too, also to a caller
   ]);
 });
 
-test("a file is there for who may download it, and for nobody else, alone and among others", async () => {
+test("every caller may name a stored file, alone and among others, and no other file", async () => {
   const upload = async (visibility: string): Promise<string> => {
     const headers = { "Content-Type": formType };
     const body = fileForm("x", { filename: "a.txt", visibility });
@@ -227,15 +227,11 @@ test("a file is there for who may download it, and for nobody else, alone and am
   ];
   for (const visibility of ["protected", "record", "public"]) {
     const file = await upload(visibility);
-    const isOpen = visibility === "public";
-    for (const token of [undefined, bob.accessToken]) {
-      expect(await detailsOf("photos", { file }, token)).toEqual(isOpen ? 201 : refused(file));
-      const details = await detailsOf("photos", { files: [file] }, token);
-      if (isOpen) expect(details).toBe(201);
-      else expect(details).toMatchObject([{ field: "files", item: 0, rule: "file" }]);
-    }
-    for (const token of [ann.accessToken, admin])
+    for (const token of [undefined, bob.accessToken, ann.accessToken, admin]) {
       expect(await detailsOf("photos", { file, files: [file] }, token)).toBe(201);
+      const details = await detailsOf("photos", { files: [file, "fil_x"] }, token);
+      expect(details).toMatchObject([{ field: "files", item: 1, rule: "file" }]);
+      expect(await detailsOf("photos", { file: "fil_x" }, token)).toEqual(refused("fil_x"));
+    }
   }
-  expect(await detailsOf("photos", { file: "fil_x" }, bob.accessToken)).toEqual(refused("fil_x"));
 });

@@ -63,6 +63,7 @@ export class RecordTable {
   /** The field that shows the owner; undefined without an owner field. */
   readonly ownerField: PlacedField | undefined;
   readonly references: readonly PlacedField[];
+  readonly hasFiles: boolean;
   readonly defaults: readonly PlacedField[];
   readonly sequences: readonly PlacedField[];
   /** The fields that follow the account of a user: no part of a body. */
@@ -106,6 +107,7 @@ export class RecordTable {
     const placed: readonly PlacedField[] = [...this.fields.entries()];
     this.ownerField = placed.find(([, field]) => field.owner === true);
     this.references = placed.filter(([, field]) => typeOf(field).reference !== null);
+    this.hasFiles = this.references.some(([, field]) => typeOf(field).reference === "file");
     this.defaults = placed.filter(([, field]) => field.default !== undefined);
     this.sequences = placed.filter(([, field]) => field.sequence !== undefined);
     this.accountFields = new Set([...this.positions.keys()].filter((name) => isAccountField(collection.name, name)));

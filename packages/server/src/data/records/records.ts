@@ -12,7 +12,6 @@ import {
 } from "../../store/database/index.ts";
 import type { EventBasis, EventLog, LoggedEvent } from "../../store/events/index.ts";
 import type { Collection, Collections } from "../collections/index.ts";
-import { typeOf } from "../fields/index.ts";
 import { Batch, hookRefusal, type Operation, type WorkBeside } from "./batch.ts";
 import {
   mayNameManyFiles,
@@ -95,7 +94,8 @@ export class Records {
     for (const collection of collections.all()) {
       const { name } = collection;
       try {
-        const mayLack = hasFiles(collection) || !collection.isChronological;
+        // Earlier versions made no index for fields of files.
+        const mayLack = recordTableOf(collection).hasFiles || !collection.isChronological;
         if (mayLack && (await collections.completeIndexes(collection)))
           logger.info(`The collection ${name} has all its indexes now`);
         const newest = this.newest(database.reader, name);
@@ -379,9 +379,4 @@ export class Records {
     if (!isAnyRecordId(id)) throw missingRecord(collection, id);
     return { collection: name, id, ifMatch };
   }
-}
-
-/** Whether a collection has fields of files, for which earlier versions made no index. */
-function hasFiles({ definition }: Collection): boolean {
-  return definition.fields.some((field) => typeOf(field).reference === "file");
 }

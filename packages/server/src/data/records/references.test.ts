@@ -18,9 +18,9 @@ test.each([
     collections: service.collections,
     lookups: {
       userExists: () => true,
-      isReadableFile: () => {
+      fileAccess: () => {
         Bun.sleepSync(2);
-        return true;
+        return "readable";
       },
     },
     rights: service.records.rights,

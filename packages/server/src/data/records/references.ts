@@ -2,7 +2,7 @@
 import type { ErrorDetail, FieldDefinition, StoredRecord } from "@socle/protocol";
 import { allOf, isObject, LoopTurns, type Principal, quote, system } from "../../base/kernel/index.ts";
 import type { Reader, Transactor, Value } from "../../store/database/index.ts";
-import type { Collections } from "../collections/index.ts";
+import { type Collections, noteRead } from "../collections/index.ts";
 import { typeOf } from "../fields/index.ts";
 import { type RecordTable, recordTableOf } from "./record-table.ts";
 import type { Rights } from "./rights.ts";
@@ -28,11 +28,13 @@ export interface ValidatedBody {
   readonly problems: ErrorDetail[];
 }
 
+type FileAccess = "missing" | "unread" | "readable";
+
 /** Lookups of users and files, which other modules keep. */
 export interface Lookups {
   userExists(reader: Reader, id: string): boolean;
-  /** Whether a stored file exists and a caller may download the file. */
-  isReadableFile(reader: Reader, id: string, principal: Principal): boolean;
+  /** Whether a stored file exists, and whether a caller may download the file. */
+  fileAccess(reader: Reader, id: string, principal: Principal): FileAccess;
 }
 
 /** A record before its write; an undefined value stays unchanged. */
@@ -59,8 +61,8 @@ export class References {
   readonly #collections: Collections;
   readonly #lookups: Lookups;
   readonly #rights: Rights;
-  /** The files that `lookAhead` has found, by transaction. */
-  readonly #found = new WeakMap<Transactor, Set<string>>();
+  /** What `lookAhead` has found about files, by transaction. */
+  readonly #found = new WeakMap<Transactor, Map<string, FileAccess>>();
 
   constructor(options: { collections: Collections; lookups: Lookups; rights: Rights }) {
     this.#collections = options.collections;
@@ -69,12 +71,12 @@ export class References {
   }
 
   /**
-   * Adds a problem for each id of a record or file that does not exist or is not readable by the caller; both have the same
-   * message. An id that the record holds already is not checked: its target may be deleted, and a body from GET can be sent
+   * Adds a problem for each id of a file that does not exist, and of a record that does not exist or is not readable by the
+   * caller; both have the same message. An id that the record holds already is not checked: its target may be deleted, and a body from GET can be sent
    * back.
    * @param by `trusted` has the fields that a hook has set, which may point anywhere. A caller that is not admitted learns
    * nothing of fields that may point anywhere.
-   * @param body `before` is the record before the update; null for a new record.
+   * @param body `id` is the record's, `before` the record before the update; null for a new record.
    */
   check(
     tx: Transactor,
@@ -85,7 +87,7 @@ export class References {
       isAdmitted: boolean;
       takes?: TakesTarget | undefined;
     },
-    { values, problems, before }: ValidatedBody & { before: StoredRecord | null },
+    { id, values, problems, before }: ValidatedBody & { id: string; before: StoredRecord | null },
   ): void {
     const { table, principal, trusted, isAdmitted, takes } = by;
     for (const [position, field] of table.references) {
@@ -102,23 +104,23 @@ export class References {
       const reference = typeOf(field).reference === "file" ? "file" : "relation";
       const missing = reference === "file" ? "stored file" : `record of "${field.collection}"`;
       const lostOf = (some: readonly string[]): readonly string[] =>
-        this.#lost(tx, { field, principal: isFree ? system : principal, ids: some });
-      const problemOf = (id: string): ErrorDetail => {
-        const item = given.indexOf(id);
+        this.#lost(tx, { field, principal: isFree ? system : principal, ids: some, id, isNew: before === null });
+      const problemOf = (target: string): ErrorDetail => {
+        const item = given.indexOf(target);
         const path = multiple === true ? `${name}[${item}]` : name;
-        const message = `${path} points to ${quote(id)}, but there is no such ${missing}`;
+        const message = `${path} points to ${quote(target)}, but there is no such ${missing}`;
         return { field: name, ...(multiple === true && { item }), rule: reference, message };
       };
-      const isTaken = (id: string): boolean =>
-        takes?.(id, () => (lostOf([id]).length === 0 ? null : problemOf(id))) === true;
-      const lost = lostOf(ids).filter((id) => !isTaken(id));
+      const isTaken = (target: string): boolean =>
+        takes?.(target, () => (lostOf([target]).length === 0 ? null : problemOf(target))) === true;
+      const lost = lostOf(ids).filter((target) => !isTaken(target));
       problems.push(...lost.slice(0, maxMissing).map(problemOf));
     }
   }
 
   /**
-   * Looks the files of long arrays up, in turns with the event loop. `check` skips the found files: a transaction sees no
-   * other change.
+   * Looks the files of long arrays up, in turns with the event loop. `check` does not ask again: a transaction sees no other
+   * change.
    * @param before the record before the update; null for a new record.
    */
   async lookAhead(
@@ -127,28 +129,41 @@ export class References {
     { body, before }: { body: Body; before: StoredRecord | null },
   ): Promise<void> {
     const turns = new LoopTurns();
-    const found = new Set<string>();
+    const found = new Map<string, FileAccess>();
     this.#found.set(tx, found);
     for (const [, field] of table.references) {
       if (typeOf(field).reference !== "file") continue;
       const known = new Set([before?.[field.name] ?? []].flat());
       for (const id of addedItems(body[field.name])) {
         if (typeof id !== "string" || known.has(id)) continue;
-        if (this.#lookups.isReadableFile(tx, id, principal)) found.add(id);
+        found.set(id, this.#lookups.fileAccess(tx, id, principal));
         if (turns.isDue()) await turns.next();
       }
     }
   }
 
-  /** The ids that lead to nothing that the caller may read. */
+  /**
+   * The ids that lead to nothing, or to a record that the caller may not read. A file need not be readable: the record then
+   * gives no right to the file.
+   */
   #lost(
     tx: Transactor,
-    { field, principal, ids }: { field: FieldDefinition; principal: Principal; ids: readonly string[] },
+    {
+      field,
+      principal,
+      ids,
+      ...record
+    }: { field: FieldDefinition; principal: Principal; ids: readonly string[] } & { id: string; isNew: boolean },
   ): readonly string[] {
     if (typeOf(field).reference === "file") {
       // Shorter arrays were not looked up: an earlier change of the transaction may have ended a right.
       const found = ids.length > longArray ? this.#found.get(tx) : undefined;
-      return lostOf(ids, (id) => found?.has(id) === true || this.#lookups.isReadableFile(tx, id, principal));
+      return lostOf(ids, (file) => {
+        const access = found?.get(file) ?? this.#lookups.fileAccess(tx, file, principal);
+        const isRead = access === "readable";
+        if (access === "unread" || (isRead && !record.isNew)) noteRead(tx, record.id, { file, isRead });
+        return access !== "missing";
+      });
     }
     // Users have no read rule: every id of a user may be set.
     if (field.collection === "users") return lostOf(ids, (id) => this.#lookups.userExists(tx, id));

@@ -4,6 +4,6 @@ export type { ByteRange, DriverOptions, FileBody, S3Keys, StorageDriver } from "
 export { openDriver } from "./drivers.ts";
 export { eachFile, type FileFilter, fileQueryTable, storageSchema } from "./file-table.ts";
 export { typeOfName } from "./mime.ts";
-export { isReadableFile, missingFile, Storage } from "./storage.ts";
+export { fileAccess, missingFile, Storage } from "./storage.ts";
 export { type Asker, nameOfSize, parseThumbSize, type ThumbSize } from "./thumbnails.ts";
 export { cleanName, type Upload } from "./upload.ts";

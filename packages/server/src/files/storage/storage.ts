@@ -294,19 +294,19 @@ export class Storage {
 }
 
 /**
- * Whether a file exists and a caller may download the file, in the view of a transaction.
+ * Whether a file exists, and whether a caller may download the file, in the view of a transaction.
  * @param isShown whether a record that the caller may read shows the file.
  */
-export function isReadableFile(
+export function fileAccess(
   reader: Reader,
   { id, principal }: { readonly id: string; readonly principal: Principal },
   isShown: () => boolean,
-): boolean {
+): "missing" | "unread" | "readable" {
   const row = findFile(reader, id);
-  if (row === null) return false;
-  if (row.visibility === "public") return true;
-  if (!hasScope(principal, "storage", "read")) return false;
-  return isOwner(row, principal) || (row.visibility === "record" && isShown());
+  if (row === null) return "missing";
+  if (row.visibility === "public") return "readable";
+  if (!hasScope(principal, "storage", "read")) return "unread";
+  return isOwner(row, principal) || (row.visibility === "record" && isShown()) ? "readable" : "unread";
 }
 
 /** Whether a caller owns a file, or is an admin. */

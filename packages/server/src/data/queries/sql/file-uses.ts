@@ -5,7 +5,7 @@
 import type { FileUse } from "@socle/protocol";
 import type { Principal } from "../../../base/kernel/index.ts";
 import { identifier, type Reader } from "../../../store/database/index.ts";
-import { type Collection, type Collections, columnName, itemTableName } from "../../collections/index.ts";
+import { type Collection, type Collections, columnName, givesRight, itemTableName } from "../../collections/index.ts";
 import { type SqlPart, sqlPart } from "../../expressions/index.ts";
 import { typeOf } from "../../fields/index.ts";
 import { callerOf } from "../../permissions/index.ts";
@@ -69,11 +69,16 @@ export function runFileUses(run: Run, { columns, fileId, limit, offset }: FileUs
 }
 
 export function runFileShown(run: Run, { columns, fileId }: FileShownInput): boolean {
-  return columns.some((column) => isIn(run, column, pointingTo(column.table, column, [fileId])));
+  return columns.some((column) => isIn(run, column, { fileId, matches: pointingTo(column.table, column, [fileId]) }));
 }
 
-function isIn(run: Run, { table, condition }: ReadableFileColumn, matches: SqlPart): boolean {
-  return run.first(sqlPart`SELECT 1 FROM ${table}${conditionSql(table, [matches, condition])} LIMIT 1`) !== null;
+function isIn(
+  run: Run,
+  { table, condition }: ReadableFileColumn,
+  { fileId, matches }: { fileId: string; matches: SqlPart },
+): boolean {
+  const where = conditionSql(table, [matches, givesRight(table, fileId), condition]);
+  return run.first(sqlPart`SELECT 1 FROM ${table}${where} LIMIT 1`) !== null;
 }
 
 /** The newest records of a column that hold the id of a file. */
@@ -103,6 +108,6 @@ export class ShownFiles {
       this.#last = { principal, epoch, columns: readableFileColumns(scope) };
     }
     const run = new Run(reader, { now: Date.now(), user: callerOf(principal) }, { isOnLoop: false });
-    return this.#last.columns.some((column) => isIn(run, column, newestWith(fileId, column)));
+    return this.#last.columns.some((column) => isIn(run, column, { fileId, matches: newestWith(fileId, column) }));
   }
 }
