@@ -1,5 +1,6 @@
 /** The page of a new collection: blank, from a preset, or as a copy. Without data, a new collection needs no review. */
 import { Anchor, Box, Group, SegmentedControl, TextInput } from "@mantine/core";
+import { USERS } from "@socle/protocol";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { type RefObject, useEffect, useMemo, useRef, useState } from "react";
@@ -50,7 +51,12 @@ function NewCollectionForm(props: {
   const nameProblem = problems.find(({ key, part }) => key === null && part === "name")?.message;
 
   const creation = useMutation({
-    mutationFn: () => client.admin.collections.create(definitionOf(draft)),
+    mutationFn: () => {
+      const definition = definitionOf(draft);
+      // The service has users already: their first definition is a change.
+      if (definition.name === USERS) return client.admin.collections.update(USERS, definition);
+      return client.admin.collections.create(definition);
+    },
     onSuccess: async (entry) => {
       form.forget();
       notifyDone(words.created(entry.name));

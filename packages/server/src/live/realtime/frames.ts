@@ -69,8 +69,8 @@ export function parseFrame(text: string): ClientFrame {
   if (action === "ping") return { action };
   if (action !== "subscribe" && action !== "unsubscribe")
     throw new FrameError("invalid_action", `"action" must be ${actions}, not ${shown(action)}.`);
-  if (channel === undefined && (frame["query"] !== undefined || action === "unsubscribe"))
-    return parseLiveFrame(action, frame);
+  const isLive = frame["query"] !== undefined || (action === "unsubscribe" && frame["id"] !== undefined);
+  if (channel === undefined && isLive) return parseLiveFrame(action, frame);
   if (typeof channel !== "string")
     throw new FrameError("invalid_channel", `"channel" must be a string, not ${shown(channel)}.`);
   if (channel.length > longestChannel)

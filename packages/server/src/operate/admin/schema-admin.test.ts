@@ -67,6 +67,20 @@ describe("a collection", () => {
     expect((await send("PUT", `/collections/${name}?dryRun=maybe`, {})).status).toBe(400);
   });
 
+  test("users are made by no POST, and get their fields by PUT", async () => {
+    const definition = { name: "users", fields: [{ name: "nick", type: "string" }] };
+    for (const query of ["", "?dryRun=true"]) {
+      const refused = await send("POST", `/collections${query}`, definition);
+      expect([refused.status, messageOf(refused)]).toEqual([400, expect.stringContaining('"users" is reserved')]);
+    }
+    expect((await send("GET", "/collections/users")).status).toBe(404);
+    expect((await send("PUT", "/collections/users?dryRun=true", definition)).status).toBe(200);
+    expect((await send("GET", "/collections/users")).status).toBe(404);
+    expect((await send("PUT", "/collections/users", definition)).status).toBe(200);
+    expect((await send("POST", "/collections", definition)).status).toBe(400);
+    expect((await send("DELETE", "/collections/users")).status).toBe(204);
+  });
+
   test("two changes at once: neither is lost", async () => {
     for (let round = 0; round < 10; round++) {
       const name = await create({ fields: [text("a")] });

@@ -72,6 +72,11 @@ interface CollectionChange {
 export async function additionOf(body: unknown): Promise<CollectionChange> {
   const parsed = await parseDefinition(body);
   const { name } = parsed.definition;
+  if (name === USERS)
+    throw new AppError(
+      "bad_request",
+      `"${USERS}" is reserved: PUT /api/admin/collections/${USERS} gives fields to users.`,
+    );
   return {
     name,
     build(definitions) {

@@ -127,7 +127,7 @@ test("users are in the mirror without secrets, with and without a definition", a
   await world.send("PATCH", `/api/admin/users/${user.id}`, { role: "admin" });
   await world.expectWhole();
   expect(await ada()).toMatchObject({ role: "admin" });
-  await world.send("POST", "/api/admin/collections", { name: "users", fields: [{ name: "nick", type: "string" }] });
+  await world.send("PUT", "/api/admin/collections/users", { fields: [{ name: "nick", type: "string" }] });
   await world.expectWhole();
   await world.send("PUT", `/api/users/${user.id}`, { nick: "Ada" });
   await world.expectWhole();

@@ -2,7 +2,7 @@
 import { Stack, Text } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { SocleError } from "@socle/client";
-import { type CollectionDefinition, isRuleWord, type Rule } from "@socle/protocol";
+import { type CollectionDefinition, isRuleWord, type Rule, USERS } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext, useId, useMemo } from "react";
 import { ExpressionEditor, errorPosition, type Schema, schemaOf } from "../../../kit/expression/index.ts";
@@ -59,7 +59,8 @@ interface CheckedDraft {
 
 async function ask({ name, definition, change }: CheckedDraft): Promise<RuleMistake | null> {
   try {
-    if (name === null) await client.admin.collections.planCreate(definition);
+    if (name === null && definition.name === USERS) await client.admin.collections.planUpdate(USERS, definition);
+    else if (name === null) await client.admin.collections.planCreate(definition);
     else if (change !== null) await client.admin.collections.planUpdate(name, change);
     return null;
   } catch (error) {
