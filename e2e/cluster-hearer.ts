@@ -47,7 +47,7 @@ export class Hearer {
       const frame = JSON.parse(String(data)) as ServerFrame;
       if (frame.type === "event") this.#hear(frame.event);
       else if (frame.type === "subscribed") resolve(true);
-      else {
+      else if (frame.type !== "connected") {
         this.problems.push(String(data));
         resolve(false);
       }

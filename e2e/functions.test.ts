@@ -269,10 +269,10 @@ describe("what a handler may ask for", async () => {
     socket.onmessage = ({ data }) => frames.push(String(data));
     await until(() => socket.readyState === WebSocket.OPEN);
     socket.send('{"action":"subscribe","channel":"seen.*"}');
-    await until(() => frames.length === 1);
-    await create(server, "asks", { n: 2 });
     await until(() => frames.length === 2);
-    expect(JSON.parse(frames[1] ?? "")).toMatchObject({ event: { type: "seen.created", source: "collections" } });
+    await create(server, "asks", { n: 2 });
+    await until(() => frames.length === 3);
+    expect(JSON.parse(frames[2] ?? "")).toMatchObject({ event: { type: "seen.created", source: "collections" } });
     socket.close();
   });
 });

@@ -157,7 +157,7 @@ class Hearer {
       const frame = JSON.parse(String(data)) as ServerFrame;
       if (frame.type === "event") this.heard.push(frame.event.id);
       else if (frame.type === "subscribed") resolve();
-      else reject(new Error(String(data)));
+      else if (frame.type !== "connected") reject(new Error(String(data)));
     };
     socket.onerror = () => reject(new Error("The socket failed"));
     await promise;

@@ -87,14 +87,15 @@ test("every command works, one after the other", async () => {
       const print = { log: (line: string) => frames.push(line) };
       const socket = new Function("console", "WebSocket", `${code}\nreturn socket;`)(print, WebSocket) as WebSocket;
       afterAll(() => socket.close());
-      await until(() => frames.length > 0);
-      expect(frames).toEqual(['{"type":"subscribed","channel":"tasks.*"}']);
+      await until(() => frames.length > 1);
+      expect(JSON.parse(frames[0] ?? "")).toMatchObject({ type: "connected" });
+      expect(frames.slice(1)).toEqual(['{"type":"subscribed","channel":"tasks.*"}']);
     } else {
       expect(kind).toBe("sh build");
     }
   }
   expect(counts).toEqual({ "sh build": 1, "sh start": 1, js: 1, json: 4, sh: 12 });
-  expect(JSON.parse(frames[1] ?? "")).toMatchObject({
+  expect(JSON.parse(frames[2] ?? "")).toMatchObject({
     type: "event",
     event: { type: "tasks.updated", payload: { title: "Read all of the docs" } },
   });

@@ -18,7 +18,7 @@ async function connect({ url }: Running, token = ""): Promise<Client> {
   socket.onclose = ({ code }) => {
     client.code = code;
   };
-  await until(() => client.frames.length === 1);
+  await until(() => client.frames.length === 2);
   return client;
 }
 
@@ -29,7 +29,8 @@ test("a stop closes them with 1001, after what was written", async () => {
   expect(await server.stop()).toBe(0);
   await until(() => client.code !== null);
   expect(client.code).toBe(1001);
-  expect(client.frames[1]).toContain('"type":"notes.created"');
+  expect(client.frames[0]).toContain('"type":"connected"');
+  expect(client.frames[2]).toContain('"type":"notes.created"');
 });
 
 test("sessions that another process ends take their sockets along", async () => {

@@ -68,12 +68,12 @@ test("the API, sockets and health over HTTPS; the log says https; plain HTTP is 
     socket.onopen = resolve;
   });
   socket.send(JSON.stringify({ action: "subscribe", channel: "posts.created" }));
-  await until(() => frames.length === 1);
+  await until(() => frames.length === 2);
   const body = JSON.stringify({ title: "over TLS" });
   const headers = { "Content-Type": "application/json" };
   await fetch(`${server.url}/api/posts`, { method: "POST", body, headers, tls: { ca: pair.cert } });
-  await until(() => frames.length === 2);
-  expect(frames[1]).toContain("over TLS");
+  await until(() => frames.length === 3);
+  expect(frames[2]).toContain("over TLS");
   socket.close();
 
   const env = { SERVICE_PORT: new URL(server.url).port };
@@ -129,7 +129,7 @@ test("a new certificate is served to new connections; sockets and running reques
     socket.onopen = resolve;
   });
   socket.send(JSON.stringify({ action: "subscribe", channel: "posts.created" }));
-  await until(() => frames.length === 1);
+  await until(() => frames.length === 2);
   // A request with half of the body.
   const request = await open(server, first.cert);
   let answer = "";

@@ -139,7 +139,7 @@ export class TrackerApi {
       if (frame.type === "event") events.push(frame.event);
       else if (frame.type === "subscribed") subscribed += 1;
       else if (frame.type === "pong") pongs += 1;
-      else throw new Error(String(data));
+      else if (frame.type !== "connected") throw new Error(String(data));
     };
     await until(() => subscribed === channels.length);
     return {

@@ -63,8 +63,10 @@ export async function listen({
         if (phase === "listening") {
           onBytes(data);
         } else if (phase === "subscribing") {
+          // The greeting may come alone.
+          if (data.includes('"connected"') && !data.includes('"subscribed"')) return;
           phase = "listening";
-          if (data.includes("subscribed")) resolve();
+          if (data.includes('"subscribed"')) resolve();
           else reject(new Error(`Not subscribed: ${data.toString()}`));
         } else if (data.includes("101 Switching")) {
           phase = "subscribing";

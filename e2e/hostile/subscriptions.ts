@@ -24,7 +24,7 @@ class Attacker {
     this.socket = socket;
     socket.onmessage = ({ data }) => {
       const frame = JSON.parse(String(data)) as Frame;
-      if (frame["type"] !== "event") this.answers += 1;
+      if (frame["type"] !== "event" && frame["type"] !== "connected") this.answers += 1;
       if (this.frames.length < 1_000) this.frames.push(frame);
     };
   }

@@ -9,7 +9,10 @@ async function subscribe(url: string, onEvent: () => void): Promise<WebSocket> {
   const socket = new WebSocket(`${url.replace("http", "ws")}/api/realtime`);
   const { promise, resolve } = Promise.withResolvers<void>();
   socket.onopen = () => socket.send('{"action":"subscribe","channel":"items.*"}');
-  socket.onmessage = ({ data }) => (String(data).includes('"subscribed"') ? resolve() : onEvent());
+  socket.onmessage = ({ data }) => {
+    if (String(data).includes('"subscribed"')) resolve();
+    else if (String(data).includes('"event"')) onEvent();
+  };
   await promise;
   return socket;
 }

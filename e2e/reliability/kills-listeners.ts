@@ -47,7 +47,7 @@ export class Listener {
       const frame = JSON.parse(String(data)) as Frame;
       if (frame.event !== undefined) this.#hear(frame.event.id);
       else if (frame.type === "subscribed") resolve();
-      else this.problems.push(`${this.channel}: ${frame.code ?? frame.type}`);
+      else if (frame.type !== "connected") this.problems.push(`${this.channel}: ${frame.code ?? frame.type}`);
     };
     socket.onclose = () => resolve();
     return promise;

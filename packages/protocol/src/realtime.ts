@@ -92,8 +92,10 @@ export const REALTIME_ERROR_CODES = [
 ] as const;
 export type RealtimeErrorCode = (typeof REALTIME_ERROR_CODES)[number];
 
-/** A frame of the service, as JSON text. */
+/** A frame of the service, as JSON text. A client ignores a frame of a type that the client does not know. */
 export type ServerFrame =
+  /** The first frame. The id is a name for this socket, and no right. */
+  | { type: "connected"; clientId: string }
   | { type: "event"; event: Event; id?: string }
   | { type: "subscribed" | "unsubscribed"; channel?: string; id?: string }
   | LiveResult

@@ -33,7 +33,7 @@ export function listen(api: TestApi, idleTimeout = 60): Pick<TestServer, "url" |
   return { url: server.url, connect: (token, address) => TestSocket.open(server.url, token, address) };
 }
 
-/** A client that keeps every received frame. */
+/** A client that keeps every received frame but the greeting. */
 export class TestSocket {
   readonly frames: ServerFrame[] = [];
   readonly socket: WebSocket;
@@ -41,7 +41,10 @@ export class TestSocket {
 
   private constructor(socket: WebSocket) {
     this.socket = socket;
-    socket.onmessage = ({ data }) => this.frames.push(JSON.parse(String(data)));
+    socket.onmessage = ({ data }) => {
+      const frame: ServerFrame = JSON.parse(String(data));
+      if (frame.type !== "connected") this.frames.push(frame);
+    };
     socket.onclose = ({ code, reason }) => {
       this.closed = { code, reason };
     };

@@ -34,6 +34,9 @@ export class LiveServer {
       open: (socket) => {
         this.sockets.add(socket);
         this.tokens.push(socket.data.token);
+        // As the service greets; and a type of a later version, with the name of a subscription.
+        socket.send('{"type":"connected","clientId":"1"}');
+        socket.send('{"type":"later","id":"q1","channel":"posts.*"}');
         this.#wake();
       },
       message: (_socket, text) => {

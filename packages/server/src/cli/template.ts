@@ -16,6 +16,8 @@ export const template: { readonly [path: string]: string } = {
     // "refreshTokenTtl": "30d",
     // "passwordMinLength": 8
   },
+  // Sign-ins, files and runs are told to the user of the event and to admins, and not to every listener.
+  "realtime": { "serviceEvents": "own" },
   // "cors": { "origins": ["https://app.example.com"] },
   // Stored files of one user, and in all; without these there is no bound but the disk.
   "limits": { "storagePerUser": "1GiB", "storage": "10GiB" },

@@ -306,7 +306,7 @@ export const keys = {
   "realtime.serviceEvents": key(
     textOf(["all", "own", "admin"]),
     "all",
-    "listeners to events of auth, storage, functions and jobs: all users; the user whom an event is about, and admins; or admins alone",
+    "listeners to events of auth, storage, functions and jobs: all, also without a token; the user whom an event is about, and admins; or admins alone",
   ),
   "cache.size": key(
     size(0, 1024 ** 4),

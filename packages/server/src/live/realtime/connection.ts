@@ -83,6 +83,7 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket, View
   open(socket: Socket): void {
     this.#socket = socket;
     this.#feed.readers.everybody.add(this.#listener);
+    this.send(toText({ type: "connected", clientId: crypto.randomUUID() }));
   }
 
   /** Frames are followed one after the other, in the order of arrival, each in a turn of the caller. */

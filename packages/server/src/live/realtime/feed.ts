@@ -267,19 +267,19 @@ export class Feed {
     if (event.type === "system.collection.created" || isRenamed)
       for (const socket of this.#sockets) socket.appear(String(event.payload["name"]));
     const audience = this.visibility.audience(event, null);
-    const reserved = audience === "users" ? reservedOf(event) : null;
+    const reserved = audience === "everybody" ? reservedOf(event) : null;
     if (reserved !== null) return this.#publishReserved(event, reserved);
     return this.#send(event, topicsOfEvent(event.type, audience, subjectOf(event)));
   }
 
   /** Sends two texts. A user who gets the whole text leaves the topic of the other text meanwhile. */
   #publishReserved(event: LoggedEvent, { reduced, userId }: Reserved): Promise<unknown> | undefined {
-    const others = `${event.type}/users`;
+    const users = `${event.type}/users`;
     const own = userId === null ? [] : [...this.#sockets].filter(({ listener }) => listener?.userId === userId);
-    const aside = own.filter((socket) => socket.hasJoined(others));
-    for (const socket of aside) socket.leave(others);
-    const first = this.#send(event, [others], reduced);
-    for (const socket of aside) socket.join(others);
+    const aside = own.filter((socket) => socket.hasJoined(users));
+    for (const socket of aside) socket.leave(users);
+    const first = this.#send(event, [`${event.type}/anonymous`, users], reduced);
+    for (const socket of aside) socket.join(users);
     const second = this.#send(event, topicsOfEvent(event.type, "owner", userId));
     return first === undefined || second === undefined ? (first ?? second) : Promise.all([first, second]);
   }

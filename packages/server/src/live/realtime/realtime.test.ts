@@ -53,6 +53,8 @@ describe("frames and their answers", () => {
     ["since that is no string", { action: "subscribe", channel: "notes.*", since: 5 }, { code: "invalid_action" }],
     ["no channel", { action: "subscribe" }, { type: "error", code: "invalid_channel" }],
     ["a channel that is no string", { action: "unsubscribe", channel: {} }, { code: "invalid_channel" }],
+    ["no channel to leave", { action: "unsubscribe" }, { type: "error", code: "invalid_channel" }],
+    ["a channel to leave that is null", { action: "unsubscribe", channel: null }, { code: "invalid_channel" }],
     ["10 KB", { action: "subscribe", channel: `${"a".repeat(10_000)}.created` }, { code: "invalid_channel" }],
     ["since of another log", { action: "subscribe", channel: "notes.*", since: "evt_x" }, { code: "resume_gap" }],
     [
@@ -175,10 +177,10 @@ describe("the way in", () => {
     const socket = new WebSocket(`${server.url.replace("http", "ws")}/api/realtime?token=`, { headers });
     socket.onmessage = ({ data }) => frames.push(String(data));
     socket.onopen = () => socket.send('{"action":"subscribe","channel":"members.created"}');
-    await until(() => frames.length === 1);
-    await create("members");
     await until(() => frames.length === 2);
-    expect(JSON.parse(frames[1] ?? "")).toMatchObject({ type: "event", event: { type: "members.created" } });
+    await create("members");
+    await until(() => frames.length === 3);
+    expect(JSON.parse(frames[2] ?? "")).toMatchObject({ type: "event", event: { type: "members.created" } });
     socket.close();
   });
 });
@@ -240,7 +242,19 @@ describe("who hears what", () => {
     expect(await client.types()).toHaveLength(2);
   });
 
-  test("other events are for all who are signed in, and for nobody else", async () => {
+  test("a socket is greeted before anything else, with an id of its own", async () => {
+    const greetings: { type: string; clientId: string }[] = [];
+    for (let i = 0; i < 2; i++) {
+      const socket = new WebSocket(`${server.url.replace("http", "ws")}/api/realtime`);
+      socket.onmessage = ({ data }) => greetings.push(JSON.parse(String(data)));
+      await until(() => greetings.length > i);
+      socket.close();
+    }
+    expect(greetings).toEqual(Array(2).fill({ type: "connected", clientId: expect.stringMatching(/./) }) as never);
+    expect(greetings[0]?.clientId).not.toBe(greetings[1]?.clientId);
+  });
+
+  test("other events are for all listeners, also without a token", async () => {
     const [anonymous, user] = await Promise.all([server.connect(), server.connect(bob.accessToken)]);
     for (const client of [anonymous, user]) {
       await client.subscribe("auth.register");
@@ -256,8 +270,8 @@ describe("who hears what", () => {
     const definition = await parseDefinition({ name: "late", fields: [field] });
     await migrate(service, { define: [definition], drop: [] });
     await server.request("POST", "/api/auth/logout", { token: cy.accessToken });
-    const events = await user.events();
     const payload = { userId: cy.user.id, role: "authenticated" };
+    const events = await user.events();
     expect(events.map((event) => [event.type, event.source, event.payload])).toEqual([
       ["auth.register", "auth", payload],
       ["storage.uploaded", "storage", { ...file, filename: null, url: null }],
@@ -265,7 +279,7 @@ describe("who hears what", () => {
       ["system.collection.created", "collections", { name: "late" }],
       ["auth.logout", "auth", payload],
     ]);
-    expect(await anonymous.events()).toEqual([]);
+    expect(await anonymous.events()).toEqual(events);
   });
 
   test("a user whose role is public counts as signed in", async () => {

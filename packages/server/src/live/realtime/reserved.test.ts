@@ -63,8 +63,7 @@ describe("a run that failed", () => {
       await append({ type: "job.failed", source: "jobs", payload: { ...job, durationMs: 1, error } });
     });
     const open = [run, run, { ...job, durationMs: 1 }];
-    expect(all["anonymous"]).toEqual([]);
-    for (const name of ["ann", "bob"]) expect(all[name]?.map(({ payload }) => payload)).toEqual(open);
+    for (const name of ["anonymous", "ann", "bob"]) expect(all[name]?.map(({ payload }) => payload)).toEqual(open);
     expect(all["admin"]?.map(({ payload }) => payload)).toEqual([{ ...run, error }, run, { ...open[2], error }]);
     const { body } = await server.request<{ items: Event[] }>("GET", "/api/admin/events?type=job.failed", {
       token: admin,
@@ -89,12 +88,13 @@ describe("an upload", () => {
       Object.entries(all).map(([name, list]) => [name, list.map(({ payload }) => payload)]),
     );
     expect(payloads).toEqual({
-      anonymous: [],
+      anonymous: [{ ...files[0], ...hidden }, files[1], { ...files[2], ...hidden }],
       ann: [files[0], files[1], { ...files[2], ...hidden }],
       bob: [{ ...files[0], ...hidden }, files[1], { ...files[2], ...hidden }],
       admin: files,
     } as never);
-    expect(JSON.stringify([all["bob"]?.[0], all["bob"]?.[2]])).not.toContain("diagnosis");
+    for (const name of ["anonymous", "bob"])
+      expect(JSON.stringify([all[name]?.[0], all[name]?.[2]])).not.toContain("diagnosis");
   });
 
   test("of several sockets of its owner, each hears it once, and goes on hearing", async () => {
@@ -118,6 +118,7 @@ describe("an upload", () => {
       await storage.setVisibility(tx, shown.id, "public");
     });
     for (const [token, names] of [
+      [undefined, [null, "diagnosis.txt"]],
       [bob.accessToken, [null, "diagnosis.txt"]],
       [ann.accessToken, ["diagnosis.txt", "diagnosis.txt"]],
       [admin, ["diagnosis.txt", "diagnosis.txt"]],

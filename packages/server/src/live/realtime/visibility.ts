@@ -54,7 +54,7 @@ export interface VisibilityOptions {
   storage: Storage;
   readers: Readers;
   /**
-   * The users to whom events of auth, storage, functions and jobs are told (`realtime.serviceEvents`): all users; the
+   * The listeners to whom events of auth, storage, functions and jobs are told (`realtime.serviceEvents`): all; the
    * user an event is about, and admins alone for an event about no user; or admins.
    */
   serviceEvents: "all" | "own" | "admin";
@@ -74,8 +74,8 @@ export class Visibility {
 
   /**
    * The audience of an event: by the rule in force, or by a narrower rule that was in force when the event was written.
-   * Events of the service are for all signed-in users (spec, "Authentication" 9 and realtime rule 4), unless
-   * `realtime.serviceEvents` says otherwise; `owner` then means the user an event is about. Events of a dropped
+   * Events of the service are for all listeners, also without a token (spec, realtime rule 4; "Authentication" 9 is about
+   * collections), unless `realtime.serviceEvents` says otherwise; `owner` then means the user an event is about. Events of a dropped
    * collection are for admins, even if a new collection has the same name.
    */
   audience(event: EventHead, name: string | null): Audience {
@@ -91,7 +91,8 @@ export class Visibility {
   #serviceAudience({ type }: EventHead): Audience {
     const { serviceEvents } = this.#options;
     if (serviceEvents === "admin") return "admins";
-    if (serviceEvents === "all" || type.startsWith("system.")) return "users";
+    if (serviceEvents === "all") return "everybody";
+    if (type.startsWith("system.")) return "users";
     return type.startsWith("auth.") || type.startsWith("storage.") ? "owner" : "admins";
   }
 

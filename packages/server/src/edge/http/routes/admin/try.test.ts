@@ -101,6 +101,8 @@ describe("one record", () => {
       ["read", "before", true],
     ]);
     expect(outcomes(before?.rule ?? "", before?.parts)).toEqual([
+      // The update has no rule of its own: the rules of create and read must both hold.
+      '(team.members(team)[user = @user.id && role != "guest"] && (points = null || points < 10)) and (team.members(team).user = @user.id): false',
       'team.members(team)[user = @user.id && role != "guest"] && (points = null || points < 10): false',
       'team.members(team)[user = @user.id && role != "guest"]: false',
       "user = @user.id: true",
@@ -108,6 +110,7 @@ describe("one record", () => {
       "points = null || points < 10: true",
       "points = null: true",
       "points < 10: null",
+      "team.members(team).user = @user.id: true",
     ]);
     const moved = await attempt("tasks", {
       as: ann.id,
