@@ -3,7 +3,7 @@ import type { CollectionDefinition } from "@socle/protocol";
 import type { ModuleSchema, Reader, SlowReader, Transactor } from "../../store/database/index.ts";
 import { counterTable } from "./counter-table.ts";
 import { droppedTables } from "./dropped-table.ts";
-import { unreadFileTable } from "./unread-files.ts";
+import { unreadFileTable } from "./unread-file-table.ts";
 
 export const collectionSchema: ModuleSchema = {
   module: "collections",

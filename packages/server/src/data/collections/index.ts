@@ -34,4 +34,4 @@ export { MigrationError } from "./migration-error.ts";
 export { type CollectionPlan, type Definitions, keepUnsent, type ParsedDefinition, type ValueRename } from "./plan.ts";
 export { planChange, type SchemaChange } from "./plan-change.ts";
 export { type RuleSite, rulesAt } from "./rules.ts";
-export { forgetUnread, givesRight, noteRead } from "./unread-files.ts";
+export { forgetUnread, givesRight, noteRead } from "./unread-file-table.ts";

@@ -61,7 +61,7 @@ export class References {
   readonly #collections: Collections;
   readonly #lookups: Lookups;
   readonly #rights: Rights;
-  /** What `lookAhead` has found about files, by transaction. */
+  /** The files that `lookAhead` has looked up, by transaction. */
   readonly #found = new WeakMap<Transactor, Map<string, FileAccess>>();
 
   constructor(options: { collections: Collections; lookups: Lookups; rights: Rights }) {
