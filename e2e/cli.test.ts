@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { cpSync, existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -148,8 +149,8 @@ describe("socle admin create", () => {
 
 test.each([
   [
-    { SERVICE_ADMIN_EMAIL: "a@localhost", SERVICE_ADMIN_PASSWORD: "long enough" },
-    /admin\.email "a@localhost": email must be/,
+    { SERVICE_ADMIN_EMAIL: "a@lo_cal", SERVICE_ADMIN_PASSWORD: "long enough" },
+    /admin\.email "a@lo_cal": email must be/,
   ],
   [{ SERVICE_ADMIN_EMAIL: "a@b.co", SERVICE_ADMIN_PASSWORD: "short" }, /admin\.password: password must be at least 8/],
 ])("an admin that cannot be made stops the start: %j", async (env, message) => {
@@ -169,6 +170,24 @@ test("an admin from the environment is made once", async () => {
   expect(second.output()).not.toContain("Made the admin");
   const answer = await post(`${second.url}/api/auth/login`, { email: "boss@example.com", password: "a long password" });
   expect(answer.status).toBe(200);
+});
+
+test("socle check names two users of an earlier version with one address", async () => {
+  singleService("database");
+  const cwd = await project();
+  const server = await serve(cwd);
+  for (const email of ["info@dömäin.example", "other@example.com"])
+    expect((await post(`${server.url}/api/auth/register`, { email, password: "correct horse" })).status).toBe(201);
+  expect((await socle(["check"], { cwd })).stdout).not.toContain("Two users");
+  await server.stop();
+  const database = new Database(join(cwd, "socle.db"));
+  database.run("UPDATE _users SET email = 'info@xn--dmin-moa0i.example' WHERE email = 'other@example.com'");
+  database.close();
+  const line = "Two users have one address, written info@xn--dmin-moa0i.example and info@dömäin.example.";
+  expect((await socle(["check"], { cwd })).stdout).toContain(line);
+  const again = await serve(cwd);
+  expect(again.output()).toContain(`WARN  ${line}`);
+  expect((await socle(["check"], { cwd })).stdout).toContain(line);
 });
 
 describe("a common password of an admin whom the operator makes is a WARN", () => {

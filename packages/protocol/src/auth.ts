@@ -9,8 +9,8 @@ export interface User {
   email: string;
   role: Role;
   createdAt: string;
-  /** Whether the user has proven the address, for example by a link of a mail. */
-  verified: boolean;
+  /** Whether the user has proven the address, for example by a link of a mail. Absent if the service has neither mail nor providers. */
+  verified?: boolean;
 }
 
 /** The body of a register or login request. */

@@ -81,7 +81,7 @@ function Details({ user, onGone }: { user: UserEntry; onGone: () => void }) {
 function Verification({ user: { id, email, verified } }: { user: UserEntry }) {
   return (
     <Group gap="4px 12px">
-      <VerifiedMark isVerified={verified} />
+      {verified !== undefined && <VerifiedMark isVerified={verified} />}
       {!verified && (
         <SendMail
           label={text.users.sendVerification}

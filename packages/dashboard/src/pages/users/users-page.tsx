@@ -42,7 +42,11 @@ function columnsOf(ownId: string | null): Column<User>[] {
       ),
     },
     { header: text.users.role, width: 180, render: ({ role }) => <RoleMark role={role} /> },
-    { header: text.users.address, width: 140, render: ({ verified }) => <VerifiedMark isVerified={verified} /> },
+    {
+      header: text.users.address,
+      width: 140,
+      render: ({ verified }) => verified !== undefined && <VerifiedMark isVerified={verified} />,
+    },
     timeColumn(text.users.createdAt, ({ createdAt }) => createdAt),
     { header: text.users.id, width: 130, narrow: "hidden", render: ({ id }) => <IdText id={id} /> },
   ];

@@ -18,6 +18,8 @@ import {
 import { count, messageOf, SetupError } from "../../base/kernel/index.ts";
 import { findScripts, runTool, toolOutput } from "../../code/script-host/index.ts";
 import { readDefinitionFiles } from "../../data/collections/index.ts";
+import { sharedAddresses } from "../../people/auth/index.ts";
+import { DatabaseFile } from "../../store/database/index.ts";
 import { type Command, type Terminal, textOption } from "../command.ts";
 import { parseUrl } from "../remote.ts";
 import { template } from "../template.ts";
@@ -108,6 +110,7 @@ export const check: Command = {
     for (const { path, parsed } of await readDefinitionFiles(join(config.folder, "collections")))
       for (const warning of parsed.warnings ?? []) terminal.out(`${path}: ${warning}\n`);
     await writeTypes(config, definitions);
+    for (const line of sharedAddressesIn(config.database)) terminal.out(`${line}\n`);
     if (findScripts(config.folder).scripts.length === 0) {
       const collections = count(definitions.length, "collection");
       terminal.out(
@@ -125,6 +128,17 @@ export const check: Command = {
     return problems.length > 0 ? 1 : code;
   },
 };
+
+/** The lines about users with one address; the service may have the database open. */
+function sharedAddressesIn(path: string): string[] {
+  if (!existsSync(path)) return [];
+  const database = new DatabaseFile(path);
+  try {
+    return sharedAddresses(database);
+  } finally {
+    database.close();
+  }
+}
 
 /** Runs the type checker. The advice names the package manager of the runtime; this executable contains that, too. */
 async function checkTypes(cwd: string, { environment, program, out, err, progress }: Terminal): Promise<number> {

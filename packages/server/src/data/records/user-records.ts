@@ -92,6 +92,6 @@ export class UserRecords {
   }
 }
 
-function accountOf({ email, role, verified }: User): AccountValues {
+function accountOf({ email, role, verified = false }: User): AccountValues {
   return { email, role, verified };
 }

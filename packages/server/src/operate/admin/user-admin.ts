@@ -41,13 +41,15 @@ export class UserAdmin {
     page: { limit: number; offset: number },
   ): { items: User[]; total: number } {
     const role = filter.role === null ? null : readChoice("role", filter.role, ROLES);
-    return this.#options.users.search({ search: filter.search, role, ...page });
+    const { users } = this.#options;
+    const { items, total } = users.search({ search: filter.search, role, ...page });
+    return { items: items.map((user) => users.shown(user)), total };
   }
 
   /** @throws AppError `not_found`. */
   get(id: string): UserEntry {
     const { users } = this.#options;
-    return { ...users.get(id), sessions: users.sessions(id) };
+    return { ...users.shown(users.get(id)), sessions: users.sessions(id) };
   }
 
   /**
@@ -64,7 +66,7 @@ export class UserAdmin {
     const values = await users.prepare(credentials, { key: admin.userId });
     return this.#options.changes.transact(admin, (tx, audit) => {
       if (role === "admin") checkRecent(tx, admin);
-      const user = users.create(tx, { ...values, role, fields }, admin);
+      const user = users.shown(users.create(tx, { ...values, role, fields }, admin));
       audit({ action: "user.created", target: user.id, after: user });
       return user;
     });
@@ -87,10 +89,11 @@ export class UserAdmin {
     refuseOthers(body, ["role"]);
     const role = readChoice("role", body["role"], ROLES);
     return this.#options.changes.transact(admin, (tx, audit) => {
-      const old = this.#options.users.get(id, tx);
+      const { users } = this.#options;
+      const old = users.shown(users.get(id, tx));
       if (old.role === role) return old;
       if (role === "admin") checkRecent(tx, admin);
-      const user = this.#options.users.setRole(tx, { id, role }, admin);
+      const user = users.shown(users.setRole(tx, { id, role }, admin));
       audit({ action: "user.updated", target: id, before: old, after: user });
       return user;
     });
@@ -110,7 +113,7 @@ export class UserAdmin {
       const user = id === admin.userId ? users.setPassword(tx, id, own) : users.givePassword(tx, id, passwordHash);
       notices.tell(tx, user, { change: "The password was changed.", by: "an administrator" });
       audit({ action: "user.password", target: id });
-      return user;
+      return users.shown(user);
     });
   }
 

@@ -7,6 +7,7 @@ import type { Database, Reader, Transactor } from "../../store/database/index.ts
 import type { EventLog } from "../../store/events/index.ts";
 import { type Mails, normaliseEmail } from "../mail/index.ts";
 import { AccessTokens, invalidToken } from "./access-tokens.ts";
+import { storedEmail } from "./address-table.ts";
 import { Callers } from "./callers.ts";
 import { Factors } from "./factors/factors.ts";
 import { Passkeys } from "./factors/passkeys.ts";
@@ -207,7 +208,7 @@ export class Auth {
    * `unavailable` when too many passwords wait to be checked; the refusal of a hook.
    */
   async login(credentials: Credentials, caller: PasswordCaller): Promise<LoginResponse> {
-    const email = normaliseEmail(credentials.email);
+    const email = storedEmail(this.#database.reader, credentials.email);
     const found = email === null ? null : findByEmail(this.#database.reader, email);
     const account = { email, passwordHash: found?.passwordHash ?? null };
     const isRight = await this.checks.isRight(account, credentials.password, caller);

@@ -1,5 +1,6 @@
 /** Auth: users, passwords, sessions and tokens; finds the principal of an access token, and slows down wrong passwords. */
 export { Account } from "./account.ts";
+export { sharedAddresses } from "./address-table.ts";
 export { Auth } from "./auth.ts";
 export { isCommonPassword } from "./common-password.ts";
 export type { Factors } from "./factors/factors.ts";

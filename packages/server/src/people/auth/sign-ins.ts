@@ -9,6 +9,7 @@ import { addAttempt } from "./factors/attempt-table.ts";
 import { methodsOf } from "./factors/factor-table.ts";
 import type { PasswordCaller } from "./passwords.ts";
 import type { OpenedSession, Session, Sessions } from "./sessions.ts";
+import { shownUser } from "./users.ts";
 
 /** A step of a user that asks hooks first. */
 export type AuthStep = "register" | "login";
@@ -78,6 +79,9 @@ interface Opened extends OpenedSession {
 
 interface SignInOptions {
   database: Database;
+  mails: { readonly isOn: boolean };
+  /** The names of the configured providers. */
+  providers: ReadonlySet<string>;
   events: EventLog;
   sessions: Sessions;
   turns: ConflictTurns;
@@ -195,7 +199,14 @@ export class SignIns {
     const claims = { sub: user.id, role: user.role, sid: session.id, ...(generation && { gen: generation }) };
     const accessToken = await tokens().issue(claims, ttlMs);
     const expiresIn = Math.ceil(ttlMs / 1_000);
-    return { accessToken, token: accessToken, refreshToken, tokenType: "Bearer", expiresIn, user };
+    return {
+      accessToken,
+      token: accessToken,
+      refreshToken,
+      tokenType: "Bearer",
+      expiresIn,
+      user: shownUser(user, this.#options),
+    };
   }
 
   #checkVerified({ verified }: User): void {

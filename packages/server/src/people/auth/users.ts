@@ -11,14 +11,14 @@ import {
   type Transactor,
 } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
-import { normaliseEmail } from "../mail/index.ts";
+import { formerEmails, sharedAddresses, storedEmail } from "./address-table.ts";
 import { nothingShown, proveAddress } from "./credentials.ts";
 import { removeFactors } from "./factors/factor-table.ts";
 import { changeRoleOfKeys, deleteKeysOf } from "./keys/key-changes.ts";
 import { type CommonPasswords, ownCaller, type PasswordCaller, type Passwords } from "./passwords.ts";
 import { endProofsOf } from "./proofs/proof-table.ts";
 import { removeLinksOf } from "./providers/provider-table.ts";
-import { checkNewCredentials, passwordProblems } from "./read-body.ts";
+import { checkNewCredentials, passwordProblems, readEmail } from "./read-body.ts";
 import type { Sessions } from "./sessions.ts";
 import { noteGivenPassword, setPasswordHash } from "./user-table.ts";
 
@@ -37,10 +37,16 @@ export const userQueryTable: QueryTable = {
 
 /** The columns of a `User`, and the row. */
 const userColumns = "id, email, role, createdAt, verifiedAt";
-type UserRow = Omit<User, "verified"> & { readonly verifiedAt: string | null };
+type UserRow = User & { readonly verifiedAt: string | null };
 
 function userOf({ id, email, role, createdAt, verifiedAt }: UserRow): User {
   return { id, email, role, createdAt, verified: verifiedAt !== null };
+}
+
+/** A user as answers show the user: without mail and providers, nobody proves an address. */
+export function shownUser<T extends User>(user: T, { mails, providers }: Pick<UsersOptions, "mails" | "providers">): T {
+  const { verified: _, ...shown } = user;
+  return mails.isOn || providers.size > 0 ? user : (shown as T);
 }
 
 /** Looks a user up by the id. */
@@ -122,6 +128,9 @@ interface AccountChange extends Partial<Pick<User, "email" | "role" | "verified"
 
 interface UsersOptions {
   database: Database;
+  mails: { readonly isOn: boolean };
+  /** The names of the configured providers. */
+  providers: ReadonlySet<string>;
   records: UserRecords;
   events: EventLog;
   clock: Clock;
@@ -144,22 +153,28 @@ export class Users {
 
   /**
    * Brings emails that earlier versions stored into the present form, by which a login finds its user. A user whose present
-   * form is the email of another user keeps the stored form until the other user is deleted, and the log names the user.
+   * form is the email of another user keeps the stored form, and signs in with this spelling, until the next start after the
+   * other user is gone; the log names both spellings.
    */
   async normaliseEmails(): Promise<void> {
     const { database, logger } = this.#options;
-    // Every version has stored an email of ASCII in the present form. The inner query reads only the index of the emails.
-    const beyondAscii =
-      "SELECT id, email FROM _users WHERE _seq IN (SELECT _seq FROM _users WHERE octet_length(email) > length(email)) ORDER BY _seq";
     await database.transact((tx) => {
-      for (const { id, email } of tx.all<{ id: string; email: string }>(beyondAscii)) {
-        const normal = normaliseEmail(email);
-        if (normal === email) continue;
-        const isFree = normal !== null && findByEmail(tx, normal) === null;
-        if (isFree) this.change(tx, { user: this.get(id, tx), email: normal }, null);
-        else logger.warn("A user cannot log in: the email is that of another user, or none", { userId: id });
-      }
+      for (const { id, present, isTaken } of formerEmails(tx))
+        if (present === null) logger.warn("A user cannot log in: the email is no email address", { userId: id });
+        else if (!isTaken) this.change(tx, { user: this.get(id, tx), email: present }, null);
     });
+    for (const line of sharedAddresses(database.reader)) logger.warn(line);
+  }
+
+  /** The stored email that a body means. @throws AppError as `readEmail`. */
+  readEmail(body: Readonly<Record<string, unknown>>): string {
+    const email = readEmail(body);
+    return storedEmail(this.#options.database.reader, String(body["email"])) ?? email;
+  }
+
+  /** As `shownUser`. */
+  shown<T extends User>(user: T): T {
+    return shownUser(user, this.#options);
   }
 
   find(id: string, reader: Reader = this.#options.database.reader): User | null {
@@ -172,8 +187,9 @@ export class Users {
   }
 
   findByEmail(email: string): User | null {
-    const normal = normaliseEmail(email);
-    return normal === null ? null : (findByEmail(this.#options.database.reader, normal)?.user ?? null);
+    const { reader } = this.#options.database;
+    const stored = storedEmail(reader, email);
+    return stored === null ? null : (findByEmail(reader, stored)?.user ?? null);
   }
 
   /** A page of the users by a filter, and the total. */
@@ -259,11 +275,11 @@ export class Users {
     principal: Principal,
   ): User {
     const { clock, records } = this.#options;
-    const changed: User = { ...user, email, role, verified };
+    const changed: User = { ...user, email, role, verified: verified === true };
     const sql =
       "UPDATE _users SET email = ?, role = ?, verifiedAt = CASE WHEN ? THEN coalesce(iif(email = ?, verifiedAt, NULL), ?) END WHERE id = ?";
     const now = toTimestamp(clock.now());
-    unlessTaken(() => tx.run(sql, email, role, Number(verified), email, now, user.id));
+    unlessTaken(() => tx.run(sql, email, role, Number(verified === true), email, now, user.id));
     if (email !== user.email) {
       endProofsOf(tx, user.id);
       this.#spendAdminEmail(tx, user);

@@ -19,7 +19,7 @@ export function meReads({ auth }: { auth: Auth }): { readonly "/api/auth/me": Me
         if (principal === null) throw new AppError("unauthorized", "To see your user, sign in.");
         const user = auth.callers.userOf(principal);
         if (user === null) throw new AppError("forbidden", "A service key has no user.");
-        return exchange.json(200, { user });
+        return exchange.json(200, { user: auth.users.shown(user) });
       },
     },
   };

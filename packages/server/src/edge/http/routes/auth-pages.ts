@@ -3,7 +3,7 @@
  * `invitation`, and `forgot`. A link changes nothing by itself, because programs open the links of mails: the form of the page does.
  */
 import { AppError } from "../../../base/kernel/index.ts";
-import { type Auth, readEmail, readOptionalText, readText } from "../../../people/auth/index.ts";
+import { type Auth, readOptionalText, readText } from "../../../people/auth/index.ts";
 import { type AuthPages, formOf, type Html, html } from "../auth-page.ts";
 import type { LanguageTexts, TextName } from "../auth-page-texts.ts";
 import type { Exchange } from "../exchange.ts";
@@ -83,7 +83,7 @@ export function authPageRoutes({ auth, pages, rates }: Options): Routes {
         name: "forgot",
         fields: ({ text }) =>
           html`<label>${text("email")}<input type="email" name="email" required autocomplete="email" autofocus></label>`,
-        send: (body, exchange) => proofs.requestReset(readEmail(body), exchange.waiter),
+        send: (body, exchange) => proofs.requestReset(auth.users.readEmail(body), exchange.waiter),
       },
     ],
   ];

@@ -32,14 +32,15 @@ export function proofRoutes({ auth, rates }: { auth: Auth; rates: RateLimiter })
     "/api/auth/verify/request": rates.limit("mail", {
       async POST(exchange) {
         const principal = await exchange.session();
-        const email = principal === null ? readEmail(await exchange.object()) : auth.user(principal.userId).email;
+        const email =
+          principal === null ? auth.users.readEmail(await exchange.object()) : auth.user(principal.userId).email;
         proofs.requestVerification(email, exchange.waiter);
         return exchange.json(202, {});
       },
     }),
     "/api/auth/password/forgot": rates.limit("mail", {
       async POST(exchange) {
-        proofs.requestReset(readEmail(await exchange.object()), exchange.waiter);
+        proofs.requestReset(auth.users.readEmail(await exchange.object()), exchange.waiter);
         return exchange.json(202, {});
       },
     }),
@@ -70,7 +71,7 @@ export function proofRoutes({ auth, rates }: { auth: Auth; rates: RateLimiter })
     }),
     "/api/auth/code/request": rates.limit("mail", {
       async POST(exchange) {
-        const attempt = proofs.codes.request(readEmail(await exchange.object()), exchange.waiter);
+        const attempt = proofs.codes.request(auth.users.readEmail(await exchange.object()), exchange.waiter);
         return exchange.json(202, { attempt });
       },
     }),

@@ -6,14 +6,7 @@
 import type { LinkResponse, LoginResponse } from "@socle/protocol";
 import type { Config } from "../../../base/config/index.ts";
 import { AppError } from "../../../base/kernel/index.ts";
-import {
-  type Auth,
-  type Providers,
-  readCode,
-  readCredentials,
-  readEmail,
-  readText,
-} from "../../../people/auth/index.ts";
+import { type Auth, type Providers, readCode, readCredentials, readText } from "../../../people/auth/index.ts";
 import { type AuthPages, formOf } from "../auth-page.ts";
 import { BrowserCookie } from "../browser-cookie.ts";
 import type { Exchange } from "../exchange.ts";
@@ -164,7 +157,10 @@ class SignInSteps {
   async sendCode({ exchange, visit, field }: Sent): Promise<Response> {
     const email = field("email");
     try {
-      const attempt = this.#options.auth.proofs.codes.request(readEmail({ email }), exchange.waiter);
+      const attempt = this.#options.auth.proofs.codes.request(
+        this.#options.auth.users.readEmail({ email }),
+        exchange.waiter,
+      );
       return this.view.code(exchange, visit, { attempt });
     } catch (thrown) {
       const problem = problemOf(refusalOf(thrown), this.view.textsOf(exchange));

@@ -51,7 +51,7 @@ export const email = about(string, "Trimmed and in lower case; unique.");
 export const password = about(string, "Between auth.passwordMinLength and 1,000 characters.");
 const base64url: Schema = { type: "string", pattern: "^[\\w-]+$" };
 
-export const user = { id: string, email: string, role: enumOf(ROLES), createdAt: time, verified: boolean };
+export const user = { id: string, email: string, role: enumOf(ROLES), createdAt: time, verified: optional(boolean) };
 
 const session = {
   id: string,

@@ -34,7 +34,7 @@ async function tokenOf(purpose: "verify" | "reset", email: string): Promise<stri
 }
 
 async function isVerified(id: string): Promise<boolean> {
-  return api.service.auth.users.get(id).verified;
+  return api.service.auth.users.get(id).verified === true;
 }
 
 async function login(email: string, given: string): Promise<number> {

@@ -26,12 +26,14 @@ export type Match =
 
 /**
  * The email of an identity; null without an email. The stored form of two emails may be the same, and the mailboxes may
- * differ: the provider's proof counts only for an email that the provider writes in the stored form, but for ASCII letters.
+ * differ: the provider's proof counts only for a name that the provider writes in the stored form, but for ASCII letters. The
+ * spellings of a domain with one ASCII form are one domain.
  */
 export function addressOf({ email: written, isVerified }: ProviderIdentity): ProviderAddress | null {
   const email = written === null ? null : normaliseEmail(written);
   if (written === null || email === null) return null;
-  const isSame = written === email || (isAscii(written) && written.toLowerCase() === email);
+  const [name, stored] = [written, email].map((text) => text.slice(0, text.lastIndexOf("@"))) as [string, string];
+  const isSame = name === stored || (isAscii(name) && name.toLowerCase() === stored);
   return { email, isProven: isVerified && isSame };
 }
 
