@@ -75,7 +75,7 @@ const values: { [path in KeyPath]: [unknown, string, unknown] } = {
   "admin.email": ["A@Example.com", " A@Example.com", "a@example.com"],
   "admin.password": ["a password", "a password", "a password"],
   publicUrl: ["https://App.example:443/base/", "https://app.example/base", "https://app.example/base"],
-  "mail.from": ["App <a@example.com>", " App <a@example.com>", "App <a@example.com>"],
+  "mail.from": ['"App, Inc." <a@example.com>', ' "App, Inc." <a@example.com>', '"App, Inc." <a@example.com>'],
   "mail.smtp": ["smtps://u:p%40@a.example:465", "smtps://u:p%40@a.example:465", "smtps://u:p%40@a.example:465"],
   "mail.keep": ["1d", "86400", 86_400_000],
   "cors.origins": [

@@ -125,9 +125,20 @@ describe("bad values are one line with key, value and what is allowed", () => {
       {},
       /its value is not valid for "mail.smtp"; allowed: smtps:/,
     ]),
-    ...["App", "App <a@b.example", "a b@c.example", "A\r\nBcc: <a@b.example>", "<a@b@c.example>", ""].map(
-      (from): [unknown, Record<string, string>, RegExp] => [{ mail: { from } }, {}, /is not valid for "mail.from"/],
-    ),
+    ...[
+      "App",
+      "App <a@b.example",
+      "a b@c.example",
+      "A\r\nBcc: <a@b.example>",
+      "<a@b@c.example>",
+      '"A <a@b.example>',
+      '"A" b@c.example',
+      "",
+    ].map((from): [unknown, Record<string, string>, RegExp] => [
+      { mail: { from } },
+      {},
+      /is not valid for "mail.from"/,
+    ]),
     ...[
       "app.example.com",
       "ftp://a.example",

@@ -171,11 +171,11 @@ export const smtpAddress: ValueKind<Secret> = {
 export const mailbox: ValueKind<string> = {
   parse(value) {
     const text = typeof value === "string" ? value.trim() : "";
-    return /^(?:[^<>"\p{C}]{0,100}<[^<>\s@\p{C}]+@[^<>\s@\p{C}]+>|[^<>\s@\p{C}]+@[^<>\s@\p{C}]+)$/u.test(text)
-      ? text
-      : undefined;
+    const [, , address = text] = /^([^<>"\p{C}]{0,100}|"(?:[^<>"\\\p{C}]|\\["\\]){0,100}"\s*)<(.*)>$/u.exec(text) ?? [];
+    return /^[^<>\s@\p{C}]+@[^<>\s@\p{C}]+$/u.test(address) ? text : undefined;
   },
-  allowed: 'an email address, or a name and an address such as "Example <hello@example.com>"',
+  allowed:
+    'an email address, or a name and an address such as "Example <hello@example.com>", also with the name in quotation marks',
 };
 
 export function listFromText(list: string): string[] {

@@ -5,6 +5,7 @@ import type { Config } from "../../base/config/index.ts";
 import { AppError, type Clock, newId, overloaded, printable, quote, SetupError } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { Database, Transactor } from "../../store/database/index.ts";
+import { asciiDomain } from "./address.ts";
 import type { GivenMail } from "./given-mail.ts";
 import {
   allMails,
@@ -226,7 +227,7 @@ export class Mails {
     insertMail(tx, {
       ...mail,
       id,
-      messageId: `<${id}@${host}>`,
+      messageId: messageIdOf(id, host),
       secrets: JSON.stringify(secrets),
       status: isSent ? "waiting" : "kept",
       createdAt: now,
@@ -257,8 +258,15 @@ interface Mailbox {
 }
 
 function mailboxOf(from: string): Mailbox {
-  const [, name = "", address = "", host = ""] = /^(?:(.*?)\s*<)?([^<>]*@([^<>@]+))>?$/.exec(from) ?? [];
+  const [, written = "", address = "", host = ""] = /^(?:(.*?)\s*<)?([^<>]*@([^<>@]+))>?$/.exec(from) ?? [];
+  // A quoted name (RFC 5322, 3.2.4).
+  const name = /^".*"$/.test(written) ? written.slice(1, -1).replace(/\\(.)/g, "$1") : written;
   return { name, address, host };
+}
+
+/** A `Message-ID` has ASCII alone (RFC 5322, 3.6.4). */
+function messageIdOf(id: string, host: string): string {
+  return `<${id}@${asciiDomain(host) || "localhost"}>`;
 }
 
 /** An admin waits for the outcome of a test. */
@@ -280,7 +288,7 @@ export async function sendTestMail(
     const name = sender.name || sender.host;
     return await server.send(
       {
-        messageId: `<${newId("mai", now)}@${sender.host}>`,
+        messageId: messageIdOf(newId("mai", now), sender.host),
         recipient: to,
         subject: `A test of the mails of ${name}`,
         text: `This mail is a test of the mails of ${name}.\n`,

@@ -29,6 +29,21 @@ test("a mail arrives with its texts and a steady Message-ID, and loses the code 
   expect(JSON.stringify(row)).not.toContain("424242");
 });
 
+test("a name in quotation marks and domains beyond ASCII: every header and the envelope are ASCII", async () => {
+  await using sink = await SmtpSink.start();
+  const { give, settled } = await open({ smtp: sink.address, from: '"Läden, \\"The\\" Shop" <shop@dömäin.example>' });
+  await give("info@faß.de");
+  await settled();
+  const [mail] = sink.taken;
+  if (mail === undefined) throw new Error("No mail has arrived");
+  expect(mail).toMatchObject({ from: "shop@xn--dmin-moa0i.example", to: "info@xn--fa-hia.de" });
+  expect(headerOf(mail, "Message-ID")).toMatch(/^<mai_[\w-]+@xn--dmin-moa0i\.example>$/);
+  expect(headerOf(mail, "From")).toEndWith(" <shop@xn--dmin-moa0i.example>");
+  expect(headerOf(mail, "To")).toBe("info@xn--fa-hia.de");
+  const head = mail.data.slice(0, mail.data.search(/\r?\n\r?\n/));
+  expect(head).toMatch(/^\p{ASCII}*$/u);
+});
+
 const broken: [name: string, step: SmtpStep, answer: string][] = [
   ["refuses the connection for a moment", "connect", "421 busy"],
   ["is broken at the greeting", "connect", "554 no service"],
