@@ -12,7 +12,7 @@ type Created = paths["/api/issues"]["post"]["responses"][201]["content"]["applic
 type NewIssue = paths["/api/issues"]["post"]["requestBody"]["content"]["application/json"];
 type Refused = paths["/api/issues"]["post"]["responses"][400]["content"]["application/json"];
 type Batch = paths["/api/batch"]["post"]["requestBody"]["content"]["application/json"];
-type Invited = paths["/api/admin/users/invite"]["post"]["requestBody"]["content"]["application/json"];
+type Invited = paths["/api/admin/invitations"]["post"]["requestBody"]["content"]["application/json"];
 type Levels = NonNullable<paths["/api/admin/logs"]["get"]["parameters"]["query"]>["level"];
 type Role = NonNullable<paths["/api/admin/users"]["get"]["parameters"]["query"]>["role"];
 type Begun = paths["/api/auth/links/{name}"]["post"]["requestBody"];
@@ -41,7 +41,7 @@ export function texts(event: components["schemas"]["EventEntry"], entry: compone
 }
 // @ts-expect-error: there is no such role.
 export const role: Role = "root";
-// @ts-expect-error: the body has a redirect at least as an object.
+// @ts-expect-error: the body is required.
 export const noBody: Begun = undefined;
 // @ts-expect-error: the title is required.
 export const missing: NewIssue = { project: "rec_1" };
