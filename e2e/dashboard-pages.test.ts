@@ -73,6 +73,57 @@ test("the palette finds a part of a schema and a theme; the page that opens has 
   await leave(page);
 });
 
+test("the palette keeps the keys that were typed while the palette was loaded, and no page takes a key", async () => {
+  const page = await dashboard.open("/collections/posts");
+  await page.getByRole("heading", { level: 1, name: "posts" }).waitFor();
+  const loading = Promise.withResolvers<void>();
+  await page.route("**/assets/palette*.js", async (route) => {
+    await loading.promise;
+    await route.continue();
+  });
+  await page.keyboard.press("Control+k");
+  // "n" is the shortcut of a new record.
+  await page.keyboard.type("new rec");
+  loading.resolve();
+  const search = page.getByRole("dialog").getByPlaceholder("A page, a collection, an action …");
+  await search.waitFor();
+  await page.keyboard.type("ord");
+  expect(await search.inputValue()).toBe("new record");
+  expect(page.url()).toEndWith("/_/collections/posts");
+  expect(await page.getByPlaceholder("A page, a collection, an action …").count()).toBe(1);
+  await page.keyboard.press("Escape");
+  await search.waitFor({ state: "detached" });
+  await leave(page);
+});
+
+test("Enter while the palette is loaded runs the first result", async () => {
+  const page = await dashboard.open("/users");
+  const loading = Promise.withResolvers<void>();
+  await page.route("**/assets/palette*.js", async (route) => {
+    await loading.promise;
+    await route.continue();
+  });
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("records of pos");
+  await page.keyboard.press("Enter");
+  loading.resolve();
+  await page.waitForURL("**/_/collections/posts");
+  await leave(page);
+});
+
+test("the palette has labels with the query at the begin of a word before labels with the query inside of a word", async () => {
+  const page = await dashboard.open("/users");
+  await page.keyboard.press("Control+k");
+  // "co" is inside of "Records of authors", and begins "comments".
+  await page.getByPlaceholder("A page, a collection, an action …").fill("of co");
+  const labels = page.getByRole("dialog").locator("[data-action]");
+  await labels.filter({ hasText: "Records of comments" }).waitFor();
+  const shown = await labels.allInnerTexts();
+  expect(shown.indexOf("Records of comments")).toBeLessThan(shown.indexOf("Records of authors"));
+  expect(shown).toContain("Records of authors");
+  await leave(page);
+});
+
 test("an address that no page has says so, and leads back", async () => {
   const page = await dashboard.open("/nothing/here");
   await page.getByRole("heading", { name: "There is no such page" }).waitFor();

@@ -127,3 +127,39 @@ test("a failed run shows the source around its error, as the file was when loade
     await leave(page);
   }
 }, 30_000);
+
+test("the overview counts the failed runs of functions, jobs and queues, and each run once", async () => {
+  await Bun.write(join(folder, "jobs/nightly.ts"), failingJob.replace("0 0 1 1 *", "0 0 2 2 *"));
+  await Bun.write(
+    join(folder, "jobs/letters.ts"),
+    `export const queue = { retries: 0 };
+     export default () => { throw new Error("No letter"); };\n`,
+  );
+  await Bun.write(
+    join(folder, "endpoints/letters.ts"),
+    'export const access = "public";\nexport const POST = async (request, { jobs }) => Response.json(await jobs.enqueue("letters", 1));\n',
+  );
+  const before = server.output().split("Reloaded functions and jobs").length;
+  server.signal("SIGHUP");
+  while (server.output().split("Reloaded functions and jobs").length === before) await Bun.sleep(10);
+  type Failed = { failedRuns: { functions: number; jobs: number; queues: number }; deliveries: { failed: number } };
+  const failed = async () => (await api("GET", "/api/admin/overview")) as Failed;
+  const { failedRuns: start } = await failed();
+  for (let n = 0; n < 2; n++) await api("POST", "/api/admin/jobs/nightly/run");
+  for (let n = 0; n < 3; n++) await api("POST", "/api/function/letters", {});
+  for (;;) {
+    const { failedRuns, deliveries } = await failed();
+    expect(failedRuns.jobs).toBeLessThanOrEqual(start.jobs + 2);
+    expect(failedRuns.queues).toBeLessThanOrEqual(3);
+    expect(failedRuns.functions).toBe(deliveries.failed);
+    if (failedRuns.jobs === start.jobs + 2 && failedRuns.queues === 3) break;
+    await Bun.sleep(20);
+  }
+  const { failedRuns } = await failed();
+  const page = await dashboard.open("/");
+  const figure = page.getByRole("link", { name: /^Failed runs/ });
+  const sum = failedRuns.functions + failedRuns.jobs + failedRuns.queues;
+  await figure.getByText(String(sum), { exact: true }).waitFor();
+  await figure.getByText(`queues 3`).waitFor();
+  await leave(page);
+});

@@ -259,6 +259,8 @@ export interface Overview {
   sockets: number;
   /** Runs of functions. */
   deliveries: { waiting: number; running: number; failed: number };
+  /** Runs that have failed for good and are kept: of functions and queues until a retry or a removal, of jobs in the history. */
+  failedRuns: { functions: number; jobs: number; queues: number };
   users: number;
   /** Dropped values, and records of dropped collections, that can be restored. */
   dropped: number;

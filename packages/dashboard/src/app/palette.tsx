@@ -21,7 +21,7 @@ import {
 } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { useEffect } from "react";
+import { useEffect, useState } from "react";
 import { Keys } from "../kit/index.ts";
 import { collectionsQuery } from "../service/queries.ts";
 import { text } from "../texts/index.ts";
@@ -32,16 +32,27 @@ type SpotlightActions = SpotlightProps["actions"][number];
 
 const [store, spotlight] = createSpotlight();
 
-/** The actions whose label has all words of the query, in any order. */
+/**
+ * The actions whose label has all words of the query, in any order. Labels with the words at the begin of words come first, and so
+ * do groups with these labels: "ord" means `orders` rather than "Records of comments".
+ */
 function matching(query: string, actions: SpotlightActions[]): SpotlightActions[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
-  const has = ({ label = "" }: SpotlightActionData): boolean =>
-    words.every((word) => label.toLowerCase().includes(word));
-  return actions.flatMap((each): SpotlightActions[] => {
-    if (!isActionsGroup(each)) return has(each) ? [each] : [];
-    const found = each.actions.filter(has);
-    return found.length === 0 ? [] : [{ ...each, actions: found }];
-  });
+  /** 2 for the words at the begin of words, 1 for the words inside of words, 0 for a word that is missing. */
+  const rank = ({ label = "" }: SpotlightActionData): number => {
+    const [text, parts] = [label.toLowerCase(), label.toLowerCase().split(/[^\p{L}\p{N}]+/u)];
+    if (words.every((word) => parts.some((part) => part.startsWith(word)))) return 2;
+    return words.every((word) => text.includes(word)) ? 1 : 0;
+  };
+  const best = (each: SpotlightActions): number =>
+    isActionsGroup(each) ? Math.max(...each.actions.map(rank)) : rank(each);
+  return actions
+    .flatMap((each): SpotlightActions[] => {
+      if (!isActionsGroup(each)) return rank(each) > 0 ? [each] : [];
+      const found = each.actions.filter((action) => rank(action) > 0).sort((a, b) => rank(b) - rank(a));
+      return found.length === 0 ? [] : [{ ...each, actions: found }];
+    })
+    .sort((a, b) => best(b) - best(a));
 }
 
 /** Selects the first result: Enter runs the first result, and the arrows continue from there on. */
@@ -53,20 +64,38 @@ function selectFirst(): void {
   store.updateState((state) => ({ ...state, selected: 0 }));
 }
 
+function runFirst(): void {
+  document.getElementById(store.getState().listId)?.querySelector<HTMLElement>("[data-action]")?.click();
+}
+
 /** An action, which its label identifies. */
 function actionOf(label: string, Icon: typeof IconPlus, onClick: () => void): SpotlightActionData {
   return { id: label, label, leftSection: <Icon size={18} stroke={1.6} />, onClick };
 }
 
-export function Palette({ onClose }: { onClose: () => void }) {
+interface PaletteProps {
+  readonly query: string;
+  readonly onQuery: (query: string) => void;
+  /** Whether Enter was pressed while the palette was loaded: the first result runs at once. */
+  readonly isEntered: boolean;
+  /** Called when the search field has the focus: from now on, the field receives the keys. */
+  readonly onFocus: () => void;
+  readonly onClose: () => void;
+}
+
+export function Palette({ query, onQuery, isEntered, onFocus, onClose }: PaletteProps) {
   const navigate = useNavigate();
   const { setColorScheme } = useMantineColorScheme();
-  const { data: collections = [] } = useQuery(collectionsQuery);
+  const { data: collections = [], isPending } = useQuery(collectionsQuery);
+  const [hasFocus, setFocus] = useState(false);
   useEffect(() => {
     spotlight.open();
     const timer = setTimeout(selectFirst, 50);
     return () => clearTimeout(timer);
   }, []);
+  useEffect(() => {
+    if (isEntered && hasFocus && !isPending) runFirst();
+  }, [isEntered, hasFocus, isPending]);
 
   const perCollection = collections.flatMap(({ name }): SpotlightActionData[] => {
     const params = { name };
@@ -125,7 +154,11 @@ export function Palette({ onClose }: { onClose: () => void }) {
       centered={false}
       yOffset="12vh"
       classNames={{ action: classes["action"] ?? "" }}
-      onQueryChange={() => setTimeout(selectFirst, 0)}
+      query={query}
+      onQueryChange={(next) => {
+        onQuery(next);
+        setTimeout(selectFirst, 0);
+      }}
       limit={30}
       overlayProps={{ backgroundOpacity: 0.4, blur: 0 }}
       scrollable
@@ -133,6 +166,10 @@ export function Palette({ onClose }: { onClose: () => void }) {
       nothingFound={text.palette.nothing}
       onSpotlightClose={onClose}
       searchProps={{
+        onFocus: () => {
+          setFocus(true);
+          onFocus();
+        },
         leftSection: <IconSearch size={18} />,
         placeholder: text.palette.placeholder,
         "aria-label": text.palette.placeholder,

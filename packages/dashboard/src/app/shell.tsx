@@ -6,7 +6,7 @@ import { ModalsProvider } from "@mantine/modals";
 import { Notifications } from "@mantine/notifications";
 import type { User } from "@socle/protocol";
 import { Outlet, useNavigate, useRouterState } from "@tanstack/react-router";
-import { lazy, Suspense, useEffect } from "react";
+import { useEffect } from "react";
 import iconUrl from "../assets/icon.svg";
 import { Action, focusPage, Keys, useIsNarrow, useShortcut, useShortcutList } from "../kit/index.ts";
 import { SignInForm } from "../pages/login/sign-in-form.tsx";
@@ -15,10 +15,9 @@ import { useSignInQuestion } from "../service/recent.ts";
 import { signOut, useSession } from "../service/session.ts";
 import { text } from "../texts/index.ts";
 import { Navigation } from "./navigation.tsx";
+import { PaletteHost } from "./palette-host.tsx";
 import classes from "./shell.module.css";
 import { UndoBars } from "./undo-bars.tsx";
-
-const Palette = lazy(async () => ({ default: (await import("./palette.tsx")).Palette }));
 
 export function Shell() {
   const isNarrow = useIsNarrow();
@@ -83,11 +82,7 @@ function Frame() {
         </AppShell.Main>
       </AppShell>
       <UndoBars />
-      {isPaletteOpen && (
-        <Suspense>
-          <Palette onClose={palette.close} />
-        </Suspense>
-      )}
+      {isPaletteOpen && <PaletteHost onClose={palette.close} />}
       <ShortcutList isOpen={isListOpen} onClose={list.close} />
       {session.phase === "in" && <RecentSignInDialog user={session.user} />}
       {session.phase === "expired" && <ReloginDialog user={session.user} />}

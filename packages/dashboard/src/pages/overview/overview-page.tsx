@@ -5,7 +5,6 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, type LinkProps } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { Dim, formatCompact, formatDuration, Page, QueryView } from "../../kit/index.ts";
-import { client } from "../../service/client.ts";
 import { overviewQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
 import { figuresOf } from "./figures.ts";
@@ -86,9 +85,10 @@ interface Stat {
   to?: LinkProps;
 }
 
-function statsOf(overview: Overview, failedJobs: number): Stat[] {
+function statsOf(overview: Overview): Stat[] {
   const { requests, errors, latest } = figuresOf(overview.requests);
-  const failedRuns = overview.deliveries.failed + failedJobs;
+  const { functions, jobs, queues } = overview.failedRuns;
+  const failedRuns = functions + jobs + queues;
   const share = requests === 0 ? 0 : errors / requests;
   const percent = share.toLocaleString(undefined, { style: "percent", maximumSignificantDigits: 2 });
   return [
@@ -103,12 +103,9 @@ function statsOf(overview: Overview, failedJobs: number): Stat[] {
     {
       label: text.overview.failedRuns,
       value: formatCompact(failedRuns),
-      hint: text.overview.failedRunsHint,
+      hint: failedRuns === 0 ? text.overview.failedRunsHint : text.overview.failedRunsOf(overview.failedRuns),
       isBad: failedRuns > 0,
-      to:
-        overview.deliveries.failed === 0 && failedJobs > 0
-          ? { to: "/jobs" }
-          : { to: "/functions", search: { tab: "runs", status: "failed" } },
+      to: failuresPage(overview.failedRuns),
     },
     {
       label: text.overview.latency,
@@ -125,21 +122,16 @@ function statsOf(overview: Overview, failedJobs: number): Stat[] {
   ];
 }
 
-/** Jobs whose last run has failed. */
-function useFailedJobs(): number {
-  const { data } = useQuery({
-    queryKey: ["overview", "jobs"],
-    queryFn: async () => (await client.admin.scripts.jobs({ limit: 1_000 })).items,
-    refetchInterval: 10_000,
-  });
-  return (data ?? []).filter(({ lastRun }) => lastRun?.status === "failed").length;
+/** The page with the kind of runs that failed: the first kind with failures, functions without any. */
+function failuresPage({ functions, jobs, queues }: Overview["failedRuns"]): LinkProps {
+  if (functions > 0 || jobs + queues === 0) return { to: "/functions", search: { tab: "runs", status: "failed" } };
+  return { to: "/jobs" };
 }
 
 function Stats({ overview }: { overview: Overview }) {
-  const failedJobs = useFailedJobs();
   return (
     <Paper component="section" radius="lg" className={classes["stats"]} aria-label={text.overview.now}>
-      {statsOf(overview, failedJobs).map(({ label, value, hint, isBad = false, to }) => (
+      {statsOf(overview).map(({ label, value, hint, isBad = false, to }) => (
         <Figure key={label} to={to}>
           <Dim>{label}</Dim>
           <Text className={`numbers ${classes["figure"]}`} c={isBad ? "var(--mantine-color-error)" : "inherit"}>

@@ -10,7 +10,12 @@ export const overview = {
   requestsHint: "last hour",
   errors: "Failed requests",
   failedRuns: "Failed runs",
-  failedRunsHint: "functions and jobs",
+  failedRunsHint: "functions, jobs, queues",
+  failedRunsOf: (runs: { functions: number; jobs: number; queues: number }) =>
+    Object.entries(runs)
+      .filter(([, failed]) => failed > 0)
+      .map(([kind, failed]) => `${kind} ${failed.toLocaleString()}`)
+      .join(" · "),
   hideSteps: "Hide the first steps",
   errorsHint: (share: string) => `${share} of the requests`,
   noErrors: "none in the last hour",

@@ -65,6 +65,14 @@ export class JobHistory implements RunHistory<JobAttempt> {
     return new Map(rows.map((row) => [row.job, toEntry(row)]));
   }
 
+  /** The runs of some jobs whose newest attempt has failed, and that no further attempt follows. */
+  failedRuns(jobs: readonly string[]): number {
+    const sql = `SELECT count(*) AS n FROM _job_runs AS r WHERE r.status = 'failed' AND r.job IN (SELECT value FROM json_each(?))
+       AND r.id = (SELECT max(id) FROM _job_runs WHERE job = r.job AND runId = r.runId)
+       AND NOT EXISTS (SELECT 1 FROM _job_queue WHERE runId = r.runId)`;
+    return this.#database.reader.get<{ n: number }>(sql, JSON.stringify(jobs))?.n ?? 0;
+  }
+
   /** The oldest runs of the job are removed at the begin of a run. */
   begin(run: JobAttempt): ((tx: Transactor) => void) | null {
     const { job, failures } = run;

@@ -138,6 +138,11 @@ export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind 
     return this.#history.last(this.#jobs);
   }
 
+  /** The runs of schedules in the history that have failed for good. */
+  failedRuns(): number {
+    return this.#history.failedRuns(this.#schedules.list().map(({ job }) => job.name));
+  }
+
   /**
    * Runs a job now, with a single attempt. Answers the id of the run, a promise of whether the run is noted on disk, and the outcome;
    * undefined for an unknown job.

@@ -27,6 +27,7 @@ test("the overview: what there is, and what was asked", async () => {
     storage: { files: 1, size: 3 },
     sockets: 1,
     deliveries: { waiting: 0, running: 0, failed: 0 },
+    failedRuns: { functions: 0, jobs: 0, queues: 0 },
   });
   expect(overview.residentMemory).toBeGreaterThan(1e6);
   expect(overview.database.size + overview.database.walSize).toBeGreaterThan(4_096);

@@ -17,7 +17,9 @@ export class Overviews {
   }
 
   async now(): Promise<Overview> {
-    const { version, database, storage, functions, realtime, meter, auth } = this.#sources;
+    const { version, database, storage, functions, jobs, realtime, meter, auth } = this.#sources;
+    const deliveries = functions.queue();
+    const queues = jobs.queues.list().map(({ name }) => jobs.queues.counts(name).failed);
     const { total } = auth.users.search({ limit: 0, offset: 0 });
     const { database: size, log: walSize } = database.sizes();
     const others = [...((await this.#sources.otherProcesses?.()) ?? new Map<number, ProcessNumbers>()).values()];
@@ -31,7 +33,12 @@ export class Overviews {
       collections: await this.#counts(),
       requests: meter.lastHour(),
       sockets: others.reduce((sum, { sockets }) => sum + sockets, realtime.sockets),
-      deliveries: functions.queue(),
+      deliveries,
+      failedRuns: {
+        functions: deliveries.failed,
+        jobs: jobs.failedRuns(),
+        queues: queues.reduce((sum, failed) => sum + failed, 0),
+      },
       users: total,
       dropped: droppedRows(database.reader).reduce((sum, { kept }) => sum + kept, 0),
       cluster: (await this.#sources.cluster?.overview()) ?? null,

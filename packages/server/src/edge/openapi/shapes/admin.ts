@@ -245,6 +245,7 @@ const operating: { readonly [name: string]: Schema } = {
     requests: arrayOf(ref("RequestMinute")),
     sockets: count,
     deliveries: objectOf<Overview["deliveries"]>({ waiting: count, running: count, failed: count }),
+    failedRuns: objectOf<Overview["failedRuns"]>({ functions: count, jobs: count, queues: count }),
     users: count,
     dropped: count,
     cluster: orNull(ref("ClusterOverview")),
