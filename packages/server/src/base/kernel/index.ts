@@ -31,6 +31,7 @@ export {
   descriptorLimit,
   freeBytes,
   openDescriptors,
+  ownExecutable,
   refuseIrreplaceable,
   residentBytes,
   threadEntry,

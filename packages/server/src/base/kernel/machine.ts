@@ -108,3 +108,11 @@ export function threadEntry(path: string): string {
   if (!Bun.isStandaloneExecutable) return join(import.meta.dir, "../..", `${path}.ts`);
   return join(dirname(Bun.main), `${path}.js`);
 }
+
+/**
+ * The executable of this process, for a child. On Linux the kernel's link, which leads to the file that runs, also when the file was replaced or deleted:
+ * a child of another version would not understand this process.
+ */
+export function ownExecutable(): string {
+  return existsSync("/proc/self/exe") ? "/proc/self/exe" : process.execPath;
+}

@@ -5,7 +5,7 @@
 import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { setPriority, tmpdir } from "node:os";
 import { delimiter, isAbsolute, join } from "node:path";
-import { residentBytes, watchMemory } from "../../base/kernel/index.ts";
+import { ownExecutable, residentBytes, watchMemory } from "../../base/kernel/index.ts";
 import { withoutSettings } from "./environment.ts";
 
 /** Less processor time than the service gets when both compute. */
@@ -69,7 +69,7 @@ export class SpawnedProcess<Out, In> implements HostProcess<Out> {
   constructor(options: SpawnOptions, onMessage: (message: In) => void) {
     if (!isAbsolute(options.cwd)) throw new Error("The process needs an absolute folder");
     const program = Bun.isStandaloneExecutable ? [] : [join(import.meta.dir, "../../main.ts")];
-    this.#child = Bun.spawn([process.execPath, ...program, options.word, JSON.stringify(options.options)], {
+    this.#child = Bun.spawn([ownExecutable(), ...program, options.word, JSON.stringify(options.options)], {
       cwd: options.cwd,
       env: {
         ...withoutSettings(options.environment),

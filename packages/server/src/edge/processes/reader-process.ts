@@ -1,5 +1,6 @@
 /** Reader process, as the leader sees the process: started, told of commits, asked, and ended. */
 import { join } from "node:path";
+import { ownExecutable } from "../../base/kernel/index.ts";
 import type { ToldCommit } from "../../store/database/index.ts";
 import { kinds } from "./frames.ts";
 import { Link } from "./link.ts";
@@ -48,7 +49,7 @@ export class ReaderProcess {
     this.#options = options;
     this.number = options.number;
     const program = Bun.isStandaloneExecutable ? [] : [join(import.meta.dir, "../../main.ts")];
-    this.#child = Bun.spawn([process.execPath, ...program, readerWord], {
+    this.#child = Bun.spawn([ownExecutable(), ...program, readerWord], {
       env: { ...options.environment, ...runtimeSettings },
       // A crash of the runtime says the reason on the standard error.
       stdio: ["ignore", "ignore", "inherit", "pipe"],
