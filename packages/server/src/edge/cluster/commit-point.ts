@@ -4,7 +4,7 @@
  */
 import { AppError } from "../../base/kernel/index.ts";
 import type { Mirror } from "../../operate/mirror/index.ts";
-import type { CommitPoint, UndecidedCommit } from "../../store/database/index.ts";
+import { type CommitPoint, outcomeUnknown, type UndecidedCommit } from "../../store/database/index.ts";
 import { ChainBroken, type Journal, JournalAway, type Lease, OutcomeUnknown } from "../../store/journal/index.ts";
 import { leaseMs } from "./timing.ts";
 
@@ -141,14 +141,14 @@ export class JournalCommits implements CommitPoint {
     { id, before }: UndecidedCommit,
     giveUp: (reason: AppError) => void,
   ): Promise<boolean> {
-    const timer = setTimeout(() => giveUp(unknown()), unknownMs);
+    const timer = setTimeout(() => giveUp(outcomeUnknown()), unknownMs);
     try {
       for (;;) {
         try {
           const next = await this.#options.journal.nextTerm(this.#lease, leaseMs);
           if (next === null) {
             this.lose();
-            throw unknown();
+            throw outcomeUnknown();
           }
           this.#lease = next;
           const [found] = await this.#options.journal.read({ position: position - 1, id: before }, 1);
@@ -157,7 +157,7 @@ export class JournalCommits implements CommitPoint {
         } catch (thrown) {
           if (thrown instanceof ChainBroken) {
             this.#break(thrown);
-            throw unknown();
+            throw outcomeUnknown();
           }
           if (!(thrown instanceof JournalAway)) throw thrown;
           this.reached(false);
@@ -180,15 +180,4 @@ function deposed(): AppError {
   return new AppError("unavailable", "Another instance leads now; nothing was changed. Try again in a moment.", {
     retryAfter: 1,
   });
-}
-
-/** The error for a change whose outcome this instance cannot learn. */
-export function unknown(): AppError {
-  return new AppError(
-    "unavailable",
-    "The outcome is not known: the change may have happened. Look before you repeat it.",
-    {
-      retryAfter: 1,
-    },
-  );
 }

@@ -3,8 +3,8 @@
  * a leader; a request that may have been sent is never sent twice, unless the request only reads.
  */
 import { AppError, isObject } from "../../base/kernel/index.ts";
+import { outcomeUnknown } from "../../store/database/index.ts";
 import { type PassOn, pathIn } from "../http/index.ts";
-import { unknown } from "./commit-point.ts";
 import { instancePrefix } from "./instance-routes.ts";
 import type { ClusterMember } from "./member.ts";
 
@@ -50,7 +50,7 @@ export function forwardBy({ member, addressOf, keepOpen, reached, givenUp }: For
 /** @throws AppError `unavailable` when this instance gives up before the answer of the leader. */
 async function unlessGivenUp(answering: Promise<Response>, givenUp: AbortSignal): Promise<Response> {
   const { promise, reject } = Promise.withResolvers<never>();
-  const giveUp = (): void => reject(unknown());
+  const giveUp = (): void => reject(outcomeUnknown());
   if (givenUp.aborted) giveUp();
   givenUp.addEventListener("abort", giveUp);
   try {
@@ -100,7 +100,7 @@ async function forward(request: Request, member: ClusterMember, client: string):
         return new Response(isWhole ? await answer.bytes() : answer.body, { status, headers: own });
       } catch (thrown) {
         if (request.signal.aborted) throw thrown;
-        if (!wasNotSent(thrown) && !isRead) throw unknown();
+        if (!wasNotSent(thrown) && !isRead) throw outcomeUnknown();
         // A body can be read once.
         if (body instanceof ReadableStream) throw nobodyLeads();
       } finally {

@@ -54,9 +54,9 @@ afterEach(async () => {
   for (const database of opened.splice(0)) await database.close();
 });
 
-async function open(commitPoint: CommitPoint): Promise<Database> {
+async function open(commitPoint: CommitPoint, onFatal: (error: unknown) => void = () => undefined): Promise<Database> {
   const path = join(temporaryFolder(), "test.db");
-  const database = new Database({ path, logger: quietLogger(), onFatal: () => undefined, sync: async () => undefined });
+  const database = new Database({ path, logger: quietLogger(), onFatal, sync: async () => undefined });
   opened.push(database);
   await database.prepare([positionSchema]);
   database.journalBy({ followers: null, commitPoint });
@@ -179,6 +179,27 @@ test("a commit that the journal does not take is rolled back as a whole, and the
   expect(leader.position).toBe(position + 1);
   expect(journal.positions.at(-1)).toBe(position + 1);
   expect(heard).toEqual([5]);
+});
+
+test("a commit that the journal has, and the file refuses, is told as unknown, and ends the database", async () => {
+  const journal = new Kept();
+  const failures: unknown[] = [];
+  const leader = await open(journal, (error) => failures.push(error));
+  await leader.prepare([positionSchema, schema]);
+  const append = journal.append.bind(journal);
+  // SQLite ends the transaction behind the back of the writer, as for a full disk.
+  journal.append = async (position, commit) => {
+    await append(position, commit);
+    commit.state.all("ROLLBACK");
+  };
+  const write = leader.transact((tx) => tx.run("INSERT INTO counts (n) VALUES (1)"));
+  await expect(write).rejects.toThrow("The outcome is not known: the change may have happened.");
+  expect(failures).toHaveLength(1);
+  expect(journal.entries).toHaveLength(2);
+  expect(leader.reader.all("SELECT n FROM counts")).toEqual([]);
+  await expect(leader.transact((tx) => tx.run("INSERT INTO counts (n) VALUES (2)"))).rejects.toThrow(
+    "could not be written",
+  );
 });
 
 test("no reader sees a commit before the journal has it", async () => {

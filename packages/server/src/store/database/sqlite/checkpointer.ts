@@ -8,7 +8,7 @@
  * grow; that reader stops no write.
  */
 import { fdatasync, statSync } from "node:fs";
-import { AppError } from "../../../base/kernel/index.ts";
+import { AppError, messageOf } from "../../../base/kernel/index.ts";
 import type { Logger } from "../../../base/logging/index.ts";
 import type { PausableReads } from "../store.ts";
 import type { Connection } from "./connection.ts";
@@ -72,6 +72,12 @@ export interface CheckpointerOptions {
   openThread?: () => ThreadConnection;
 }
 
+/**
+ * The databases whose last checkpoint failed, by path. An instance of a cluster opens the database again and again on a full disk, and the log has the
+ * failure once.
+ */
+const failing = new Set<string>();
+
 export class Checkpointer {
   readonly #options: CheckpointerOptions;
   readonly #reads = new Set<PausableReads>();
@@ -101,7 +107,6 @@ export class Checkpointer {
   #nextGap = 0;
   #betweenGaps = betweenGapsMs.shortest;
   #warnedAt = Number.NEGATIVE_INFINITY;
-  #failedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: CheckpointerOptions) {
     this.#options = options;
@@ -345,11 +350,10 @@ export class Checkpointer {
   }
 
   #failed(message: string, error: unknown): void {
-    const now = performance.now();
-    this.#heldUntil = now + retryEveryMs;
-    if (now - this.#failedAt < warnEveryMs) return;
-    this.#failedAt = now;
-    this.#options.logger.error(message, { error });
+    const { path, logger } = this.#options;
+    this.#heldUntil = performance.now() + retryEveryMs;
+    if (!failing.has(path)) logger.error(`${message}; the write-ahead log grows meanwhile: ${messageOf(error)}`);
+    failing.add(path);
   }
 
   /**
@@ -373,6 +377,7 @@ export class Checkpointer {
     });
     this.#running = ended.then((result) => {
       this.#running = null;
+      if (result !== null && failing.delete(this.#options.path)) this.#options.logger.info("Checkpoints succeed again");
       // `result.log` is the length of the log when the checkpoint began: later writes do not count.
       this.#isCopied = result !== null && result.checkpointed >= result.log;
       const copied = (result?.checkpointed ?? 0) - (before ?? Number.POSITIVE_INFINITY);

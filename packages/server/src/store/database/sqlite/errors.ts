@@ -66,6 +66,12 @@ export function stopping(): AppError {
   return new AppError("unavailable", "The service is stopping.");
 }
 
+/** The error for a change that the journal of a cluster may have, although this instance cannot tell. */
+export function outcomeUnknown(cause?: unknown): AppError {
+  const message = "The outcome is not known: the change may have happened. Look before you repeat it.";
+  return new AppError("unavailable", message, { retryAfter: 1, cause });
+}
+
 /** Whether a write was refused because another row has the same value in a unique column. */
 export function isUniqueViolation(thrown: unknown): boolean {
   const code = sqliteCode(thrown);

@@ -10,7 +10,7 @@ import {
   type TransactOptions,
   type Transactor,
 } from "../transaction.ts";
-import { hasMetDamage, refusalCause, stopping } from "./errors.ts";
+import { hasMetDamage, outcomeUnknown, refusalCause, stopping } from "./errors.ts";
 import {
   type Asked,
   JobQueues,
@@ -213,7 +213,7 @@ export class Writer {
       if (deciding !== null) await deciding;
       this.#parts.connection.run("COMMIT");
     } catch (thrown) {
-      if (numbered.isDecided) this.#fail(batch, thrown);
+      if (numbered.isDecided) this.#failDecided(batch, thrown);
       else if (this.#makesRoomFor(batch, thrown)) this.#runAgain(batch);
       else {
         for (const job of batch) job.reject(this.#parts.meter.asRefusal(thrown));
@@ -302,7 +302,7 @@ export class Writer {
       await slow.run("COMMIT");
       return notes;
     } catch (thrown) {
-      if (numbered.isDecided) this.#fail([], thrown);
+      if (numbered.isDecided) this.#failDecided([job], thrown);
       // The error, or the end of the thread, may have rolled the transaction back already.
       await slow.run("ROLLBACK").catch(() => undefined);
       throw thrown;
@@ -376,6 +376,12 @@ export class Writer {
     } finally {
       tx.end();
     }
+  }
+
+  /** The journal has the commit, and this database does not: another instance will have the changes. */
+  #failDecided(batch: readonly Asked[], error: unknown): void {
+    rejectAll(batch, outcomeUnknown(error));
+    this.#fail([], error);
   }
 
   #fail(batch: readonly Asked[], error: unknown): void {
