@@ -96,3 +96,37 @@ test("an instance that was stopped for long gets over the gap of the journal, an
   // The leader has served all the time.
   expect(await cluster.leader()).toBe(leader);
 });
+
+test("the newest snapshot is damaged: a new instance begins with the older snapshot and the entries; a missing snapshot is made anew", async () => {
+  const leader = await cluster.leader();
+  const [replica] = await cluster.replicas();
+  if (replica === undefined) throw new Error("no replica");
+  const [newest] = await snapshots();
+  const env = leader.env;
+  const bucket = new Bun.S3Client({
+    bucket: /^s3:\/\/([^/]+)/.exec(env["SERVICE_STORAGE"] ?? "")?.[1] ?? "",
+    endpoint: env["SERVICE_S3_ENDPOINT"] ?? "",
+    accessKeyId: env["SERVICE_S3_ACCESS_KEY_ID"] ?? "",
+    secretAccessKey: env["SERVICE_S3_SECRET_ACCESS_KEY"] ?? "",
+  });
+  const key = `${/^s3:\/\/[^/]+\/(.*)/.exec(env["SERVICE_STORAGE"] ?? "")?.[1]}/.snapshots/${newest?.name}`;
+  const bytes = await bucket.file(key).bytes();
+  // The size stays, so that only the restore finds the damage.
+  await bucket.write(
+    key,
+    bytes.map((byte, i) => (i > 100 && i < 2_000 ? byte ^ 0xff : byte)),
+  );
+  expect(await replica.running.stop()).toBe(0);
+  for (const ending of ["", "-wal", "-shm"]) rmSync(`${replica.folder}/socle.db${ending}`, { force: true });
+  await replica.start();
+  expect(replica.running.output()).toContain(`${newest?.name}: `);
+  expect(replica.running.output()).toContain("The snapshot cannot be restored; an older one");
+  await expectEqual(leader, replica);
+
+  await bucket.delete(key);
+  while (!leader.output().includes(`Snapshot ${newest?.name} is not in the bucket any more`)) await Bun.sleep(50);
+  while ((await snapshots())[0]?.name === newest?.name) await Bun.sleep(50);
+  const made = (await snapshots())[0];
+  expect(await bucket.exists(key.replace(newest?.name ?? "", made?.name ?? ""))).toBe(true);
+  expect((await snapshots()).map(({ name }) => name)).not.toContain(newest?.name);
+});

@@ -227,6 +227,8 @@ export interface ClusterInstance {
   isLive: boolean;
   /** Why the instance does not serve or may not lead, in a line; null for an instance without a problem. */
   problem: string | null;
+  /** The fingerprint of the project folder; null for an instance of an earlier version. */
+  files: string | null;
 }
 
 /** The instances of a cluster. */

@@ -267,6 +267,7 @@ export function journalSuite(name: string, open: (cluster: string) => Journal): 
       position: 8,
       run: "first",
       problem: null,
+      files: null,
       isLive: true,
     };
     expect(await journal.instances()).toEqual([row]);
@@ -275,9 +276,9 @@ export function journalSuite(name: string, open: (cluster: string) => Journal): 
     expect((await journal.instances()).map(({ name }) => name)).toEqual(["a", "b"]);
     expect(await journal.register({ ...me, ms: 1 })).toBe(true);
     while ((await journal.instances())[0]?.isLive === true) await Bun.sleep(1);
-    expect(await journal.register({ ...me, run: "second", version: "2.0.0", problem: "lost" })).toBe(true);
+    expect(await journal.register({ ...me, run: "second", version: "2.0.0", problem: "lost", files: "f" })).toBe(true);
     await journal.unregister("b", "other");
-    const last = { ...row, position: 7, run: "second", version: "2.0.0", problem: "lost" };
+    const last = { ...row, position: 7, run: "second", version: "2.0.0", problem: "lost", files: "f" };
     expect(await journal.instances()).toEqual([last]);
   });
 
@@ -421,5 +422,12 @@ export function journalSuite(name: string, open: (cluster: string) => Journal): 
     await expect(journal.check(placeOf(role, 2))).rejects.toThrow(ChainBroken);
     await expect(journal.append(entryOf(role, 3, { before: placeOf(role, 2).id }))).rejects.toThrow(ChainBroken);
     expect(await journal.append(entryOf(role, 3, { before: placeOf(other, 2).id }))).toBe("appended");
+  });
+
+  test(`${name}: the fingerprints of project folders stand in order, also a fingerprint that is in force again`, async () => {
+    const journal = await opened();
+    expect(await journal.files()).toEqual([]);
+    for (const files of ["one", "one", "two", "two", "one"]) await journal.addFiles(files);
+    expect(await journal.files()).toEqual(["one", "two", "one"]);
   });
 }

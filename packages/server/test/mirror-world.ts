@@ -67,7 +67,14 @@ async function openWorld({
   const journal = openJournal({ url, cluster, logger, timeoutMs: 5_000 });
   const { id } = await journal.open();
   const address = `http://127.0.0.1:${++addresses}`;
-  const member = await ClusterMember.join({ journal, address, secret: "a secret", version: "test", logger });
+  const member = await ClusterMember.join({
+    journal,
+    address,
+    secret: "a secret",
+    version: "test",
+    filesOf: () => "files",
+    logger,
+  });
   const leading = await member.findRole(new AbortController().signal);
   if (leading === null || !("commits" in leading)) throw new Error("the test does not lead");
   const config = { "cluster.mirror": mirror, "cluster.name": cluster };

@@ -19,6 +19,7 @@ import { brokenLine } from "./instance-database.ts";
 import { leadingInstance } from "./instance-part.ts";
 import { serveReason } from "./lost-instance.ts";
 import { processesOf } from "./processes.ts";
+import { projectFingerprint } from "./project-files.ts";
 import { type ReplicaService, startReplica } from "./replica.ts";
 import { dataPathsOf, knownSchemas } from "./service.ts";
 import { SnapshotKeeper } from "./snapshot-keeper.ts";
@@ -95,12 +96,18 @@ class Instance implements Running {
     const snapshots = snapshotsOf(options);
     const journal = openJournal({ url, cluster: config["cluster.name"], logger, timeoutMs: engineMs });
     const { id } = await journal.open();
-    const member = await ClusterMember.join({ journal, address: addressOf(config), secret, version, logger }).catch(
-      async (thrown: unknown) => {
-        await journal.close();
-        throw thrown instanceof JournalAway ? new SetupError(`cluster.journal: ${messageOf(thrown)}`) : thrown;
-      },
-    );
+    const filesOf = (): string => projectFingerprint(config.folder);
+    const member = await ClusterMember.join({
+      journal,
+      address: addressOf(config),
+      secret,
+      version,
+      filesOf,
+      logger,
+    }).catch(async (thrown: unknown) => {
+      await journal.close();
+      throw thrown instanceof JournalAway ? new SetupError(`cluster.journal: ${messageOf(thrown)}`) : thrown;
+    });
     const instance = new Instance(options, { member, journalId: id, logger, snapshots });
     options.interrupted?.addEventListener("abort", () => instance.#stopping.abort(), { once: true });
     instance.#running = instance.#run();
@@ -137,6 +144,7 @@ class Instance implements Running {
   }
 
   async reload(): Promise<void> {
+    this.#member.readFiles();
     await (this.#role?.kind === "leader" ? this.#role.app.reload() : this.#role?.service.reload());
   }
 
@@ -184,6 +192,7 @@ class Instance implements Running {
     const instance = { member: this.#member, journalId: this.#journalId, config, logger: this.#logger };
     const app = await startApp({ ...this.#options, instance: leadingInstance(instance) });
     this.#serves({ kind: "leader", app });
+    this.#member.hasApplied = true;
     const parts = { member: this.#member, snapshots: this.#snapshots, logger: this.#logger };
     const keeper = new SnapshotKeeper({ ...parts, leading, database: app.service.database, config });
     const isLost = await Promise.race([leading.lost.then(() => true), stopped.then(() => false)]);
@@ -268,13 +277,13 @@ class Instance implements Running {
     if (!this.#hasServed) throw new SetupError(line);
     await using _ = await serveReason({ config, logger: this.#logger, version }, broken.message);
     this.#logger.error(line);
-    member.problem = line;
+    member.lost = line;
     await aborted(this.#stopping.signal);
     return false;
   }
 
   /**
-   * Replaces the database of this instance by the newest snapshot; without a snapshot, removes the database: the journal has everything then.
+   * Replaces the database of this instance by the newest snapshot that can be restored; without a snapshot, removes the database: the journal has everything then.
    * @throws SetupError when the journal has not everything, or the database differs from the journal again.
    */
   async #beginAnew(cause: EntryMismatch | JournalGap): Promise<void> {
@@ -292,10 +301,16 @@ class Instance implements Running {
         : `The database of this instance begins anew; it does not follow the journal ${reason}`;
     if (isGap) this.#logger.notice(text);
     else this.#logger.error(text);
-    const [newest] = await journal.snapshots();
-    if (newest !== undefined) return await this.#snapshots.restore(newest.name);
+    let failure = "the cluster has no snapshot";
+    for (const { name } of await journal.snapshots())
+      try {
+        return await this.#snapshots.restore(name);
+      } catch (thrown) {
+        failure = messageOf(thrown);
+        this.#logger.warn(`The snapshot cannot be restored; an older one, with the entries behind, may do: ${failure}`);
+      }
     const { first } = await journal.extent();
-    if (first > 1) throw new SetupError("cluster.journal: has no beginning any more, and the cluster has no snapshot");
+    if (first > 1) throw new SetupError(`cluster.journal: has no beginning any more, and ${failure}`);
     for (const ending of ["", "-wal", "-shm"]) rmSync(`${database}${ending}`, { force: true });
   }
 }
@@ -328,6 +343,30 @@ export async function statusOfCluster({
     await journal.open();
     const { mirrorStateOf } = await import("../operate/mirror/index.ts");
     return { ...(await clusterStatus(journal)), mirror: await mirrorStateOf(journal, config["cluster.name"]) };
+  } catch (thrown) {
+    throw thrown instanceof JournalAway ? new SetupError(`cluster.journal: ${messageOf(thrown)}`) : thrown;
+  } finally {
+    await journal.close();
+  }
+}
+
+/** Puts the files of an instance in force: a leader with other files hands over. Answers the files. @throws SetupError for an instance that does not run. */
+export async function leadWithFiles(
+  { config, logger }: Pick<AppOptions, "config" | "logger">,
+  name: string,
+): Promise<string> {
+  const journal = openJournal({ url: checkConfig(config).journal, cluster: config["cluster.name"], logger });
+  try {
+    await journal.open();
+    const instances = await journal.instances();
+    const files = instances.find((each) => each.isLive && each.name === name)?.files ?? null;
+    const names = instances.filter(({ isLive }) => isLive).map((each) => each.name);
+    if (files === null)
+      throw new SetupError(
+        `${name}: is no running instance; running: ${names.join(", ") || "none"} (socle cluster status)`,
+      );
+    await journal.addFiles(files);
+    return files;
   } catch (thrown) {
     throw thrown instanceof JournalAway ? new SetupError(`cluster.journal: ${messageOf(thrown)}`) : thrown;
   } finally {

@@ -11,6 +11,8 @@ import type { Database } from "../store/database/index.ts";
 
 /** Between two looks whether a snapshot is due. */
 const lookMs = 1_000;
+/** Between two looks whether the bucket still has the newest snapshot. */
+const checkMs = 15_000;
 /** The longest time with changes and without a snapshot. */
 const hourMs = 3_600_000;
 /** The pause after a failure. */
@@ -37,6 +39,9 @@ export class SnapshotKeeper {
   #appendedBefore = 0;
   #position = 0;
   #madeAt = Date.now();
+  #checkAt = 0;
+  /** Whether the bucket has lost the newest snapshot. */
+  #isMissing = false;
 
   /** Begins to make snapshots. */
   constructor(options: SnapshotKeeperOptions) {
@@ -57,6 +62,7 @@ export class SnapshotKeeper {
       try {
         if (!isKnown) await this.#findLast();
         isKnown = true;
+        await this.#check();
         if (this.#isDue) await this.#make();
         await pause(lookMs, signal);
       } catch (thrown) {
@@ -80,8 +86,22 @@ export class SnapshotKeeper {
     this.#bytesBefore = entries > 0 ? (bytes * Math.min(entries, last - this.#position)) / entries : 0;
   }
 
+  /** Looks whether the bucket has the newest snapshot. A bucket that does not answer says nothing. */
+  async #check(): Promise<void> {
+    const { member, snapshots, logger } = this.#options;
+    if (performance.now() < this.#checkAt) return;
+    this.#checkAt = performance.now() + checkMs;
+    const [newest] = await member.journal.snapshots();
+    if (newest === undefined || (await snapshots.has(newest).catch(() => true))) return;
+    this.#isMissing = true;
+    // The older snapshot stays the second, and the journal keeps the entries behind it.
+    await member.journal.removeSnapshot(newest.position);
+    logger.warn(`Snapshot ${newest.name} is not in the bucket any more, or has another size; another is made`);
+  }
+
   get #isDue(): boolean {
     const { database, leading, config } = this.#options;
+    if (this.#isMissing) return true;
     if (database.position <= this.#position) return false;
     const bytes = this.#bytesBefore + leading.commits.bytes - this.#appendedBefore;
     return bytes >= config["cluster.snapshotEvery"] || Date.now() - this.#madeAt >= hourMs;
@@ -93,6 +113,7 @@ export class SnapshotKeeper {
     const madeAt = Date.now();
     const snapshot = await snapshots.put(database, this.#stopping.signal);
     await member.journal.addSnapshot({ ...snapshot, madeAt });
+    this.#isMissing = false;
     this.#bytesBefore = 0;
     this.#appendedBefore = appended;
     this.#position = snapshot.position;

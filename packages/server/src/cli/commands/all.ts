@@ -2,7 +2,7 @@
 import type { Command } from "../command.ts";
 import { adminCreate } from "./admin-create.ts";
 import { backup, restore, vacuum, verify } from "./backup.ts";
-import { clusterAdopt, clusterInit, clusterRejoin, clusterStatus } from "./cluster.ts";
+import { clusterAdopt, clusterInit, clusterLead, clusterRejoin, clusterStatus } from "./cluster.ts";
 import { health } from "./health.ts";
 import { mailTest } from "./mail.ts";
 import { mcp } from "./mcp.ts";
@@ -44,4 +44,5 @@ export const commands: readonly Command[] = [
   clusterStatus,
   clusterRejoin,
   clusterAdopt,
+  clusterLead,
 ];

@@ -2,7 +2,7 @@
 import { clusterCommands, keepFilesPrivate } from "../../app/index.ts";
 import { count, printable } from "../../base/kernel/index.ts";
 import type { MirrorState } from "../../operate/mirror/index.ts";
-import type { Command } from "../command.ts";
+import { type Command, UsageError } from "../command.ts";
 import { readableSize } from "../progress-bar.ts";
 
 export const clusterInit: Command = {
@@ -59,6 +59,23 @@ Next: start this instance with socle serve; on each other instance with commits 
   },
 };
 
+export const clusterLead: Command = {
+  name: "cluster lead",
+  args: ["NAME"],
+  summary: "Let an instance lead whose files were superseded; NAME is the address in socle cluster status",
+  options: { "with-its-files": { summary: "the files of the instance are in force from now on (needed)" } },
+  async run({ args, options, terminal, load }) {
+    if (options["with-its-files"] !== true)
+      throw new UsageError("add --with-its-files: the definitions and the code of the instance are in force then");
+    const { leadWithFiles } = await clusterCommands();
+    const files = await leadWithFiles(await load(), args[0] ?? "");
+    terminal.out(
+      `The files ${files} are in force. An instance with these files leads in some seconds; see socle cluster status.\n`,
+    );
+    return 0;
+  },
+};
+
 function table(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0)));
   return rows
@@ -100,13 +117,14 @@ export const clusterStatus: Command = {
       instances.length === 0
         ? ""
         : table([
-            ["address", "role", "version", "position", "entries behind"],
+            ["address", "role", "version", "position", "entries behind", "files"],
             ...instances.map((each) => [
               printable(each.address),
               each.isLive ? each.role : "gone",
               printable(each.version),
               String(each.position),
               String(each.lag),
+              printable(each.files ?? ""),
             ]),
           ]),
       ...instances.flatMap(({ address, problem }) =>

@@ -28,6 +28,8 @@ export interface MemberOptions {
   readonly address: string;
   readonly secret: string;
   readonly version: string;
+  /** Answers the fingerprint of the project folder of this instance. */
+  readonly filesOf: () => string;
   readonly logger: Logger;
 }
 
@@ -65,14 +67,22 @@ export class ClusterMember {
   /** The last commit of this instance. */
   place: () => ChainPlace = () => beginning;
   /** Why this instance serves nothing, in a line for the others; null for an instance that serves. */
-  problem: string | null = null;
+  lost: string | null = null;
+  readonly #filesOf: () => string;
+  /** The fingerprint of the project folder, as the role of this instance has read the folder. */
+  #files: string;
+  #isSuperseded = false;
+  /** Whether the leader has begun to serve with the files: from then on, the files are in force. */
+  hasApplied = false;
   #brokenBy: ChainBroken | null = null;
   readonly #broken = Promise.withResolvers<never>();
 
-  private constructor({ journal, address, secret, version, logger }: MemberOptions) {
+  private constructor({ journal, address, secret, version, filesOf, logger }: MemberOptions) {
     this.journal = journal;
     this.address = address;
     this.version = version;
+    this.#filesOf = filesOf;
+    this.#files = filesOf();
     this.#secret = secret;
     this.#logger = logger;
     // The break is looked at when a role runs.
@@ -196,6 +206,48 @@ export class ClusterMember {
     return null;
   }
 
+  /** Why this instance does not serve or may not lead, in a line; null for no problem. */
+  get problem(): string | null {
+    if (this.lost !== null || !this.#isSuperseded) return this.lost;
+    return `the files of the project folder (${this.#files}) were superseded: this instance follows and never leads. Give it the files of the leader; or go back to its files on purpose: socle cluster lead ${this.address} --with-its-files`;
+  }
+
+  /** Reads the project folder anew. */
+  readFiles(): void {
+    this.#files = this.#filesOf();
+  }
+
+  /**
+   * Whether this instance may lead with its files: never with files that other files have followed; with files that never led, only if no
+   * living instance has the files in force.
+   */
+  async #mayLead(): Promise<boolean> {
+    this.readFiles();
+    await this.#compareFiles();
+    if (this.#isSuperseded) return false;
+    const newest = (await this.journal.files()).at(-1) ?? this.#files;
+    const others = newest === this.#files ? [] : await this.#others();
+    return !others.some(({ isLive, files, problem }) => isLive && files === newest && problem === null);
+  }
+
+  /** Looks whether other files have followed the files of this instance. The files of a leader that serves are in force. */
+  async #compareFiles(): Promise<void> {
+    const order = await this.journal.files();
+    const wasSuperseded = this.#isSuperseded;
+    this.#isSuperseded = order.includes(this.#files) && order.at(-1) !== this.#files;
+    if (this.#isSuperseded && !wasSuperseded) this.#logger.warn(`This instance may not lead: ${this.problem}`);
+    if (this.#leading === null || !this.hasApplied) return;
+    if (this.#isSuperseded) await this.#handOver(this.#leading);
+    else if (order.at(-1) !== this.#files) await this.journal.addFiles(this.#files);
+  }
+
+  /** The role of the leader ends, and another instance can lead at once. */
+  async #handOver({ commits }: Leading): Promise<void> {
+    const { lease } = commits;
+    commits.lose();
+    await this.journal.releaseLease(lease);
+  }
+
   /** Takes the lease if no instance has the lease; otherwise answers the leader. */
   async #look(): Promise<Leading | Leader | null> {
     const { journal, address } = this;
@@ -203,6 +255,7 @@ export class ClusterMember {
     this.#reached(true);
     this.#saw(leader);
     if (leader?.isLive === true && leader.instance !== address) return leader;
+    if (!(await this.#mayLead())) return null;
     const sentAt = performance.now();
     const lease = await journal.takeLease({ instance: address, address, ms: leaseMs });
     if (lease === null) return null;
@@ -221,13 +274,15 @@ export class ClusterMember {
         right.end();
         this.#leading = null;
         this.#replicas = null;
-        const reason = this.#brokenBy?.message ?? "another instance leads";
+        const reason =
+          this.#brokenBy?.message ?? (this.#isSuperseded ? "other files are in force" : "another instance leads");
         this.#logger.warn(`This instance has led in term ${term}, and leads no more: ${reason}`);
         resolve();
       },
       onContact: (isThere) => this.#reached(isThere),
     });
     this.#leading = { commits, lost };
+    this.hasApplied = false;
     right.prolong(sentAt + leaseMs);
     this.#leaseUntil = sentAt + leaseMs;
     this.#logger.info(`This instance leads, in term ${term}`);
@@ -268,6 +323,7 @@ export class ClusterMember {
       position,
       run: this.#run,
       problem,
+      files: this.#files,
       ms: leaseMs,
     });
   }
@@ -276,7 +332,8 @@ export class ClusterMember {
     try {
       const leading = this.#leading;
       const sentAt = performance.now();
-      if (this.problem === null) await this.journal.check(this.place());
+      if (this.lost === null) await this.journal.check(this.place());
+      await this.#compareFiles();
       if (leading !== null) {
         const { commits } = leading;
         const { lease } = commits;

@@ -19,11 +19,11 @@ export interface ClusterStatus extends ClusterOverview {
 /** @param newest the last commit of the cluster. */
 function overview(leader: Leader | null, rows: readonly InstanceRow[], newest: number): ClusterOverview {
   const isLeader = (address: string): boolean => leader?.isLive === true && leader.address === address;
-  const instances = rows.map(({ address, version, position: told, isLive, problem }): ClusterInstance => {
+  const instances = rows.map(({ address, version, position: told, isLive, problem, files }): ClusterInstance => {
     const role = isLeader(address) ? "leader" : "replica";
     // The leader has made the newest commit, whatever position the leader has told last.
     const position = role === "leader" ? newest : told;
-    return { address, version, role, position, lag: Math.max(0, newest - position), isLive, problem };
+    return { address, version, role, position, lag: Math.max(0, newest - position), isLive, problem, files };
   });
   const { term = 0, address = null, isLive = false } = leader ?? {};
   return { leader: isLive ? address : null, term, position: newest, isJournalReached: true, instances };

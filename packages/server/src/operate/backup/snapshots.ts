@@ -143,6 +143,11 @@ export class Snapshots {
     logger.info(`Snapshot ${name} was restored`);
   }
 
+  /** Whether the bucket has a snapshot, with the size. */
+  async has({ name, bytes }: Pick<Snapshot, "name" | "bytes">): Promise<boolean> {
+    return (await this.#bucket.find(name))?.size === bytes;
+  }
+
   async remove(name: string): Promise<void> {
     assertName(name);
     await this.#bucket.remove(name);

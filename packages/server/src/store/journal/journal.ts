@@ -43,6 +43,8 @@ export interface InstanceRow {
   readonly run: string;
   /** Why the instance does not serve, in a line; null for an instance without a problem. */
   readonly problem: string | null;
+  /** The fingerprint of the project folder; null for an instance of a version without fingerprints. */
+  readonly files: string | null;
 }
 
 /** A function of the engine that an append calls in the same statement, so that both happen or neither. */
@@ -139,8 +141,13 @@ export interface Journal {
     position: number;
     run: string;
     problem?: string | null;
+    files?: string | null;
     ms: number;
   }): Promise<boolean>;
+  /** The fingerprints of the project folders with which instances have led, in order; the last is in force. */
+  files(): Promise<readonly string[]>;
+  /** Puts the fingerprint of a project folder in force. */
+  addFiles(files: string): Promise<void>;
   unregister(name: string, run: string): Promise<void>;
   /** By name, also the instances that do not live any more; a row goes a day after the end of the instance. */
   instances(): Promise<readonly InstanceRow[]>;

@@ -265,6 +265,7 @@ const operating: { readonly [name: string]: Schema } = {
     lag: count,
     isLive: boolean,
     problem: orNull(string),
+    files: orNull(string),
   }),
   ConfigEntry: objectOf<ConfigEntry>({
     key: string,

@@ -193,10 +193,20 @@ export class PostgresJournal implements Journal {
     position: number;
     run: string;
     problem?: string | null;
+    files?: string | null;
     ms: number;
   }): Promise<boolean> {
-    const values = [me.name, me.run, me.address, me.version, me.position, me.ms, me.problem ?? null];
+    const { problem = null, files = null } = me;
+    const values = [me.name, me.run, me.address, me.version, me.position, me.ms, problem, files];
     return (await this.#ask(this.#leases, sql.register, values)).length > 0;
+  }
+
+  async files(): Promise<readonly string[]> {
+    return (await this.#ask<{ files: string }>(this.#leases, sql.files)).map(({ files }) => files);
+  }
+
+  async addFiles(files: string): Promise<void> {
+    if ((await this.files()).at(-1) !== files) await this.#ask(this.#leases, sql.addFiles, [files]);
   }
 
   async unregister(name: string, run: string): Promise<void> {

@@ -6,7 +6,8 @@ export const format = 1;
 /**
  * Makes the tables, if missing. The statements run as one transaction under a lock, because PostgreSQL reports a conflict when two
  * instances make the same table at once. `trimmed` is the newest position that was trimmed, `trimmed_term` and
- * `trimmed_id` the term and the id of the entry there. `socle_roles` has the first entry of each role of a leader.
+ * `trimmed_id` the term and the id of the entry there. `socle_roles` has the first entry of each role of a leader, `socle_files` the
+ * fingerprints of the project folders of the leaders, in order.
  */
 export const creation = `
 SELECT pg_advisory_xact_lock(7240198113);
@@ -50,7 +51,14 @@ CREATE TABLE IF NOT EXISTS socle_instances (
   position bigint NOT NULL,
   expires timestamptz NOT NULL,
   problem text,
+  files text,
   PRIMARY KEY (cluster, name)
+);
+CREATE TABLE IF NOT EXISTS socle_files (
+  cluster text NOT NULL,
+  number bigint NOT NULL,
+  files text NOT NULL,
+  PRIMARY KEY (cluster, number)
 );
 CREATE TABLE IF NOT EXISTS socle_snapshots (
   cluster text NOT NULL,
@@ -64,7 +72,7 @@ CREATE TABLE IF NOT EXISTS socle_snapshots (
 /** Answers a row for tables of a version without ids of entries. Such an instance can run beside this version: its entries have no id. */
 export const isWithoutIds = `
 SELECT 1 AS yes WHERE NOT EXISTS (
-  SELECT 1 FROM pg_attribute WHERE attrelid = 'socle_journal'::regclass AND attname = 'before' AND NOT attisdropped
+  SELECT 1 FROM pg_attribute WHERE attrelid = 'socle_instances'::regclass AND attname = 'files' AND NOT attisdropped
 )`;
 
 /** Adds the columns of ids, in a transaction. A table with the columns is left alone: the change waits for all statements on the table. */
@@ -73,4 +81,4 @@ SELECT pg_advisory_xact_lock(7240198113);
 ALTER TABLE socle_cluster ADD COLUMN IF NOT EXISTS trimmed_id text;
 ALTER TABLE socle_journal ADD COLUMN IF NOT EXISTS id text, ADD COLUMN IF NOT EXISTS before text;
 ALTER TABLE socle_leader ADD COLUMN IF NOT EXISTS role text;
-ALTER TABLE socle_instances ADD COLUMN IF NOT EXISTS problem text;`;
+ALTER TABLE socle_instances ADD COLUMN IF NOT EXISTS problem text, ADD COLUMN IF NOT EXISTS files text;`;

@@ -128,16 +128,16 @@ export const nextTerm = `
 UPDATE socle_leader SET term = term + 1, expires = ${after("$4")}
 WHERE cluster = $1 AND term = $2::bigint AND role = $3 RETURNING term`;
 
-/** `$2` name, `$3` run, `$4` address, `$5` version, `$6` position, `$7` milliseconds, `$8` problem. Removes the rows that ended a day ago. */
+/** `$2` name, `$3` run, `$4` address, `$5` version, `$6` position, `$7` milliseconds, `$8` problem, `$9` files. Removes the rows that ended a day ago. */
 export const register = `
 WITH gone AS (
   DELETE FROM socle_instances WHERE cluster = $1 AND name <> $2 AND expires < clock_timestamp() - interval '1 day'
 )
-INSERT INTO socle_instances AS i (cluster, name, run, address, version, position, expires, problem)
-VALUES ($1, $2, $3, $4, $5, $6::bigint, ${after("$7")}, $8)
+INSERT INTO socle_instances AS i (cluster, name, run, address, version, position, expires, problem, files)
+VALUES ($1, $2, $3, $4, $5, $6::bigint, ${after("$7")}, $8, $9)
 ON CONFLICT (cluster, name) DO UPDATE
 SET run = excluded.run, address = excluded.address, version = excluded.version, position = excluded.position, expires = ${after("$7")},
-  problem = excluded.problem
+  problem = excluded.problem, files = excluded.files
 WHERE i.run = excluded.run OR i.expires <= clock_timestamp()
 RETURNING run`;
 
@@ -145,8 +145,16 @@ RETURNING run`;
 export const unregister = "DELETE FROM socle_instances WHERE cluster = $1 AND name = $2 AND run = $3";
 
 export const instances = `
-SELECT name, run, address, version, position, problem, expires > clock_timestamp() AS live
+SELECT name, run, address, version, position, problem, files, expires > clock_timestamp() AS live
 FROM socle_instances WHERE cluster = $1 ORDER BY name`;
+
+export const files = "SELECT files FROM socle_files WHERE cluster = $1 ORDER BY number";
+
+/** `$2` fingerprint. */
+export const addFiles = `
+INSERT INTO socle_files (cluster, number, files)
+SELECT $1, coalesce(max(number), 0) + 1, $2::text FROM socle_files WHERE cluster = $1
+ON CONFLICT (cluster, number) DO NOTHING`;
 
 /** `$2` position, `$3` name, `$4` bytes, `$5` milliseconds since 1970. */
 export const addSnapshot = `
