@@ -4,7 +4,7 @@ import type { JsonValue, StoredRecord } from "./collections.ts";
 /** The most operations of a batch. */
 export const MAX_BATCH_OPERATIONS = 1_000;
 
-/** In the place of an id: that of the record of an earlier operation, counted from 0. */
+/** In the place of an id: that of the record of an operation, counted from 0; as the `id` of an operation, of an earlier operation. */
 export interface BatchReference {
   $ref: number;
 }

@@ -58,9 +58,19 @@ describe("refused as a whole", () => {
       '"x" means nothing beside "$ref"',
     ],
     [
-      "a reference forward",
-      { issues: [{ team: { $ref: "later" } }], teams: [{ $as: "later", name: "a" }] },
+      "a reference to nothing",
+      { issues: [{ team: { $ref: "later" } }], teams: [{ $as: "latter", name: "a" }] },
       'called "later"',
+    ],
+    [
+      "a reference to a later record of another collection",
+      {
+        issues: [
+          { title: "a", team: { $ref: "b" } },
+          { $as: "b", title: "b" },
+        ],
+      },
+      'issues[0]: team points to "rec_',
     ],
     ["an owner who is none", { teams: [{ name: "a", $owner: "bob@example.com" }] }, '"$owner" "bob@example.com"'],
     [
@@ -112,6 +122,44 @@ test("users and records that point to each other; a second run changes nothing",
   const left = "has records already, nothing added";
   expect(await seed(content)).toEqual(["users: 0 users added", `teams: ${left}`, `issues: ${left}`]);
   expect((await all("teams")).length).toBe(2);
+});
+
+test("references forward, to itself and in rings, and records that need each other", async () => {
+  const forward = await openApi({
+    collections: [
+      { name: "users", fields: [{ name: "team", type: "relation", collection: "teams" }] },
+      {
+        name: "teams",
+        fields: [
+          { name: "lead", type: "relation", collection: "users" },
+          { name: "first", type: "relation", collection: "issues", required: true },
+          { name: "parent", type: "relation", collection: "teams" },
+        ],
+      },
+      { name: "issues", fields: [{ name: "team", type: "relation", collection: "teams", required: true }] },
+    ],
+  });
+  const file = join(folder, "forward.json");
+  const content = {
+    issues: [{ $as: "one", team: { $ref: "red" } }],
+    teams: [{ $as: "red", lead: { $ref: "ada@example.com" }, first: { $ref: "one" }, parent: { $ref: "red" } }],
+    users: [{ email: "ada@example.com", password: "correct horse", team: { $ref: "red" } }],
+  };
+  await Bun.write(file, JSON.stringify(content));
+  const report = await seedFrom(file, forward.service);
+  expect(report.map(({ name, outcome }) => `${name}: ${outcome}`)).toEqual([
+    "issues: 1 record added",
+    "teams: 1 record added",
+    "users: 1 user added",
+  ]);
+  const only = async (name: string): Promise<{ [field: string]: JsonValue } | undefined> =>
+    (await forward.request<{ items: { [field: string]: JsonValue }[] }>("GET", `/api/${name}`)).body.items[0];
+  const [issue, team] = [await only("issues"), await only("teams")];
+  const ada = forward.service.auth.users.findByEmail("ada@example.com");
+  expect(issue).toMatchObject({ team: team?.["id"] ?? "" });
+  expect(team).toMatchObject({ first: issue?.["id"] ?? "", parent: team?.["id"] ?? "", lead: ada?.id ?? "" });
+  const { reader } = forward.service.database;
+  expect(forward.service.records.users.find(reader, ada?.id ?? "")).toMatchObject({ team: team?.["id"] ?? "" });
 });
 
 test("a seed asks no hooks", async () => {

@@ -1,16 +1,17 @@
 /**
  * Seeds: the users and records of a JSON file, made in a single transaction, all or nothing. The format: `{ "users": [{
- * "$as", email, password }], "posts": [{ "$as", "$owner", … }] }`, made in the order of the file. `"$as"` names a user
- * or a record, and `{ "$ref": name }` as a value is the id of the named user or record; a user's email is a name, too.
+ * "$as", email, password }], "posts": [{ "$as", "$owner", … }] }`: the users first, and then the records in the order of the file. `"$as"` names a user
+ * or a record, and `{ "$ref": name }` as a value is the id of the named user or record, which may stand later; a user's email is a name, too.
  * `"$owner"` is the email of a record's owner. A collection that has records is left alone, so that a second run
  * changes nothing.
  */
-import type { Credentials } from "@socle/protocol";
+import type { Credentials, ErrorDetail } from "@socle/protocol";
 import {
   AppError,
   count,
   isObject,
   LoopTurns,
+  newId,
   oneOf,
   type Principal,
   quote,
@@ -20,7 +21,8 @@ import {
   system,
   systemFor,
 } from "../base/kernel/index.ts";
-import { readCredentials } from "../people/auth/index.ts";
+import type { TakesTarget } from "../data/records/index.ts";
+import { type NewUser, readCredentials } from "../people/auth/index.ts";
 import type { Transactor } from "../store/database/index.ts";
 import type { Service } from "./service.ts";
 
@@ -49,22 +51,27 @@ export async function seedFrom(file: string, service: Service): Promise<SeedRepo
       throw new SetupError(`${file}: there is no collection ${quote(name)} for its records`);
     else if (name === "users") for (const item of items) await at(file, item, () => seeder.prepareUser(item));
   return service.database.transactLong("seed", async (tx) => {
-    const report: { name: string; outcome: string }[] = [];
-    for (const [name, items] of lists) {
-      const isLeft = name !== "users" && service.records.newest(tx, name) !== null;
+    const isLeft = (name: string): boolean => name !== "users" && service.records.newest(tx, name) !== null;
+    const outcomes = new Map(lists.map(([name]) => [name, "has records already, nothing added"]));
+    const open = lists.filter(([name]) => !isLeft(name));
+    for (const [name, items] of open)
+      if (name !== "users") for (const item of items) await at(file, item, () => seeder.name(item));
+    for (const [name, items] of open.toSorted(([a], [b]) => Number(b === "users") - Number(a === "users"))) {
       let added = 0;
-      if (!isLeft)
-        for (const item of items)
-          added += await at(file, item, () =>
-            name === "users" ? seeder.addUser(tx, item) : seeder.addRecord(tx, name, item),
-          );
-      const outcome = isLeft
-        ? "has records already, nothing added"
-        : `${count(added, name === "users" ? "user" : "record")} added`;
-      report.push({ name, outcome });
+      for (const item of items)
+        added += await at(file, item, () =>
+          name === "users" ? seeder.addUser(tx, item) : seeder.addRecord(tx, name, item),
+        );
+      outcomes.set(name, `${count(added, name === "users" ? "user" : "record")} added`);
     }
-    return report;
+    for (const { item, problem } of seeder.ahead) await at(file, item, () => refuseProblem(problem()));
+    return [...outcomes].map(([name, outcome]) => ({ name, outcome }));
   });
+}
+
+/** @throws AppError `validation_error`. */
+function refuseProblem(problem: ErrorDetail | null): void {
+  if (problem !== null) throw AppError.validation([problem]);
 }
 
 async function at<T>(file: string, { where }: Item, work: () => T | Promise<T>): Promise<T> {
@@ -109,6 +116,10 @@ class Seeder {
   readonly #turns = new LoopTurns();
   /** Ids by name. */
   readonly #names = new Map<string, string>();
+  /** The ids of named records. */
+  readonly #chosen = new Map<Item, string>();
+  /** The relations to records that did not exist yet. */
+  readonly ahead: { readonly item: Item; problem(): ErrorDetail | null }[] = [];
   readonly #owners = new Map<string, Principal>();
   readonly #prepared = new Map<Item, Awaited<ReturnType<Service["auth"]["users"]["prepare"]>>>();
   readonly #credentials = new Map<Item, Credentials>();
@@ -125,6 +136,19 @@ class Seeder {
     if (users.findByEmail(credentials.email) === null) this.#prepared.set(item, await users.prepare(credentials));
   }
 
+  /** Gives a named record its id: items before the record may point to the record. */
+  name(item: Item): void {
+    if (item.alias === null) return;
+    const id = newId("rec", Date.now());
+    this.#chosen.set(item, id);
+    this.#call(item.alias, id);
+  }
+
+  #takes(item: Item): TakesTarget {
+    const ids = new Set(this.#chosen.values());
+    return (id, problem) => ids.has(id) && this.ahead.push({ item, problem }) > 0;
+  }
+
   /** Answers how many users were added. */
   addUser(tx: Transactor, item: Item): 0 | 1 {
     const { users } = this.#service.auth;
@@ -133,7 +157,7 @@ class Seeder {
     const user =
       prepared === undefined
         ? users.findByEmail(email)
-        : users.create(tx, { ...prepared, role: "authenticated", fields: this.#fieldsOfUser(item) }, system);
+        : users.create(tx, { ...prepared, ...this.#newUser(item), role: "authenticated" }, system);
     if (user === null) throw new AppError("conflict", `the user ${quote(email)} was deleted meanwhile`);
     this.#owners.set(email, systemFor(user.id));
     this.#call(email, user.id);
@@ -141,19 +165,22 @@ class Seeder {
     return prepared === undefined ? 0 : 1;
   }
 
-  async addRecord(tx: Transactor, collection: string, { alias, owner, fields }: Item): Promise<1> {
+  async addRecord(tx: Transactor, collection: string, item: Item): Promise<1> {
+    const { owner, fields } = item;
     const principal = owner === null ? system : this.#owners.get(owner.trim().toLowerCase());
     if (principal === undefined)
       throw new AppError("bad_request", `"$owner" ${quote(owner)} is not one of the "users"`);
     const body = this.#fieldsOf(collection, fields);
-    const { record } = this.#service.records.createIn(tx, principal, { collection, body });
-    if (alias !== null) this.#call(alias, record.id);
+    const id = this.#chosen.get(item);
+    const takes = this.#takes(item);
+    this.#service.records.createIn(tx, principal, { collection, body, takes, ...(id !== undefined && { id }) });
     if (this.#turns.isDue()) await this.#turns.next();
     return 1;
   }
 
-  #fieldsOfUser({ fields: { email: _, password: __, ...fields } }: Item): Record<string, unknown> {
-    return this.#fieldsOf("users", fields);
+  #newUser(item: Item): Pick<NewUser, "fields" | "takes"> {
+    const { email: _, password: __, ...fields } = item.fields;
+    return { fields: this.#fieldsOf("users", fields), takes: this.#takes(item) };
   }
 
   /** The fields of an item, with ids in the place of names. */
@@ -185,7 +212,7 @@ class Seeder {
     const [stranger] = Object.keys(others);
     if (stranger !== undefined) throw new AppError("bad_request", `${quote(stranger)} means nothing beside "$ref"`);
     const id = this.#names.get(String(name));
-    if (id === undefined) throw new AppError("bad_request", `no earlier user or record is called ${quote(name)}`);
+    if (id === undefined) throw new AppError("bad_request", `no user or record is called ${quote(name)}`);
     return id;
   }
 }

@@ -2,7 +2,8 @@
  * A batch: many changes in one transaction, each with permission, rules and event; all of the changes or no
  * change.
  *
- * Every operation sees the records as the operations before left the records. After an operation with refused values, the later
+ * Every operation sees the records as the operations before left the records. A relation may point to a record that a later operation
+ * creates: whether the record exists, and the caller may read the record, is checked after the last operation. After an operation with refused values, the later
  * operations are tried too, so that the answer has every problem; any other refusal ends the batch.
  */
 import { type BatchResult, type ErrorDetail, type ErrorRule, MAX_BATCH_OPERATIONS } from "@socle/protocol";
@@ -18,7 +19,7 @@ import {
 } from "../../base/kernel/index.ts";
 import type { Transactor } from "../../store/database/index.ts";
 import { mayNameManyFiles, type RecordChanges, type SavedRecord } from "./changes.ts";
-import type { Body } from "./references.ts";
+import type { Body, TakesTarget } from "./references.ts";
 import type { HookFailure, WriteHooks } from "./write-hooks.ts";
 
 const methods = ["create", "update", "delete"] as const;
@@ -69,14 +70,24 @@ export class Batch {
   readonly #options: BatchOptions;
   /** The JSON of each result. */
   readonly #results: string[] = [];
-  /** The ids of the records of the operations. A failed operation has a separate id, which no record has. */
-  readonly ids: string[] = [];
+  /**
+   * The ids of the records of the operations: of the operations so far, and of creates to which earlier operations point. A failed
+   * operation has a separate id, which no record has.
+   */
+  readonly ids: string[];
+  /** The number of the present operation. */
+  #index = 0;
+  /** The relations of operations so far to records of later operations. */
+  readonly #ahead: { readonly index: number; readonly target: number; problem(): ErrorDetail | null }[] = [];
   readonly #failed = new Set<number>();
   readonly #problems: ErrorDetail[] = [];
   #heldBytes = 0;
 
   constructor(options: BatchOptions) {
     this.#options = options;
+    this.ids = [];
+    for (const { id, newId: chosen } of options.operations)
+      this.ids.push(chosen ?? (typeof id === "number" ? (this.ids[id] ?? "") : id));
   }
 
   /**
@@ -106,11 +117,12 @@ export class Batch {
           });
         else this.#write(tx, caller, { ...operation, id });
       } catch (thrown) {
-        this.#fail(index, operation, thrown);
+        this.#fail(operation, thrown);
       }
       // Reads and answers go on meanwhile.
       if (turns.isDue()) await turns.next();
     }
+    this.#checkAhead();
     if (this.#failed.size > 0) throw invalidBatch(this.#problems);
     at(operations.length);
     return JsonText.from(`[${this.#results.join(",")}]`);
@@ -121,11 +133,11 @@ export class Batch {
    * @throws AppError as `run`.
    */
   runShort(tx: Transactor, caller: Principal): void {
-    for (const [index, operation] of this.#options.operations.entries()) {
+    for (const operation of this.#options.operations) {
       try {
         this.#write(tx, caller, { ...operation, id: String(operation.id) });
       } catch (thrown) {
-        this.#fail(index, operation, thrown);
+        this.#fail(operation, thrown);
       }
     }
     if (this.#failed.size > 0) throw invalidBatch(this.#problems);
@@ -136,16 +148,34 @@ export class Batch {
     const { changes, hooks } = this.#options;
     const { method, collection, id, ifMatch, body, newId, at } = operation;
     const now = at !== undefined && { now: at };
+    const takes = operation.references.length === 0 ? undefined : this.#takes;
     if (method === "create") {
       const made = changes.create(tx, caller, {
         collection,
         body,
         hooks,
+        takes,
         ...(newId !== undefined && { id: newId }),
         ...now,
       });
       this.#done(made.record.id, 201, made);
-    } else this.#done(id, 200, changes.update(tx, caller, { collection, id, ifMatch, hooks, body, ...now }));
+    } else this.#done(id, 200, changes.update(tx, caller, { collection, id, ifMatch, hooks, takes, body, ...now }));
+  }
+
+  readonly #takes: TakesTarget = (id, problem) => {
+    const target = this.#options.operations.findIndex((each, at) => each.newId === id && at >= this.#index);
+    if (target !== -1) this.#ahead.push({ index: this.#index, target, problem });
+    return target !== -1;
+  };
+
+  /** Adds the problems of relations to later operations. A failed operation has told its own problems. */
+  #checkAhead(): void {
+    for (const { index, target, problem } of this.#ahead) {
+      const found = this.#failed.has(index) || this.#failed.has(target) ? null : problem();
+      if (found === null) continue;
+      if (this.#problems.length < maxProblems) this.#problems.push({ operation: index, ...found });
+      this.#failed.add(index);
+    }
   }
 
   /** Whether operations can run in a short transaction: few creates and updates, without references. */
@@ -163,7 +193,8 @@ export class Batch {
   }
 
   /** Keeps the problems of refused values. @throws AppError any other refusal, which ends the batch. */
-  #fail(index: number, operation: Operation, thrown: unknown): void {
+  #fail(operation: Operation, thrown: unknown): void {
+    const index = this.#index;
     if (!(thrown instanceof AppError) || thrown.code === "unavailable") throw thrown;
     const isOfValues = thrown.code === "validation_error";
     // After a failed operation, another refusal may be a consequence.
@@ -176,7 +207,7 @@ export class Batch {
       this.#problems.push({ operation: index, ...detail });
     }
     this.#failed.add(index);
-    this.ids.push(newId("rec", Date.now()));
+    this.ids[this.#index++] = newId("rec", Date.now());
   }
 
   #done(id: string, status: BatchResult["status"], { json, weight }: Pick<SavedRecord, "json" | "weight">): void {
@@ -186,7 +217,7 @@ export class Batch {
         "payload_too_large",
         `The records of the batch are larger than ${maxHeldBytes / 1024 ** 2} MiB in all; send fewer operations at a time.`,
       );
-    this.ids.push(id);
+    this.ids[this.#index++] = id;
     this.#results.push(`{"status":${status},"body":${json.text}}`);
   }
 }
@@ -242,7 +273,21 @@ export function parseBatch(given: Record<string, unknown>): Operation[] {
   const [unknown] = Object.keys(given).filter((key) => key !== "operations");
   if (unknown !== undefined)
     throw new AppError("bad_request", `Unknown attribute ${quote(unknown)}: the body has only "operations".`);
-  return parseOperations(operations, referencesIn);
+  return withIdsAhead(parseOperations(operations, referencesIn));
+}
+
+/** The operations, with an id for each create to which an earlier operation, or the create, points. */
+function withIdsAhead(operations: readonly Operation[]): Operation[] {
+  const ahead = new Set<number>();
+  for (const [index, { references }] of operations.entries())
+    for (const { operation } of references) {
+      let target = operation;
+      for (let id = operations[target]?.id; typeof id === "number"; id = operations[target]?.id) target = id;
+      if (operation >= index) ahead.add(target);
+    }
+  return operations.map((each, i) =>
+    ahead.has(i) && each.method === "create" ? { ...each, newId: newId("rec", Date.now()) } : each,
+  );
 }
 
 /**
@@ -323,22 +368,19 @@ function idOf(given: unknown, refuse: Refuse): string | number {
   return "";
 }
 
-/** A reference must name an earlier operation that leaves a record. */
+/** A reference must name an operation that leaves a record; the record to change, an earlier operation. */
 function checkReferences(
   { id, references }: Operation,
   { index, operations, refuse }: { index: number; operations: readonly unknown[]; refuse: Refuse },
 ): void {
-  const named = references.map(({ field, operation }) => ({ field, operation }));
-  if (typeof id === "number") named.push({ field: "id", operation: id });
-  for (const { field, operation } of named) {
-    const target: unknown = operation >= 0 && operation < index ? operations[operation] : undefined;
-    if (target === undefined)
-      refuse(
-        field,
-        "relation",
-        `{ "$ref": ${operation} } is no operation before this one, which has the number ${index}`,
-      );
-    else if (isObject(target) && target["method"] === "delete")
+  const named = references.map(({ field, operation }) => ({ field, operation, end: operations.length }));
+  if (typeof id === "number") named.push({ field: "id", operation: id, end: index });
+  for (const { field, operation, end } of named) {
+    const target: unknown = operation >= 0 && operation < end ? operations[operation] : undefined;
+    if (target === undefined) {
+      const place = end === index ? `before this one, which has the number ${index}` : "of the batch";
+      refuse(field, "relation", `{ "$ref": ${operation} } is no operation ${place}`);
+    } else if (isObject(target) && target["method"] === "delete")
       refuse(field, "relation", `{ "$ref": ${operation} } is a delete, after which there is no record`);
   }
 }

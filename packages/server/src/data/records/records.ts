@@ -339,9 +339,9 @@ export class Records {
   createIn(
     tx: Transactor,
     principal: Principal,
-    { collection, body }: Pick<NewRecord, "collection" | "body">,
+    record: Pick<NewRecord, "collection" | "body" | "id" | "takes">,
   ): SavedRecord {
-    return this.#changes.create(tx, principal, { collection, body, hooks: null });
+    return this.#changes.create(tx, principal, { ...record, hooks: null });
   }
 
   /** The newest record of a collection, in a reader's view; null for an empty collection. */

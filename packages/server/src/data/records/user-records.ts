@@ -11,7 +11,7 @@ import type { Deletions } from "./deletions.ts";
 import type { AccountValues } from "./preparation.ts";
 import { recordsChanged } from "./record-effects.ts";
 import { recordTableOf, systemFields, withoutFields } from "./record-table.ts";
-import type { Body } from "./references.ts";
+import type { Body, TakesTarget } from "./references.ts";
 import { withoutNumbers } from "./sequences.ts";
 
 /** The fields of a new user. */
@@ -20,6 +20,8 @@ interface NewFields {
   readonly creator: Principal;
   /** Null for a user without a form: required fields are left empty until the first update. */
   readonly fields: Body | null;
+  /** See `NewRecord`. */
+  readonly takes?: TakesTarget | undefined;
   /** The problems of the email and the password, which are told beside the problems of the fields. */
   readonly problems?: readonly ErrorDetail[];
 }
@@ -57,12 +59,12 @@ export class UserRecords {
    * Answers the fields of the record, without numbers, which are not certain before the commit.
    * @throws AppError `validation_error` with every problem, `forbidden` for fields that the creator may not write.
    */
-  create(tx: Transactor, user: User, { creator, fields, problems = [] }: NewFields): Partial<StoredRecord> {
+  create(tx: Transactor, user: User, { creator, fields, takes, problems = [] }: NewFields): Partial<StoredRecord> {
     const collection = this.#collection;
     if (collection === undefined) return this.#note(tx, user.id);
     const { id, createdAt, role } = user;
     const given = { id, createdAt, problems, account: accountOf(user), isOpen: fields === null };
-    const first = { collection: USERS, body: fields ?? {}, given, hooks: null };
+    const first = { collection: USERS, body: fields ?? {}, given, takes, hooks: null };
     const { record } = this.#changes.create(tx, creator ?? { userId: id, role }, first);
     return withoutFields(withoutNumbers(recordTableOf(collection), record), new Set(systemFields));
   }

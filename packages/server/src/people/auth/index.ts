@@ -26,4 +26,4 @@ export { authSchema } from "./schema.ts";
 export type { AuthHooks, AuthStep, StepReads } from "./sign-ins.ts";
 export { UserDeletions } from "./user-deletions.ts";
 export type { UserForms } from "./user-forms.ts";
-export { type Users, userQueryTable, userTable } from "./users.ts";
+export { type NewUser, type Users, userQueryTable, userTable } from "./users.ts";

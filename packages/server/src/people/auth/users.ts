@@ -2,7 +2,7 @@
 import type { Credentials, ErrorDetail, Role, SessionEntry, StoredRecord, User } from "@socle/protocol";
 import { AppError, type Clock, newId, type Principal, toTimestamp } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
-import type { UserRecords } from "../../data/records/index.ts";
+import type { TakesTarget, UserRecords } from "../../data/records/index.ts";
 import {
   type Database,
   isUniqueViolation,
@@ -112,6 +112,8 @@ export interface NewUser {
   readonly passwordHash: string;
   /** The fields of a form; absent for a user without a form, whose required fields are left empty. */
   readonly fields?: Readonly<Record<string, unknown>>;
+  /** See `NewRecord` of records. */
+  readonly takes?: TakesTarget;
 }
 
 /** A form that is tried: an empty email stands for a wrong email, and for an email that the trial must not look at. */
@@ -249,7 +251,7 @@ export class Users {
   add(tx: Transactor, values: NewUser & { role: Role }, creator: Principal): User {
     const { clock, records } = this.#options;
     const user = insertUser(tx, values, clock.now());
-    records.create(tx, user, { creator, fields: values.fields ?? null });
+    records.create(tx, user, { creator, fields: values.fields ?? null, takes: values.takes });
     return user;
   }
 

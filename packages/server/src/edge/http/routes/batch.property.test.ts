@@ -44,7 +44,11 @@ function planAt(index: number): fc.Arbitrary<Plan> {
     target,
     slug: fc.oneof(fc.constantFrom(undefined, null), letters),
     n: seldom<number | undefined>(fc.constantFrom(undefined, 0, 1), fc.constant(-1)),
-    next: fc.oneof<fc.Arbitrary<Target | null | undefined>[]>(fc.constantFrom(undefined, null), target),
+    next: fc.oneof<fc.Arbitrary<Target | null | undefined>[]>(
+      fc.constantFrom(undefined, null),
+      target,
+      fc.record({ operation: fc.integer({ min: index, max: index + 1 }) }),
+    ),
     version: seldom<Plan["version"]>(fc.constantFrom("any", "any", "current"), fc.constant("stale")),
   });
 }
@@ -71,11 +75,16 @@ const nobody = "rec_00000000-0000-7000-8000-000000000000";
 /** The model: ids of new records are the ids of the operations, "#0". */
 class Model {
   readonly rows: Map<string, { slug: string | null; n: number | null; next: string | null; isNew: boolean }>;
-  readonly ids: string[] = [];
+  readonly ids: string[];
+  /** The operations so far that point to a record of a later operation, or to their own record, with the ids. */
+  readonly ahead: (readonly [index: number, id: string])[] = [];
   readonly #stored: readonly Row[];
 
-  constructor(stored: readonly Row[]) {
+  constructor(stored: readonly Row[], plans: readonly Plan[]) {
     this.#stored = stored;
+    this.ids = [];
+    for (const [index, { method, target }] of plans.entries())
+      this.ids.push(method === "create" ? `#${index}` : this.idOf(target));
     this.rows = new Map(stored.map(({ id, slug, n, next }) => [id, { slug, n, next, isNew: false }]));
   }
 
@@ -85,8 +94,7 @@ class Model {
 
   /** The status of an operation, which is done unless the status is an error. */
   apply(index: number, { method, target: given, slug, n, next, version }: Plan): number {
-    const id = method === "create" ? `#${index}` : this.idOf(given);
-    this.ids.push(id);
+    const id = this.ids[index] ?? nobody;
     const row = method === "create" ? { slug: null, n: null, next: null, isNew: true } : this.rows.get(id);
     if (row === undefined) return 404;
     // A change in this batch has changed the version; that of a record that an operation names is not sent.
@@ -98,7 +106,10 @@ class Model {
     }
     const pointed = next === undefined || next === null ? next : this.idOf(next);
     const isTaken = [...this.rows].some(([other, each]) => other !== id && each.slug === slug);
-    const isDangling = typeof pointed === "string" && !this.rows.has(pointed) && pointed !== row.next;
+    const isMissing = typeof pointed === "string" && !this.rows.has(pointed) && pointed !== row.next;
+    const isAhead = isMissing && pointed.startsWith("#") && Number(pointed.slice(1)) >= index;
+    if (isAhead) this.ahead.push([index, pointed]);
+    const isDangling = isMissing && !isAhead;
     if ((typeof slug === "string" && isTaken) || n === -1 || isDangling) return 400;
     const isChanged = slug !== undefined || n !== undefined || next !== undefined;
     this.rows.set(id, {
@@ -113,10 +124,10 @@ class Model {
 }
 
 /** Whether a reference is malformed: 400 before anything is tried. */
-function isMalformed(given: Target | null | undefined, index: number, plans: readonly Plan[]): boolean {
+function isMalformed(given: Target | null | undefined, end: number, plans: readonly Plan[]): boolean {
   if (given === null || given === undefined || "stored" in given) return false;
   const { operation } = given;
-  return operation < 0 || operation >= index || plans[operation]?.method === "delete";
+  return operation < 0 || operation >= end || plans[operation]?.method === "delete";
 }
 
 function operationOf({ method, target: given, slug, n, next, version }: Plan, stored: readonly Row[]): object {
@@ -145,14 +156,18 @@ test("random batches", async () => {
       });
       const malformed = plans.findIndex(
         ({ method, target: given, next }, i) =>
-          (method !== "create" && isMalformed(given, i, plans)) || (method !== "delete" && isMalformed(next, i, plans)),
+          (method !== "create" && isMalformed(given, i, plans)) ||
+          (method !== "delete" && isMalformed(next, plans.length, plans)),
       );
-      const model = new Model(stored);
+      const model = new Model(stored, malformed < 0 ? plans : []);
       const statuses = malformed < 0 ? plans.map((each, i) => model.apply(i, each)) : [];
-      const failed = malformed < 0 ? statuses.findIndex((status) => status >= 400) : malformed;
+      const refused = statuses.findIndex((status) => status >= 400);
+      // Relations to later operations are checked after the last operation.
+      const [dangling = -1] = model.ahead.find(([, id]) => !model.rows.has(id)) ?? [];
+      const failed = malformed >= 0 ? malformed : refused >= 0 ? refused : dangling;
       const events = await eventsSince(api.service, seq);
       if (failed >= 0) {
-        expect(answer.status).toBe(malformed < 0 ? (statuses[failed] ?? 0) : 400);
+        expect(answer.status).toBe(refused >= 0 ? (statuses[refused] ?? 0) : 400);
         expect(answer.body.error?.details?.[0]?.operation).toBe(failed);
         expect(await rows()).toEqual(stored);
         expect(events).toEqual([]);

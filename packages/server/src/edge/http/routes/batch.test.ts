@@ -102,6 +102,20 @@ test("create, update and delete, answered in order, each with its event", async 
   expect((await request("GET", `/api/notes/${id}`)).body as object).toEqual(results[3]?.body ?? {});
 });
 
+test("$ref may name a later operation, or the own one; the relations are checked at the end", async () => {
+  const answer = await batch([
+    create({ title: "a", next: { $ref: 1 }, about: { deep: [{ $ref: 3 }] } }),
+    create({ title: "b", next: { $ref: 0 } }),
+    create({ title: "c", next: { $ref: 2 } }),
+    update({ $ref: 1 }, { n: 5 }),
+    create({ title: "d", next: { $ref: 3 } }),
+  ]);
+  expect(answer.status).toBe(200);
+  const [a, b, c, , d] = answer.results.map(({ body }) => body);
+  expect([a?.["next"], b?.["next"], c?.["next"], d?.["next"]]).toEqual([b?.id, a?.id, c?.id, b?.id]);
+  expect(a?.["about"]).toEqual({ deep: [b?.id ?? ""] });
+});
+
 test("$ref stands for an id in a relation, as id, and deep in JSON; other objects with that key are values", async () => {
   const other = [{ $ref: "#/definitions/x" }, { $ref: 0, more: 1 }, { $ref: null }];
   const { status, results } = await batch([
@@ -175,11 +189,25 @@ describe("malformed", () => {
     ["an id that is a number", { operations: [remove(7)] }, "0:id:type"],
     ["ifMatch that is a number", { operations: [{ ...remove("x"), ifMatch: 7 }] }, "0:ifMatch:type"],
     [
-      "a reference forward",
-      { operations: [create({ title: "a", next: { $ref: 1 } }), create({ title: "b" })] },
+      "a reference behind the last operation",
+      { operations: [create({ title: "a", next: { $ref: 2 } }), create({ title: "b" })] },
       "0:next:relation",
     ],
-    ["a reference to itself", { operations: [create({ title: "a", about: [{ $ref: 0 }] })] }, "0:about:relation"],
+    [
+      "a reference to a later record that is deleted again",
+      { operations: [create({ title: "a", next: { $ref: 1 } }), create({ title: "b" }), remove({ $ref: 1 })] },
+      "0:next:relation",
+    ],
+    [
+      "a reference to a later record that is refused",
+      { operations: [create({ title: "a", next: { $ref: 1 } }), create({ title: "b", nope: 1 })] },
+      "1:nope:unknown",
+    ],
+    [
+      "a change of a later record",
+      { operations: [update({ $ref: 1 }, { n: 1 }), create({ title: "a" })] },
+      "0:id:relation",
+    ],
     ["a reference out of range", { operations: [create({ title: "a" }), remove({ $ref: 2 })] }, "1:id:relation"],
     ["a negative reference", { operations: [create({ title: "a" }), remove({ $ref: -1 })] }, "1:id:relation"],
     ["half a reference", { operations: [create({ title: "a" }), remove({ $ref: 0.5 })] }, "1:id:relation"],

@@ -31,7 +31,7 @@ import {
 
 const reference = about(
   { type: "object", properties: { $ref: count }, required: ["$ref"], additionalProperties: false },
-  "The id of the record of an earlier operation, counted from 0.",
+  "The id of the record of an operation, counted from 0; as the id of an operation, of an earlier operation.",
 );
 
 const id: Schema = { anyOf: [string, reference] };
