@@ -231,3 +231,37 @@ test("10,000 rows with 7 bad ones: 9,993 records, and a report of the 7", async 
   expect(wrong.total).toBe(0);
   await leave(page);
 });
+
+test("an import asks for what a cell may mean, counts empty rows, and says how it reads other letters", async () => {
+  const weights = {
+    name: "weights",
+    fields: [
+      { name: "name", type: "string" },
+      { name: "kg", type: "float" },
+    ],
+  };
+  await dashboard.api("POST", "/api/admin/collections", weights);
+  const file = join(temporaryFolder(), "weights.csv");
+  const text = "name;kg\r\nAnna;1,250\r\n;\r\nJos\u00e9;52,520\r\n";
+  await Bun.write(
+    file,
+    Uint8Array.from(text, (character) => character.charCodeAt(0)),
+  );
+  const page = await dashboard.open("/collections/weights/import");
+  await page.locator("input[type=file]").setInputFiles(file);
+  await page.getByText("The file is not UTF-8.").waitFor();
+  await page.getByText("“1,250” may be several numbers").waitFor();
+  await page.getByRole("button", { name: "2 rows of 2 with problems, 1 empty row skipped" }).waitFor();
+  await page.getByRole("combobox", { name: "Numbers of kg" }).click();
+  await page.getByRole("option", { name: "1.234,5" }).click();
+  await page.getByText("No problems in 2 rows, 1 empty row skipped").waitFor();
+  await page.getByRole("button", { name: "Start the import" }).click();
+  await page.getByText("2 created").waitFor();
+  await page.getByText("1 empty row skipped").waitFor();
+  const { items } = (await dashboard.api("GET", "/api/weights?sort=kg")) as { items: object[] };
+  expect(items).toMatchObject([
+    { name: "Anna", kg: 1.25 },
+    { name: "José", kg: 52.52 },
+  ]);
+  await leave(page);
+});

@@ -15,7 +15,8 @@ const plan: ImportPlan = {
 };
 
 async function* rows(cells: readonly string[]): AsyncGenerator<SourceRow> {
-  for (const [at, cell] of cells.entries()) yield { number: at + 1, cells: [cell], problem: null, part: 0 };
+  for (const [at, cell] of cells.entries())
+    yield { number: at + 1, cells: [cell], isEmpty: false, problem: null, part: 0 };
 }
 
 async function check(cells: readonly string[]): Promise<FileCheck | null> {

@@ -13,6 +13,8 @@ export interface FileCheck {
   readonly rows: number;
   /** Rows with problems. */
   readonly bad: number;
+  /** Rows without any value. */
+  readonly skipped: number;
   /** The first rows with problems. */
   readonly first: readonly SourceRow[];
   readonly isDone: boolean;
@@ -34,24 +36,30 @@ export async function checkFile(
   const first: SourceRow[] = [];
   let count = 0;
   let bad = 0;
+  let skipped = 0;
   for await (const row of rows) {
     if (signal.aborted) return;
+    if (row.isEmpty) {
+      skipped += 1;
+      continue;
+    }
     count += 1;
     if (isBad(await check.read(row))) {
       bad += 1;
       if (first.length < mostShown) first.push(row);
     }
     if (count % batch > 0) continue;
-    onProgress({ rows: count, bad, first: [...first], isDone: false });
+    onProgress({ rows: count, bad, skipped, first: [...first], isDone: false });
     await new Promise((resolve) => setTimeout(resolve, 0));
   }
-  if (!signal.aborted) onProgress({ rows: count, bad, first, isDone: true });
+  if (!signal.aborted) onProgress({ rows: count, bad, skipped, first, isDone: true });
 }
 
 /** The result in words: "12 of 3,400 rows with problems", "no problems in 3,400 rows". */
-export function checkWords({ rows, bad, isDone }: FileCheck): string {
+export function checkWords({ rows, bad, skipped, isDone }: FileCheck): string {
   if (!isDone) return text.import.checking(rows, bad);
-  return bad === 0 ? text.import.fileFine(rows) : text.import.previewProblems(bad, rows);
+  const found = bad === 0 ? text.import.fileFine(rows) : text.import.previewProblems(bad, rows);
+  return skipped === 0 ? found : `${found}, ${text.import.skipped(skipped)}`;
 }
 
 /** Wait after the last change by the user. */

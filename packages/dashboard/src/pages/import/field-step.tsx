@@ -301,9 +301,9 @@ function ValueConversion({ mapping, collections, onChange }: ConversionProps) {
   return (
     <Choice
       aria-label={text.import.commaOf(name)}
-      words={{ point: text.import.decimalPoint, comma: text.import.decimalComma }}
-      value={conversion.decimalComma ? "comma" : "point"}
-      onChange={(chosen) => set({ decimalComma: chosen === "comma" })}
+      words={text.import.decimals}
+      value={conversion.decimal}
+      onChange={(decimal) => set({ decimal })}
     />
   );
 }

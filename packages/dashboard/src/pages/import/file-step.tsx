@@ -73,6 +73,7 @@ export function FileStep(props: {
               </Group>
               <Action label={text.import.another} onClick={state.close} />
             </Group>
+            {source.format.encoding === "windows-1252" && <Notice tone="warn">{text.import.latin1}</Notice>}
             <FormatControls
               format={source.format}
               onChange={state.change}
@@ -184,7 +185,7 @@ export function useSource(onLoad: (source: LoadedSource) => void): SourceState {
       const columns = await readColumns(file, format);
       const sample: SourceRow[] = [];
       for await (const row of readRows(file, format, columns)) {
-        sample.push(row);
+        if (!row.isEmpty) sample.push(row);
         if (sample.length === previewRows) break;
       }
       if (id !== latest.current) return;

@@ -64,6 +64,7 @@ export function RunPanel(props: { run: ImportRun; source: LoadedSource; plan: Im
               <Text size="sm" c={state.rejected > 0 ? "var(--mantine-color-error)" : "dimmed"}>
                 {text.import.rejected(state.rejected)}
               </Text>
+              {state.skipped > 0 && <Dim size="sm">{text.import.skipped(state.skipped)}</Dim>}
               {isRunning && state.rowsPerSecond !== null && (
                 <Dim size="sm">{text.import.speed(Math.round(state.rowsPerSecond))}</Dim>
               )}

@@ -24,6 +24,9 @@ export const importing = {
     "utf-16be": "UTF-16 BE",
     "windows-1252": "Latin-1 (Windows-1252)",
   },
+  latin1: "The file is not UTF-8. Its letters are read as Latin-1: choose another encoding if letters look wrong.",
+  wrongEncoding: (encoding: string) =>
+    `The file has bytes that ${encoding.toUpperCase()} has not. Choose another encoding.`,
   delimiter: "Delimiter",
   delimiters: { ",": "Comma", ";": "Semicolon", "\t": "Tab", "|": "Vertical bar" } as { [char: string]: string },
   quote: "Quote",
@@ -60,8 +63,7 @@ export const importing = {
   emptyDefault: "Empty cell: the default",
   emptyText: "Empty cell: empty text",
   commaOf: (field: string) => `Numbers of ${field}`,
-  decimalPoint: "1,234.5",
-  decimalComma: "1.234,5",
+  decimals: { plain: "1234.5", point: "1,234.5", comma: "1.234,5" },
   orderOf: (field: string) => `Dates of ${field}`,
   orders: { iso: "2026-12-31", dmy: "31.12.2026", mdy: "12/31/2026" },
   separatorOf: (field: string) => `Items of ${field}`,
@@ -105,6 +107,7 @@ export const importing = {
   created: (n: number) => `${n.toLocaleString()} created`,
   updated: (n: number) => `${n.toLocaleString()} updated`,
   rejected: (n: number) => `${n.toLocaleString()} rejected`,
+  skipped: (n: number) => `${count(n, "empty row")} skipped`,
   speed: (n: number) => `${n.toLocaleString()} rows/s`,
   left: (time: string) => `about ${time} left`,
   pause: "Pause",
@@ -127,10 +130,19 @@ export const importing = {
   // Rows and values
   column: (n: number) => `Column ${n}`,
   tooManyCells: (cells: number, columns: number) => `The row has ${cells} cells; there are ${columns} columns`,
+  rowFaults: {
+    long: "The row is longer than 16 MiB",
+    quote: "Text follows a closing quote: a quote inside of a quoted cell is written twice",
+  },
   noObject: "Not a JSON object",
   noJson: "Not valid JSON",
-  endlessRow: "A quoted cell does not end within 16 MiB. Choose another quote, or mend the file.",
+  endlessRow: "A quoted cell does not end before the end of the file. Choose another quote, or mend the file.",
   endlessObject: "An object does not end within 16 MiB. Mend the file.",
+  ambiguous: {
+    decimal: (cell: string) => `“${cell}” may be several numbers: choose how the column writes numbers`,
+    dates: (cell: string) => `“${cell}” may be several days: choose the order of day and month`,
+  },
+  inexact: "has a number that cannot be kept exactly: write the number as a text",
   unread: (cell: string, words: string) => `“${cell}” ${words}`,
   datePatterns: { iso: "YYYY-MM-DD", dmy: "DD.MM.YYYY", mdy: "MM/DD/YYYY" },
   notA: {

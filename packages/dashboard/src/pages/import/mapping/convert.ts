@@ -1,9 +1,10 @@
 /** Converts a cell of a file to the value of a field. No value is guessed silently: an unreadable cell is a problem with a reason. */
 import type { FieldDefinition, JsonValue } from "@socle/protocol";
+import { readCell, readItems } from "@socle/protocol/cells";
 import { text } from "../../../texts/index.ts";
+import { type ExactValue, plainJson, WrittenNumber } from "../source/exact-json.ts";
 import type { Cell } from "../source/source.ts";
-import { readDate } from "./dates.ts";
-import type { Conversion, FieldMapping } from "./mapping.ts";
+import { type Conversion, type FieldMapping, styleOf } from "./mapping.ts";
 
 /** A record to find by a unique value. */
 export interface LookupKey {
@@ -43,7 +44,7 @@ export function convertCell(mapping: FieldMapping, cells: readonly Cell[], kind:
   if (source.kind === "skip") return { kind: "absent" };
   if (source.kind === "constant") return convert(source.value === "" ? null : source.value, field, conversion);
   const cell = cells[source.column];
-  if (kind.hasTypes && field.type === "json" && cell !== undefined && cell !== null) return value(cell);
+  if (kind.hasTypes && field.type === "json" && cell !== undefined && cell !== null) return convertJson(cell);
   return convert(typeof cell === "string" && kind.isProtected ? unprotect(cell) : cell, field, conversion);
 }
 
@@ -63,10 +64,11 @@ export function takesDefault(field: FieldDefinition): boolean {
 }
 
 /** The items of a multiple field: an array, its JSON, or texts with a separator between the texts, each once. */
-function convertItems(cell: JsonValue, field: FieldDefinition, conversion: Conversion): Converted {
-  const items = itemsIn(cell, conversion);
-  if (items === null) return unread(cell, text.import.notA.items);
-  const found = items.map((item) => convertValue(item, { ...field, multiple: false }, conversion));
+function convertItems(cell: ExactValue, field: FieldDefinition, conversion: Conversion): Converted {
+  const isScalar = typeof cell !== "object" || cell instanceof WrittenNumber;
+  const items = isScalar ? readItems(textOf(cell), conversion.separator) : Array.isArray(cell) ? cell : undefined;
+  if (items === undefined) return unread(cell, text.import.notA.items);
+  const found = items.map((item) => convertValue(item as ExactValue, { ...field, multiple: false }, conversion));
   const wrong = found.find((each) => each.kind === "problem");
   if (wrong !== undefined) return wrong;
   const keys = found.flatMap((each) => (each.kind === "lookup" ? [each.key] : []));
@@ -74,99 +76,66 @@ function convertItems(cell: JsonValue, field: FieldDefinition, conversion: Conve
   return value(found.flatMap((each) => (each.kind === "value" ? [each.value] : [])));
 }
 
-function itemsIn(cell: JsonValue, { separator }: Conversion): readonly JsonValue[] | null {
-  if (Array.isArray(cell)) return cell;
-  if (typeof cell === "object") return null;
-  const written = String(cell).trim();
-  if (written.startsWith("[")) {
-    const parsed = convertJson(written);
-    return parsed.kind === "value" && Array.isArray(parsed.value) ? parsed.value : null;
-  }
-  const parts = separator === "" ? [written] : written.split(separator).map((part) => part.trim());
-  return [...new Set(parts.filter((part) => part !== ""))];
-}
-
 function convertValue(cell: Cell, field: FieldDefinition, conversion: Conversion): Converted {
   if (cell === undefined) return { kind: "absent" };
-  const isText = field.type === "string" || field.type === "text";
-  if (field.multiple === true && cell !== null) return convertItems(cell, field, conversion);
+  const { type } = field;
+  const isText = type === "string" || type === "text";
   if (cell === null) return value(conversion.empty === "text" && isText && field.multiple !== true ? "" : null);
-  if (isText) return convertText(cell);
-  if (field.type === "json") return typeof cell === "string" ? convertJson(cell) : value(cell);
-  if (typeof cell === "string" && cell.trim() === "") return value(null);
-  if (typeof cell === "object") return unread(cell, wordsFor(field.type, conversion));
-  if (field.type === "boolean") return convertBoolean(cell);
-  if (field.type === "integer" || field.type === "float") return convertNumber(cell, field.type, conversion);
-  if (field.type === "datetime") return convertDate(cell, conversion);
-  return convertId(String(cell).trim(), field, conversion);
+  if (field.multiple === true && cell !== "") return convertItems(cell, field, conversion);
+  if (type === "json" && typeof cell !== "string") return convertJson(cell);
+  if (typeof cell === "object" && !(cell instanceof WrittenNumber)) return unread(cell, wordsFor(type, conversion));
+  const written = textOf(cell);
+  if ((type === "relation" || type === "file") && written.trim() !== "")
+    return convertId(written.trim(), field, conversion);
+  if (typeof cell !== "string" && (type === "datetime" || (typeof cell === "boolean" && isNumber(type))))
+    return unread(cell, wordsFor(type, conversion));
+  // A number of JSON is no written number: the style of the column is for texts.
+  const style = typeof cell === "string" ? styleOf(conversion) : {};
+  const read = readCell(written, field, style);
+  if ("problem" in read)
+    return read.problem === "unread"
+      ? unread(cell, wordsFor(type, conversion))
+      : problem(text.import.ambiguous[read.problem](shownOf(cell)));
+  return type === "json" ? convertJson(read.value as JsonValue) : checked(cell, read.value as JsonValue, field);
+}
+
+/** The value of a cell, but a number that the type does not take. */
+function checked(cell: ExactValue, found: JsonValue, { type }: FieldDefinition): Converted {
+  if (typeof found !== "number" || !isNumber(type)) return value(found);
+  if (!Number.isFinite(found) || (type === "integer" && !Number.isInteger(found)))
+    return unread(cell, text.import.notA[type]);
+  return type === "float" || Number.isSafeInteger(found) ? value(found) : problem(text.import.tooLarge);
+}
+
+function isNumber(type: FieldDefinition["type"]): type is "integer" | "float" {
+  return type === "integer" || type === "float";
 }
 
 function wordsFor(type: FieldDefinition["type"], { dateOrder }: Conversion): string {
   return type === "datetime" ? text.import.notA.datetime(text.import.datePatterns[dateOrder]) : text.import.notA[type];
 }
 
-function convertText(cell: JsonValue): Converted {
-  if (typeof cell === "object") return problem(text.import.notA.string);
-  return value(String(cell));
+/** The text of a cell, with the digits that the file has. */
+function textOf(cell: ExactValue): string {
+  return cell instanceof WrittenNumber ? cell.text : String(cell);
 }
 
 /** Most characters of a cell in a message. */
 const longestShown = 60;
 
-/** The problem of an unreadable cell: "yesterday" is no whole number. */
-function unread(cell: JsonValue, words: string): Converted {
+function shownOf(cell: ExactValue): string {
   const shown = typeof cell === "string" ? cell : JSON.stringify(cell);
-  return problem(text.import.unread(shown.length > longestShown ? `${shown.slice(0, longestShown)}…` : shown, words));
+  return shown.length > longestShown ? `${shown.slice(0, longestShown)}…` : shown;
 }
 
-function convertJson(cell: string): Converted {
-  if (cell.trim() === "") return value(null);
-  try {
-    return value(JSON.parse(cell) as JsonValue);
-  } catch {
-    return unread(cell, text.import.notA.json);
-  }
+/** The problem of an unreadable cell: "yesterday" is no whole number. */
+function unread(cell: ExactValue, words: string): Converted {
+  return problem(text.import.unread(shownOf(cell), words));
 }
 
-const yes = new Set(["true", "yes", "y", "1", "on", "t"]);
-const no = new Set(["false", "no", "n", "0", "off", "f"]);
-
-function convertBoolean(cell: string | number | boolean): Converted {
-  const word = String(cell).trim().toLowerCase();
-  if (yes.has(word)) return value(true);
-  return no.has(word) ? value(false) : unread(cell, text.import.notA.boolean);
-}
-
-/** The written forms of a number: with an exponent, or with separators between groups of three digits. */
-const written = {
-  point: /^[-+]?(?:\d{1,3}(?:[,\u00a0\u202f' ]\d{3})+|\d*)(?:\.\d*)?(?:[eE][-+]?\d+)?$/,
-  comma: /^[-+]?(?:\d{1,3}(?:[.\u00a0\u202f' ]\d{3})+|\d*)(?:,\d*)?(?:[eE][-+]?\d+)?$/,
-};
-
-function convertNumber(
-  cell: string | number | boolean,
-  type: "integer" | "float",
-  { decimalComma }: Conversion,
-): Converted {
-  if (typeof cell === "boolean") return problem(text.import.notA[type]);
-  const number = typeof cell === "number" ? cell : readNumber(cell.trim(), decimalComma);
-  if (number === null || !Number.isFinite(number)) return unread(cell, text.import.notA[type]);
-  if (type === "float") return value(number);
-  if (!Number.isInteger(number)) return unread(cell, text.import.notA.integer);
-  return Number.isSafeInteger(number) ? value(number) : problem(text.import.tooLarge);
-}
-
-/** Null for a text that is no number. */
-export function readNumber(cell: string, decimalComma: boolean): number | null {
-  if (!/\d/.test(cell) || !(decimalComma ? written.comma : written.point).test(cell)) return null;
-  const groups = decimalComma ? /[.\u00a0\u202f' ]/g : /[,\u00a0\u202f' ]/g;
-  const number = Number(cell.replace(groups, "").replace(",", "."));
-  return Number.isNaN(number) ? null : number;
-}
-
-function convertDate(cell: string | number | boolean, { dateOrder, timeZone }: Conversion): Converted {
-  const date = typeof cell === "string" ? readDate(cell, dateOrder, timeZone) : null;
-  return date === null ? unread(cell, text.import.notA.datetime(text.import.datePatterns[dateOrder])) : value(date);
+function convertJson(cell: ExactValue): Converted {
+  const plain = plainJson(cell);
+  return plain === undefined ? problem(text.import.inexact) : value(plain);
 }
 
 /** An id of a record, a user or a file. */

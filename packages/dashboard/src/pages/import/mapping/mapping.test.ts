@@ -1,13 +1,13 @@
 import { expect, test } from "bun:test";
 import type { CollectionEntry, FieldDefinition } from "@socle/protocol";
-import { convert, readNumber, unprotect } from "./convert.ts";
-import { readDate } from "./dates.ts";
+import { WrittenNumber } from "../source/exact-json.ts";
+import { convert, unprotect } from "./convert.ts";
 import { type Conversion, guessColumn, guessMapping, guessMatch } from "./mapping.ts";
 import { brokenRule } from "./rules.ts";
 
 const plain: Conversion = {
   empty: "null",
-  decimalComma: false,
+  decimal: "plain",
   dateOrder: "iso",
   timeZone: "UTC",
   relationBy: "id",
@@ -57,7 +57,7 @@ test("a mapping is guessed with its conversions", () => {
     { kind: "column", column: 2 },
     { kind: "skip" },
   ]);
-  expect(guessed[0]?.conversion.decimalComma).toBe(true);
+  expect(guessed[0]?.conversion.decimal).toBe("comma");
   expect(guessed[1]?.conversion.dateOrder).toBe("dmy");
   expect(guessed[2]?.conversion.relationBy).toBe("email");
   expect(guessMatch([{ name: "slug", type: "string", unique: true }], ["Slug", "x"])).toEqual({
@@ -79,19 +79,76 @@ test("texts, empties and nulls", () => {
   expect(converted({ a: 1 }, "string")).toBe("problem");
 });
 
+test.each<[string[], string]>([
+  [["0,125", "1,250", "52,520"], "comma"],
+  [["1,250", "52,520"], "plain"],
+  [["1,250", "3,5"], "comma"],
+  [["1,234.5", "7"], "point"],
+  [["1.5", "2"], "plain"],
+  [["1.250"], "plain"],
+  [["3,5", "none"], "comma"],
+  [[], "plain"],
+])("numbers %j are written as %s", (samples, decimal) => {
+  const fields = [field("float")];
+  const [mapping] = guessMapping({ fields, columns: ["f"], sample: samples.map((each) => [each]), collections: [] });
+  expect(mapping?.conversion.decimal).toBe(decimal as never);
+});
+
+test.each<[string[], string]>([
+  [["03/04/2026"], "iso"],
+  [["03/04/2026", "31/12/2026"], "dmy"],
+  [["03/04/2026", "12/31/2026"], "mdy"],
+  [["03.04.2026"], "dmy"],
+  [["2026-03-04", "2026-03-01 09:30:00+00"], "iso"],
+  [["31/12/2026", "12/31/2026"], "iso"],
+])("dates %j are in the order %s", (samples, order) => {
+  const fields = [field("datetime")];
+  const [mapping] = guessMapping({ fields, columns: ["f"], sample: samples.map((each) => [each]), collections: [] });
+  expect(mapping?.conversion.dateOrder).toBe(order as never);
+});
+
+test("a cell that may mean several values is a problem that asks", () => {
+  const messageOf = (cell: string, type: FieldDefinition["type"]): string => {
+    const found = convert(cell, field(type), plain);
+    return found.kind === "problem" ? found.message : found.kind;
+  };
+  expect(messageOf("1,250", "float")).toContain("may be several numbers: choose how");
+  expect(messageOf("1.000", "integer")).toContain("may be several numbers: choose how");
+  expect(messageOf("03/04/2026", "datetime")).toContain("may be several days: choose the order");
+});
+
 test("numbers", () => {
   expect(converted("12", "integer")).toBe(12);
-  expect(converted("1,234,567", "integer")).toBe(1_234_567);
+  expect(converted("1,234,567", "integer", { decimal: "point" })).toBe(1_234_567);
   expect(converted("1.0", "integer")).toBe(1);
   expect(converted("1.5", "integer")).toBe("problem");
   expect(converted("9007199254740993", "integer")).toBe("problem");
   expect(converted("-1.5e3", "float")).toBe(-1_500);
-  expect(converted("1.234,5", "float", { decimalComma: true })).toBe(1_234.5);
+  expect(converted("1.234,5", "float", { decimal: "comma" })).toBe(1_234.5);
+  expect(converted("0,125", "float", { decimal: "comma" })).toBe(0.125);
+  expect(converted("0,125", "float", { decimal: "point" })).toBe("problem");
   expect(converted("1,5", "float")).toBe("problem");
-  expect(readNumber("1,2,3", false)).toBeNull();
-  for (const wrong of ["", "-", ".", "e5", "0x10", "1e", "NaN", "Infinity", "1 2", "12abc"])
-    expect(readNumber(wrong, false)).toBeNull();
+  expect(converted("1e400", "float")).toBe("problem");
+  for (const wrong of ["-", ".", "e5", "0x10", "1e", "NaN", "Infinity", "1 2", "12abc", "1,2,3"])
+    expect(converted(wrong, "float")).toBe("problem");
   expect(converted(true, "integer")).toBe("problem");
+  expect(converted(1.5, "float", { decimal: "comma" })).toBe(1.5);
+});
+
+test("numbers of JSON: a text has the digits of the file, and json no number that cannot be kept", () => {
+  const large = new WrittenNumber("901656910939770881", 901656910939770900);
+  const price = new WrittenNumber("0.10", 0.1);
+  expect([converted(large, "string"), converted(price, "string"), converted(12, "text")]).toEqual([
+    "901656910939770881",
+    "0.10",
+    "12",
+  ]);
+  expect([converted(large, "integer"), converted(price, "float"), converted(price, "json")]).toEqual([
+    "problem",
+    0.1,
+    0.1,
+  ]);
+  expect([converted(large, "json"), converted({ a: [large] } as never, "json")]).toEqual(["problem", "problem"]);
 });
 
 test("booleans", () => {
@@ -102,29 +159,22 @@ test("booleans", () => {
   expect(converted("maybe", "boolean")).toBe("problem");
 });
 
-test("dates", () => {
-  expect(readDate("2026-03-01", "iso", "UTC")).toBe("2026-03-01T00:00:00.000Z");
-  expect(readDate("2026-03-01T09:30:00+01:00", "dmy", "Asia/Tokyo")).toBe("2026-03-01T08:30:00.000Z");
-  expect(readDate("2026-03-01 09:30", "iso", "Europe/Berlin")).toBe("2026-03-01T08:30:00.000Z");
+test("times without a zone are in the chosen zone", () => {
+  const read = (cell: string, timeZone: string, dateOrder: Conversion["dateOrder"] = "iso") =>
+    converted(cell, "datetime", { timeZone, dateOrder });
+  expect(read("2026-03-01T09:30:00+01:00", "Asia/Tokyo", "dmy")).toBe("2026-03-01T08:30:00.000Z");
+  expect(read("2026-03-01 09:30:00+00", "Europe/Berlin")).toBe("2026-03-01T09:30:00.000Z");
+  expect(read("2026-03-01 09:30", "Europe/Berlin")).toBe("2026-03-01T08:30:00.000Z");
+  expect(read("2026-07-01 00:00", "Europe/Berlin")).toBe("2026-06-30T22:00:00.000Z");
+  expect(read("31.12.2026 14:05", "Europe/Berlin", "dmy")).toBe("2026-12-31T13:05:00.000Z");
   // A day alone is the same day in every zone.
-  expect(readDate("2026-07-01", "iso", "Europe/Berlin")).toBe("2026-07-01T00:00:00.000Z");
-  expect(readDate("31.12.2026", "dmy", "Asia/Tokyo")).toBe("2026-12-31T00:00:00.000Z");
-  expect(readDate("2026-07-01 00:00", "iso", "Europe/Berlin")).toBe("2026-06-30T22:00:00.000Z");
-  expect(readDate("31.12.2026 14:05", "dmy", "UTC")).toBe("2026-12-31T14:05:00.000Z");
-  expect(readDate("12/31/2026 2:05 PM", "mdy", "UTC")).toBe("2026-12-31T14:05:00.000Z");
-  expect(readDate("12/31/2026 12:05 am", "mdy", "UTC")).toBe("2026-12-31T00:05:00.000Z");
-  for (const wrong of [
-    "2026-02-30",
-    "2026-02-30T00:00:00Z",
-    "31.12.2026",
-    "2026-13-01",
-    "2026-01-01 25:00",
-    "tomorrow",
-    "1",
-  ])
-    expect(readDate(wrong, "iso", "UTC")).toBeNull();
-  expect(readDate("31/12/2026", "mdy", "UTC")).toBeNull();
-  expect(readDate("01/02/2026 13:00 PM", "mdy", "UTC")).toBeNull();
+  expect(read("2026-07-01", "Europe/Berlin")).toBe("2026-07-01T00:00:00.000Z");
+  expect(read("31.12.2026", "Asia/Tokyo", "dmy")).toBe("2026-12-31T00:00:00.000Z");
+  expect([read("tomorrow", "UTC"), read("2026-02-30", "UTC"), converted(5, "datetime")]).toEqual([
+    "problem",
+    "problem",
+    "problem",
+  ]);
 });
 
 test("json, relations and files", () => {

@@ -3,7 +3,9 @@
  * the user can change.
  */
 import type { CollectionEntry, FieldDefinition } from "@socle/protocol";
+import { type CellStyle, readCell } from "@socle/protocol/cells";
 import type { Cell } from "../source/source.ts";
+import { toUtcFrom } from "./dates.ts";
 
 type FieldSource =
   | { readonly kind: "skip" }
@@ -16,14 +18,17 @@ type Separator = (typeof SEPARATORS)[number];
 
 const DATE_ORDERS = ["iso", "dmy", "mdy"] as const;
 /** The order of a date that is not in ISO 8601. ISO 8601 is always accepted. */
-export type DateOrder = (typeof DATE_ORDERS)[number];
+type DateOrder = (typeof DATE_ORDERS)[number];
+
+const DECIMALS = ["plain", "point", "comma"] as const;
+/** Numbers as 1234.5, as 1,234.5 or as 1.234,5. `plain` takes no number that may mean several numbers. */
+type Decimal = (typeof DECIMALS)[number];
 
 /** The conversion of cells to values; each type of field uses some of these options. */
 export interface Conversion {
   /** The value of an empty cell. */
   readonly empty: "null" | "text";
-  /** Whether numbers have a decimal comma: 1.234,5 instead of 1,234.5. */
-  readonly decimalComma: boolean;
+  readonly decimal: Decimal;
   readonly dateOrder: DateOrder;
   /** For dates without a time zone: a name of the IANA. */
   readonly timeZone: string;
@@ -74,29 +79,54 @@ export function relationKeys(target: string | undefined, collections: readonly C
   return keysOf(collections.find(({ name }) => name === target)?.fields ?? []);
 }
 
-const dayFirst = /^\s*(\d{1,2})([./-])(\d{1,2})\2\d{4}\b/;
-
-function guessDateOrder(samples: readonly string[]): DateOrder {
-  const parts = samples.map((sample) => dayFirst.exec(sample)).filter((match) => match !== null);
-  if (parts.length === 0) return "iso";
-  if (parts.some(([, , separator]) => separator === ".")) return "dmy";
-  return parts.some(([, first]) => Number(first) > 12) ? "dmy" : "mdy";
+/** The choices that read each cell of a sample, but cells that no choice reads. */
+function choicesFor<T>(
+  samples: readonly string[],
+  choices: readonly T[],
+  reads: (sample: string, choice: T) => boolean,
+): T[] {
+  const readable = samples.filter((sample) => choices.some((choice) => reads(sample, choice)));
+  return choices.filter((choice) => readable.every((sample) => reads(sample, choice)));
 }
 
-function hasDecimalComma(samples: readonly string[]): boolean {
-  // "1,234" alone is ambiguous: three digits after a single comma count as thousands.
-  return (
-    samples.some((sample) => /^\s*[-+]?[\d.]*,(?:\d{1,2}|\d{4,})\s*$/.test(sample)) &&
-    !samples.some((sample) => /\.\d*$/.test(sample) && !sample.includes(","))
-  );
+/** The order of dates that alone reads the sample; without a certain order, ISO 8601, and the page asks. */
+function guessDateOrder(field: FieldDefinition, samples: readonly string[]): DateOrder {
+  const reads = (sample: string, order: DateOrder): boolean => "value" in readCell(sample, field, dateStyle(order));
+  const orders = choicesFor(samples, DATE_ORDERS, reads);
+  const [first, second] = orders;
+  // With points between the parts, the day comes first wherever dates are written so.
+  const hasPoints = samples.every((sample) => reads(sample, "iso") || /^\s*\d+\.\d+\./.test(sample));
+  if (first === "iso" || first === undefined) return "iso";
+  return second === undefined || hasPoints ? first : "iso";
+}
+
+/** How the sample writes numbers, if a single way reads the sample; otherwise `plain`, and the page asks. */
+function guessDecimal(field: FieldDefinition, samples: readonly string[]): Decimal {
+  const reads = (sample: string, decimal: Decimal): boolean =>
+    "value" in readCell(sample, field, decimalStyle(decimal));
+  const [first = "plain", second] = choicesFor(samples, DECIMALS, reads);
+  return first === "plain" || second === undefined ? first : "plain";
+}
+
+function decimalStyle(decimal: Decimal): CellStyle {
+  return { decimal: decimal === "plain" ? undefined : decimal };
+}
+
+function dateStyle(order: DateOrder): CellStyle {
+  return { dates: order === "iso" ? undefined : order };
+}
+
+/** The style of the cells of a column. */
+export function styleOf({ decimal, dateOrder, timeZone, separator }: Conversion): CellStyle {
+  return { ...decimalStyle(decimal), ...dateStyle(dateOrder), toUtc: toUtcFrom(timeZone), separator };
 }
 
 function guessConversion(field: FieldDefinition, samples: readonly string[], keys: readonly string[]): Conversion {
   const isId = samples.length === 0 || samples.some((sample) => /^(?:\[")?(?:rec|usr)_/.test(sample));
   return {
     empty: "null",
-    decimalComma: field.type !== "float" && field.type !== "integer" ? false : hasDecimalComma(samples),
-    dateOrder: guessDateOrder(samples),
+    decimal: field.type === "float" || field.type === "integer" ? guessDecimal(field, samples) : "plain",
+    dateOrder: field.type === "datetime" ? guessDateOrder(field, samples) : "iso",
     timeZone: "UTC",
     relationBy: isId ? "id" : (keys[1] ?? "id"),
     separator: guessSeparator(samples),

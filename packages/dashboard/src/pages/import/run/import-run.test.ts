@@ -24,7 +24,8 @@ function refusal(operations: readonly number[]): SocleError {
 }
 
 async function* rowsOf(count: number): AsyncGenerator<SourceRow, void> {
-  for (let i = 0; i < count; i++) yield { number: i + 2, cells: [i], problem: null, part: (i + 1) / count };
+  for (let i = 0; i < count; i++)
+    yield { number: i + 2, cells: [i], isEmpty: false, problem: null, part: (i + 1) / count };
 }
 
 const numberOf = ({ values }: Prepared): number => Number(values["n"]);
@@ -241,7 +242,9 @@ test("a relation is looked up once; what is not found is a problem of its field"
     hasTypes: false,
   };
   const prepare = (name: string) =>
-    prepareRow({ number: 2, cells: [name], problem: null, part: 1 }, plan, (key) => lookup.resolve(key));
+    prepareRow({ number: 2, cells: [name], isEmpty: false, problem: null, part: 1 }, plan, (key) =>
+      lookup.resolve(key),
+    );
   expect(await prepare("Ada")).toEqual({ id: null, values: { author: "rec_1" }, problems: [] });
   // Only a row with a relation to rows before the row goes alone.
   expect(looksUpItself(plan)).toBe(false);

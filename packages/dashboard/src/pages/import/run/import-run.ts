@@ -40,6 +40,8 @@ export interface RunState {
   /** Created or updated. */
   readonly stored: number;
   readonly rejected: number;
+  /** Rows without any value. */
+  readonly skipped: number;
   readonly kept: readonly RejectedRow[];
   /** The finished part of the file: 0 to 1. */
   readonly part: number;
@@ -108,6 +110,7 @@ export class ImportRun {
       phase: "running",
       stored: 0,
       rejected: 0,
+      skipped: 0,
       kept: [],
       part: 0,
       rowsPerSecond: null,
@@ -171,6 +174,10 @@ export class ImportRun {
       while (rows.length < this.#options.batchRows && size < batchCharacters) {
         const next = await this.#options.rows.next();
         if (next.done === true) break;
+        if (next.value.isEmpty) {
+          this.#state = { ...this.#state, skipped: this.#state.skipped + 1 };
+          continue;
+        }
         rows.push(next.value);
         size += sizeOf(next.value);
       }

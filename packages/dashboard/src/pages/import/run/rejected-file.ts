@@ -1,6 +1,7 @@
 /** The rejected rows as a file: the original cells of the imported file, with the problems in a column "error". */
+import { csvLine } from "@socle/protocol/cells";
 import { isObject } from "../../../kit/diff.ts";
-import { type CsvStyle, csvLine } from "../../records/export/csv.ts";
+import { WrittenNumber } from "../source/exact-json.ts";
 import type { FileFormat } from "../source/source.ts";
 import type { RejectedRow } from "./import-run.ts";
 
@@ -22,12 +23,12 @@ export function rejectedFile(
   if (format.kind !== "csv") {
     const parts = rejected.map((each) => {
       const { original } = each.row;
-      return `${JSON.stringify({ ...(isObject(original) ? original : { value: original ?? null }), [errorColumn]: reasonOf(each) })}\n`;
+      return `${JSON.stringify({ ...(isObject(original) && !(original instanceof WrittenNumber) ? original : { value: original ?? null }), [errorColumn]: reasonOf(each) })}\n`;
     });
     return { parts, extension: "jsonl", type: "application/x-ndjson" };
   }
   // The cells come from the file unchanged: the protection against spreadsheet formulas is present already.
-  const style: CsvStyle = { delimiter: format.delimiter, quote: format.quote || '"' };
+  const style = { delimiter: format.delimiter, quote: format.quote || '"' };
   // An imported file of rejected rows has the column "error" already.
   const kept = columns.map((name, i) => ({ name, i })).filter(({ name }) => name !== errorColumn);
   const lines = rejected.map((each) => {

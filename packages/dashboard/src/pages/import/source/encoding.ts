@@ -1,34 +1,30 @@
-/** The encoding of a text file: detected from its first bytes, and used to read the file piece by piece. */
+/** The encoding of a text file: detected from its bytes, and used to read the file piece by piece. */
+import { type Encoding, encodingOf } from "@socle/protocol/cells";
 
-const ENCODINGS = ["utf-8", "utf-16le", "utf-16be", "windows-1252"] as const;
-/** Names of the Encoding Standard, which calls Latin-1 `windows-1252`. */
-export type Encoding = (typeof ENCODINGS)[number];
-
-/** Bytes for the detection of the encoding. */
+/** Bytes for the detection of the format. */
 export const sampleBytes = 1_048_576;
 
 const pieceBytes = 262_144;
 
-/** The byte order mark decides. Without a mark, zero bytes show UTF-16, and bytes that are not valid UTF-8 are Latin-1. */
-export function detectEncoding(bytes: Uint8Array): Encoding {
-  if (bytes[0] === 0xff && bytes[1] === 0xfe) return "utf-16le";
-  if (bytes[0] === 0xfe && bytes[1] === 0xff) return "utf-16be";
-  const zeros = [0, 0];
-  const looked = Math.min(bytes.length, 2_000);
-  for (let i = 0; i < looked; i++) if (bytes[i] === 0) zeros[i % 2] = (zeros[i % 2] ?? 0) + 1;
-  const [even = 0, odd = 0] = zeros;
-  if (odd > looked / 8 && odd > even) return "utf-16le";
-  if (even > looked / 8 && even > odd) return "utf-16be";
+/** The file has bytes that the encoding has not. */
+export class WrongEncodingError extends Error {
+  override readonly name = "WrongEncodingError";
+}
+
+/** A file that is not UTF-8 or UTF-16 is taken for Latin-1. All bytes are looked at: the first umlaut may come late. */
+export async function detectEncoding(file: Blob): Promise<Encoding> {
+  const found = encodingOf(new Uint8Array(await file.slice(0, sampleBytes).arrayBuffer()));
+  if (found !== "utf-8") return found;
   try {
-    // The sample may cut its last character: a decoder with `stream` accepts this.
-    new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: true });
-    return "utf-8";
-  } catch {
-    return "windows-1252";
+    for await (const _ of readText(file, found));
+    return found;
+  } catch (error) {
+    if (error instanceof WrongEncodingError) return "windows-1252";
+    throw error;
   }
 }
 
-export interface TextPiece {
+interface TextPiece {
   readonly text: string;
   readonly isLast: boolean;
   /** Start and end of the piece, in bytes of the file. */
@@ -36,14 +32,22 @@ export interface TextPiece {
   readonly to: number;
 }
 
-/** Reads the text of a file piece by piece, on demand. A byte order mark is left out. */
+/** Reads the text of a file piece by piece, on demand. A byte order mark is left out. @throws WrongEncodingError. */
 export async function* readText(file: Blob, encoding: Encoding): AsyncGenerator<TextPiece, void> {
-  const decoder = new TextDecoder(encoding);
+  const decoder = new TextDecoder(encoding, { fatal: true });
   for (let from = 0; from < file.size || from === 0; from += pieceBytes) {
     const to = Math.min(file.size, from + pieceBytes);
     const isLast = to >= file.size;
-    const text = decoder.decode(await file.slice(from, to).arrayBuffer(), { stream: !isLast });
-    yield { text, isLast, from, to };
+    const bytes = await file.slice(from, to).arrayBuffer();
+    yield { text: decoded(decoder, bytes, isLast), isLast, from, to };
     if (isLast) return;
+  }
+}
+
+function decoded(decoder: TextDecoder, bytes: ArrayBuffer, isLast: boolean): string {
+  try {
+    return decoder.decode(bytes, { stream: !isLast });
+  } catch {
+    throw new WrongEncodingError();
   }
 }

@@ -1,13 +1,13 @@
 import { expect, test } from "bun:test";
-import { guessCsvShape } from "./csv-rows.ts";
 import { detectEncoding } from "./encoding.ts";
+import { WrittenNumber } from "./exact-json.ts";
 import { detectFormat, type FileFormat, readColumns, readRows } from "./source.ts";
 
 async function cellsOf(file: File, format?: FileFormat): Promise<unknown[]> {
   const used = format ?? (await detectFormat(file));
   const rows = [];
-  for await (const { cells, problem } of readRows(file, used, await readColumns(file, used)))
-    rows.push(problem ?? cells);
+  for await (const { cells, problem, isEmpty } of readRows(file, used, await readColumns(file, used)))
+    rows.push(isEmpty ? "empty" : (problem ?? cells));
   return rows;
 }
 
@@ -21,27 +21,41 @@ function utf16(text: string, isLittle: boolean): Uint8Array<ArrayBuffer> {
 }
 
 test("encodings are found by their bytes", async () => {
-  expect(detectEncoding(new TextEncoder().encode("naïve 😀"))).toBe("utf-8");
-  expect(detectEncoding(new Uint8Array([0x6e, 0x61, 0xef, 0x76, 0x65]))).toBe("windows-1252");
-  expect(detectEncoding(utf16("\ufeffname", true))).toBe("utf-16le");
-  expect(detectEncoding(utf16("\ufeffname", false))).toBe("utf-16be");
-  expect(detectEncoding(utf16("name;town", true))).toBe("utf-16le");
-  expect(detectEncoding(utf16("name;town", false))).toBe("utf-16be");
-  // A character cut at the end of the sample must not lead to Latin-1.
-  expect(detectEncoding(new TextEncoder().encode("a😀").slice(0, 3))).toBe("utf-8");
-  expect(detectEncoding(new Uint8Array())).toBe("utf-8");
+  const encodingOf = (bytes: Uint8Array<ArrayBuffer>): Promise<string> => detectEncoding(new Blob([bytes]));
+  expect(await encodingOf(new TextEncoder().encode("naïve 😀"))).toBe("utf-8");
+  expect(await encodingOf(new Uint8Array([0x6e, 0x61, 0xef, 0x76, 0x65]))).toBe("windows-1252");
+  expect(await encodingOf(utf16("\ufeffname", true))).toBe("utf-16le");
+  expect(await encodingOf(utf16("name;town", false))).toBe("utf-16be");
+  expect(await encodingOf(new Uint8Array())).toBe("utf-8");
   for (const bytes of [utf16("\ufeffa;b\né;😀", true), utf16("\ufeffa;b\né;😀", false)])
     expect(await cellsOf(new File([bytes], "x.csv"))).toEqual([["é", "😀"]]);
   expect(await cellsOf(new File([new Uint8Array([0x61, 10, 0xe9, 10])], "x.csv"))).toEqual([["é"]]);
 });
 
-test("the shape of CSV", () => {
-  expect(guessCsvShape("a;b;c\n1,5;2;3\n")).toEqual({ delimiter: ";", quote: '"', newline: "\n" });
-  expect(guessCsvShape("a\tb\r\n1\t2\r\n")).toEqual({ delimiter: "\t", quote: '"', newline: "\r\n" });
-  expect(guessCsvShape('a,b\r\n"x\ny",2\r\n').newline).toBe("\r\n");
-  expect(guessCsvShape('a,b\n"x\r\ny",2\n').newline).toBe("\n");
-  expect(guessCsvShape("a,b\r\n1,2\n").newline).toBe("mixed");
-  expect(guessCsvShape("a,b\r1,2\r").newline).toBe("\r");
+test("a Windows-1252 file whose first umlaut comes late is read right; as UTF-8 it is refused", async () => {
+  const rows = Array.from({ length: 28_000 }, (_, i) => `Person ${i} of a long list of many people`);
+  const text = `name\n${rows.join("\n")}\nJosé Müller\n`;
+  const file = new File([Uint8Array.from(text, (character) => character.charCodeAt(0))], "x.csv");
+  expect(file.size).toBeGreaterThan(1_048_576);
+  expect((await cellsOf(file)).at(-1)).toEqual(["José Müller"]);
+  const format = await detectFormat(file);
+  expect(format.encoding).toBe("windows-1252");
+  await expect(cellsOf(file, { ...format, encoding: "utf-8" })).rejects.toThrow("bytes that UTF-8 has not");
+});
+
+test("the inputs: empty rows are passed over, and a last cell loses no quote and keeps no carriage return", async () => {
+  const read = async (name: string): Promise<unknown[]> =>
+    cellsOf(new File([await Bun.file(`${import.meta.dir}/../../../../../server/test/cases/${name}`).bytes()], name));
+  expect(await read("blank-rows.csv")).toEqual([["Anna", "5"], "empty", "empty", ["Bob", "7"], "empty"]);
+  expect(await read("mixed-endings.csv")).toEqual([
+    ["Anna", "5'"],
+    ["Bob", "6'"],
+    ["Carl", "5'"],
+  ]);
+  expect(await read("large-numbers.json")).toEqual([
+    ["a", new WrittenNumber("901656910939770881", 901656910939770900), new WrittenNumber("0.10", 0.1)],
+    ["b", 12, new WrittenNumber("1.50", 1.5)],
+  ]);
 });
 
 test("an empty cell is told from one in quotes", async () => {
@@ -56,7 +70,7 @@ test("quotes, newlines, byte order marks, ends of files", async () => {
   expect(await cellsOf(csv('\ufeffa,b\r\n"x\r\ny","say ""hi"""\r\n'))).toEqual([["x\r\ny", 'say "hi"']]);
   expect(await cellsOf(csv("a,b\n1,2"))).toEqual([["1", "2"]]);
   expect(await cellsOf(csv("a,b\n\n1,2\n\n"))).toEqual([["1", "2"]]);
-  expect(await cellsOf(csv("a\n1\n\n2\n"))).toEqual([["1"], [null], ["2"]]);
+  expect(await cellsOf(csv("a\n1\n\n2\n"))).toEqual([["1"], "empty", ["2"]]);
   expect(await cellsOf(csv("a,b\r\n1,2\n3,4\r\n"))).toEqual([
     ["1", "2"],
     ["3", "4"],

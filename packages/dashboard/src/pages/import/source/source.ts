@@ -1,9 +1,9 @@
 /** A file of records: its format (detected at the beginning of the file, and changeable), its columns, its rows. */
-import type { JsonValue } from "@socle/protocol";
+import { type CsvRow, CsvRows, type CsvShape, type Encoding, guessCsvShape } from "@socle/protocol/cells";
 import { isObject } from "../../../kit/diff.ts";
 import { text } from "../../../texts/index.ts";
-import { type CsvCell, type CsvShape, CsvSplitter, EndlessRowError, guessCsvShape } from "./csv-rows.ts";
-import { detectEncoding, type Encoding, readText, sampleBytes } from "./encoding.ts";
+import { detectEncoding, readText, sampleBytes, WrongEncodingError } from "./encoding.ts";
+import { type ExactValue, parseExact, WrittenNumber } from "./exact-json.ts";
 import { EndlessObjectError, hasObjectPerLine, LineSplitter, ObjectSplitter } from "./json-rows.ts";
 
 /** The largest accepted file, in bytes. */
@@ -11,6 +11,8 @@ export const MAX_IMPORT_SIZE = 200 * 1_048_576;
 
 /** Most columns of a file. */
 const maxColumns = 500;
+/** Characters of a row of CSV: a longer row is rejected. */
+const longestRow = 16_777_216;
 /** Rows of JSON that are read to find the columns. */
 const columnRows = 1_000;
 
@@ -25,25 +27,26 @@ export interface FileFormat extends CsvShape {
 }
 
 /** A value of a row. Undefined when the row has no value; null also for an empty cell of CSV without quotes. */
-export type Cell = JsonValue | undefined;
+export type Cell = ExactValue | undefined;
 
 export interface SourceRow {
   /** The row number as an editor counts: in CSV the row of names is row 1; in JSON the first object is 1. */
   readonly number: number;
   /** A cell for each column. */
   readonly cells: readonly Cell[];
+  /** Whether no cell of a CSV has a value: the row is passed over. */
+  readonly isEmpty: boolean;
   /** The reason why the row cannot be stored. */
   readonly problem: string | null;
   /** The original object of a JSON file. */
-  readonly original?: JsonValue;
+  readonly original?: ExactValue;
   /** The part of the file up to the end of this row: 0 to 1. */
   readonly part: number;
 }
 
 /** Detects the format from the beginning of the file. */
 export async function detectFormat(file: File): Promise<FileFormat> {
-  const bytes = new Uint8Array(await file.slice(0, sampleBytes).arrayBuffer());
-  return formatOf(file, bytes, detectEncoding(bytes));
+  return detectFormatIn(file, await detectEncoding(file));
 }
 
 /** Like `detectFormat`, with a chosen encoding. */
@@ -89,7 +92,7 @@ export async function* readRows(
     if (format.kind === "csv") yield* csvRows(file, format, columns);
     else yield* jsonRows(file, format, columns);
   } catch (error) {
-    if (error instanceof EndlessRowError) throw new Error(text.import.endlessRow);
+    if (error instanceof WrongEncodingError) throw new Error(text.import.wrongEncoding(format.encoding));
     if (error instanceof EndlessObjectError) throw new Error(text.import.endlessObject);
     throw error;
   }
@@ -97,22 +100,28 @@ export async function* readRows(
 
 async function* csvRows(file: File, format: FileFormat, columns: readonly string[]): AsyncGenerator<SourceRow, void> {
   let number = 0;
-  for await (const { cells, part } of readCsv(file, format)) {
+  for await (const { cells, problem: fault, part } of readCsv(file, format)) {
     number += 1;
     if (number === 1 && format.hasHeader) continue;
-    // An empty line is no row. In a file with a single column, an empty line is a row without a value.
-    if (cells.length === 1 && cells[0] === null && columns.length > 1) continue;
+    if (fault === "open") throw new Error(text.import.endlessRow);
+    const isEmpty = fault === null && cells.every((cell) => cell === null || cell.trim() === "");
+    // An empty line is no row, unless the file has a single column.
+    if (isEmpty && cells.length === 1 && cells[0] === null && columns.length > 1) continue;
     const isTooLong = cells.slice(columns.length).some((cell) => cell !== null);
-    const problem = isTooLong ? text.import.tooManyCells(cells.length, columns.length) : null;
-    yield { number, cells, problem, part };
+    const tooMany = isTooLong ? text.import.tooManyCells(cells.length, columns.length) : null;
+    yield { number, cells, isEmpty, problem: fault === null ? tooMany : text.import.rowFaults[fault], part };
   }
 }
 
-async function* readCsv(file: File, format: FileFormat): AsyncGenerator<{ cells: CsvCell[]; part: number }, void> {
-  const splitter = new CsvSplitter(format);
+async function* readCsv(
+  file: File,
+  format: FileFormat,
+): AsyncGenerator<Pick<CsvRow, "cells" | "problem"> & { part: number }, void> {
+  const reader = new CsvRows(format, longestRow);
   for await (const piece of readText(file, format.encoding)) {
-    for (const { cells, part } of splitter.push(piece.text, piece.isLast))
-      yield { cells, part: partOf(file, piece, part) };
+    const rows = reader.push(piece.text, piece.isLast);
+    for (const [i, { cells, problem }] of rows.entries())
+      yield { cells, problem, part: partOf(file, piece, (i + 1) / rows.length) };
   }
 }
 
@@ -120,16 +129,16 @@ async function* jsonRows(file: File, format: FileFormat, columns: readonly strin
   let number = 0;
   for await (const { value, problem, part } of readObjects(file, format)) {
     number += 1;
-    if (isObject(value)) {
+    if (isObject(value) && !(value instanceof WrittenNumber)) {
       const cells = columns.map((name) => (Object.hasOwn(value, name) ? value[name] : undefined));
-      yield { number, cells, problem: null, original: value, part };
-    } else yield { number, cells: [], problem: problem ?? text.import.noObject, original: value, part };
+      yield { number, cells, isEmpty: false, problem: null, original: value, part };
+    } else yield { number, cells: [], isEmpty: false, problem: problem ?? text.import.noObject, original: value, part };
   }
 }
 
 interface ReadValue {
   /** The text, if the text is not JSON. */
-  value: JsonValue;
+  value: ExactValue;
   problem: string | null;
   part: number;
 }
@@ -140,7 +149,7 @@ async function* readObjects(file: File, format: FileFormat): AsyncGenerator<Read
     for (const row of splitter.push(piece.text, piece.isLast)) {
       const part = partOf(file, piece, row.part);
       try {
-        yield { value: JSON.parse(row.text) as JsonValue, problem: null, part };
+        yield { value: parseExact(row.text), problem: null, part };
       } catch {
         yield { value: row.text, problem: text.import.noJson, part };
       }

@@ -4,28 +4,8 @@
  */
 import type { FieldType, JsonValue } from "@socle/protocol";
 
-export interface CsvStyle {
-  readonly delimiter: string;
-  readonly quote: string;
-}
-
-const standardStyle: CsvStyle = { delimiter: ",", quote: '"' };
-
 /** For Excel: without the mark, Excel does not read the file as UTF-8. */
 export const byteOrderMark = "\ufeff";
-
-/** A row with its newline. Null is an empty cell; the empty text is `""` in quotes. */
-export function csvLine(cells: readonly (string | null)[], style: CsvStyle = standardStyle): string {
-  // A row with a single empty cell would be an empty line, and an empty line is no row.
-  return `${cells.map((cell) => csvCell(cell, style)).join(style.delimiter)}\r\n`;
-}
-
-function csvCell(cell: string | null, { delimiter, quote }: CsvStyle): string {
-  if (cell === null) return "";
-  const needsQuotes =
-    cell === "" || cell.includes(delimiter) || cell.includes(quote) || /[\r\n\ufeff]|^\s|\s$/.test(cell);
-  return needsQuotes ? quote + cell.replaceAll(quote, quote + quote) + quote : cell;
-}
 
 /**
  * A text that no spreadsheet takes for a formula. A text with apostrophes before a formula character gets a further apostrophe,

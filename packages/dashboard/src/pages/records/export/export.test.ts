@@ -1,10 +1,11 @@
 import { expect, test } from "bun:test";
 import { SocleError } from "@socle/client";
 import type { CollectionEntry, FieldDefinition, JsonValue, RecordQuery, StoredRecord } from "@socle/protocol";
+import { csvLine } from "@socle/protocol/cells";
 import { guessMapping } from "../../import/mapping/mapping.ts";
 import { type ImportPlan, prepareRow } from "../../import/run/prepare.ts";
 import { detectFormat, readColumns, readRows } from "../../import/source/source.ts";
-import { csvLine, csvValue, protect } from "./csv.ts";
+import { csvValue, protect } from "./csv.ts";
 import { columnsOf, type ExportFormat, fileTypes, RecordWriter } from "./format.ts";
 import { chosenPages, type PageSource, queriedPages } from "./pages.ts";
 

@@ -1,6 +1,7 @@
 /** Records as the text of a file: CSV, a JSON array, or an object per line. */
 import type { CollectionEntry, FieldType, JsonValue, StoredRecord } from "@socle/protocol";
-import { byteOrderMark, csvLine, csvValue } from "./csv.ts";
+import { csvLine } from "@socle/protocol/cells";
+import { byteOrderMark, csvValue } from "./csv.ts";
 
 export const EXPORT_FORMATS = ["csv", "json", "lines"] as const;
 export type ExportFormat = (typeof EXPORT_FORMATS)[number];
