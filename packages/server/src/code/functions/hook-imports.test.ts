@@ -1,7 +1,7 @@
 /** Imports ask hooks: a refused row is left out and told, `earlier` has the rows of the transaction, and a fault ends the import. */
 import { describe, expect, test } from "bun:test";
 import type { ImportReport } from "@socle/protocol";
-import { eventsSince } from "../../../test/kit.ts";
+import { eventsSince, lastSeq } from "../../../test/kit.ts";
 import { openScripts, type TestScripts } from "../../../test/scripts.ts";
 
 const payments = {
@@ -194,4 +194,58 @@ describe("`earlier`", () => {
     ]);
     expect((await all(api)).map(({ amount }) => amount)).toEqual([1]);
   });
+});
+
+test("hooks decide about the rows of an update, and of a dry run as of the import", async () => {
+  const api = await openScripts({
+    collections: [
+      {
+        name: "payments",
+        fields: [
+          { name: "order", type: "string", unique: true },
+          { name: "amount", type: "integer" },
+        ],
+      },
+    ],
+    files: {
+      "functions/payments/hook.ts": `
+        const decide = (step) => ({ record }) => {
+          if (record.amount === 2) throw new Refusal("not two", { field: "amount" });
+          return { amount: record.amount + step };
+        };
+        export const beforeCreate = decide(10);
+        export const beforeUpdate = decide(100);`,
+    },
+  });
+  const token = await api.admin();
+  const send = async (csv: string, query: string): Promise<unknown> => {
+    const headers = { "Content-Type": "text/csv" };
+    const path = `/api/payments/import${query}`;
+    const { body } = await api.request<ImportReport>("POST", path, { body: csv, headers, token });
+    const { imported, updated, problems } = body;
+    return [imported, updated, problems.map(({ line, details }) => [line, details[0]?.message])];
+  };
+  const first = "order,amount\na,1\nb,2\nc,3\n";
+  const expected = [2, 0, [[3, "not two"]]];
+  expect(await send(first, "?dryRun=true")).toEqual(expected);
+  expect(await all(api)).toEqual([]);
+  expect(await send(first, "")).toEqual(expected);
+  const second = "order,amount\na,5\nc,2\nd,6\ne,2\n";
+  const changed = [
+    1,
+    1,
+    [
+      [3, "not two"],
+      [5, "not two"],
+    ],
+  ];
+  const seq = await lastSeq(api.service);
+  expect(await send(second, "?upsert=order&dryRun=true")).toEqual(changed);
+  expect(await eventsSince(api.service, seq)).toEqual([]);
+  expect(await send(second, "?upsert=order")).toEqual(changed);
+  expect((await all(api)).map(({ order, amount }) => [order, amount])).toEqual([
+    ["a", 105],
+    ["c", 13],
+    ["d", 16],
+  ]);
 });

@@ -118,7 +118,7 @@ export class Import {
   #withCount({ code, message, details, retryAfter, cause }: AppError): AppError {
     const { imported, updated } = this.#report;
     const written = (imported + updated).toLocaleString("en");
-    return new AppError(code, `${message} ${written} records were written before that.`, {
+    return new AppError(code, `${message} ${written} records were imported before that.`, {
       ...(details !== undefined && { details }),
       ...(retryAfter !== undefined && { retryAfter }),
       cause,
