@@ -51,6 +51,15 @@ export class Logger {
     this.#write("WARN", message, fields);
   }
 
+  /**
+   * A WARN that callers can cause again and again: once a minute, with the number of lines that were left out. The message has no
+   * text of a caller.
+   */
+  often(message: string, fields?: LogFields): void {
+    const leftOut = this.#repeats.admit(`often ${this.#source} ${message}`);
+    if (leftOut !== null) this.#write("WARN", message, leftOut === 0 ? fields : { ...fields, leftOut });
+  }
+
   error(message: string, fields?: LogFields): void {
     this.#write("ERROR", message, fields);
   }

@@ -1,5 +1,8 @@
-/** The bound on log entries about failures. */
+/** The bounds on log entries that repeat: about failures, and lines that callers cause. */
 import { expect, test } from "bun:test";
+import { monotonicClock } from "../../../test/clock.ts";
+import type { LogEntry } from "./entry.ts";
+import { Logger } from "./logger.ts";
 import { FailureBudget } from "./repeats.ts";
 
 test("sixty failures a minute are told; the others are counted, once the next minute has one", () => {
@@ -17,4 +20,22 @@ test("sixty failures a minute are told; the others are counted, once the next mi
   expect([told(1), more]).toEqual([1, [31]]);
   now = 120_000;
   expect([told(70), more]).toEqual([60, [31]]);
+});
+
+test("a line that callers cause is a WARN once a minute, with the number of lines that were left out", () => {
+  const pass = monotonicClock();
+  const entries: LogEntry[] = [];
+  const logger = new Logger({ level: "INFO", sinks: [(entry) => entries.push(entry)] });
+  const part = logger.for("auth");
+  for (let n = 0; n < 7_500; n++) part.often("A notice was left out", { userId: `usr_${n}` });
+  part.often("Another line");
+  logger.often("A notice was left out");
+  pass(60_000);
+  part.often("A notice was left out", { userId: "usr_last" });
+  expect(entries.map(({ level, source, message, fields }) => [level, source, message, fields])).toEqual([
+    ["WARN", "auth", "A notice was left out", { userId: "usr_0" }],
+    ["WARN", "auth", "Another line", undefined],
+    ["WARN", "socle", "A notice was left out", undefined],
+    ["WARN", "auth", "A notice was left out", { userId: "usr_last", leftOut: 7_499 }],
+  ]);
 });

@@ -383,7 +383,11 @@ export class Router {
     if (leftOut === null) return;
     const cause = error.cause === undefined ? error.message : messageOf(error.cause);
     const requests = leftOut > 0 && { requests: leftOut + 1 };
-    this.#options.logger.error("A request was turned away", { ...shown(exchange), cause, ...requests });
+    const { logger } = this.#options;
+    const fields = { ...shown(exchange), cause, ...requests };
+    // Without a cause, the configuration lacks what the request asks for: no failure of the service.
+    if (error.cause === undefined) logger.warn("A request was turned away", fields);
+    else logger.error("A request was turned away", fields);
   }
 
   /** Known errors go to the caller; all others go to the log, and the caller learns only that an error occurred. */

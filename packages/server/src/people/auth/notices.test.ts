@@ -60,7 +60,10 @@ describe("a notice", () => {
     });
     expect(mailed()).toHaveLength(10);
     const left = entries("A notice was left out: the outbox is full");
-    expect(left.map(({ fields }) => fields)).toEqual(Array(2).fill({ userId: user.id, change }));
+    // One line a minute, with the number of the others: a user who makes and removes keys does not fill the log.
+    expect(left.map(({ level, fields }) => ({ level, fields }))).toEqual([
+      { level: "WARN", fields: { userId: user.id, change } },
+    ]);
   });
 
   test("is left out with a warning when many notices go to the address, and other users hear of changes", async () => {
@@ -71,7 +74,7 @@ describe("a notice", () => {
       notices.tell(tx, other, { change, by: "the service" });
     });
     expect(mailed().map(({ recipient }) => recipient)).toEqual([...Array(3).fill(user.email), other.email]);
-    expect(entries("A notice was left out: too many notices go to the address")).toHaveLength(2);
+    expect(entries("A notice was left out: too many notices go to the address")).toHaveLength(1);
   });
 
   test("has the text of the caller's language", async () => {

@@ -63,7 +63,7 @@ export class Notices {
     const origin = typeof by === "string" ? by : originOf(by);
     const language = typeof by === "string" ? null : languageOf(by);
     const leaveOut = (reason: string): void =>
-      tx.onDurable(() => logger.warn(`A notice was left out: ${reason}`, { userId: user.id, change }));
+      tx.onDurable(() => logger.often(`A notice was left out: ${reason}`, { userId: user.id, change }));
     if ((this.#recipients?.take(user.email, performance.now()) ?? 0) > 0) {
       leaveOut("too many notices go to the address");
       return;

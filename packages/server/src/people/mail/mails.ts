@@ -133,7 +133,7 @@ export class Mails {
   link(path: string): string {
     const { settings, logger } = this.#options;
     if (settings.publicUrl !== undefined) return `${settings.publicUrl}${path}`;
-    logger.error("A mail with a link cannot be sent: set publicUrl to the address of this service");
+    logger.often("A mail with a link cannot be sent: set publicUrl to the address of this service");
     throw new AppError("unavailable", "This service cannot send links at the moment.");
   }
 

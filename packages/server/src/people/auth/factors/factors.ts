@@ -197,7 +197,7 @@ export class Factors {
     const secret = await unseal(sealed, userId, this.#options.sealKey());
     if (secret !== null) return secret;
     const reason = "auth.jwtSecret has changed since; users need recovery codes, or an admin removes the factor";
-    this.#options.logger.error("The secret of an authenticator app cannot be read", { userId, reason });
+    this.#options.logger.often("The secret of an authenticator app cannot be read", { userId, reason });
     throw new AppError("unavailable", "Codes of your app cannot be checked now: use a recovery code, or ask an admin.");
   }
 }

@@ -55,7 +55,6 @@ const signInPurpose: ChallengePurpose = { step: "sign in", subject: "" };
 export class Passkeys {
   readonly #options: PasskeysOptions;
   readonly #challenges: Challenges;
-  #hasComplained = false;
 
   constructor(options: PasskeysOptions) {
     this.#options = options;
@@ -230,7 +229,7 @@ export class Passkeys {
         if (usePasskey(tx, use)) return;
         const { userId, counter } = passkey;
         const counters = { given: info.newCounter, stored: counter };
-        logger.warn("A passkey was refused: its counter has not grown, so there may be a copy", {
+        logger.often("A passkey was refused: its counter has not grown, so there may be a copy", {
           userId,
           ...counters,
         });
@@ -253,21 +252,16 @@ export class Passkeys {
     });
   }
 
-  /** @throws AppError `unavailable`, with the reason in the log the first time. */
+  /** @throws AppError `unavailable`, with the reason in the log. */
   #party({ headers }: PasswordCaller): RelyingParty {
     const { publicUrl, logger } = this.#options;
     const origin = headers?.get("origin") ?? null;
     const party = relyingParty(publicUrl, origin);
     if (party !== null) return party;
-    if (!this.#hasComplained)
-      logger.error(
-        "Passkeys need publicUrl with a host name; without publicUrl, only pages of http://localhost can use passkeys",
-        {
-          publicUrl: publicUrl ?? null,
-          origin,
-        },
-      );
-    this.#hasComplained = true;
+    logger.often(
+      "Passkeys need publicUrl with a host name; without publicUrl, only pages of http://localhost can use passkeys",
+      { publicUrl: publicUrl ?? null, origin: origin?.slice(0, 200) ?? null },
+    );
     throw new AppError("unavailable", "This service is not set up for passkeys; its log has the reason.");
   }
 }

@@ -117,7 +117,7 @@ export class Proofs {
       this.mailVerification(tx, user, caller);
     } catch (thrown) {
       if (!(thrown instanceof AppError) || thrown.limit !== "mails") throw thrown;
-      tx.onDurable(() => logger.warn("A new user got no mail: the outbox is full", { userId: user.id }));
+      tx.onDurable(() => logger.often("A new user got no mail: the outbox is full", { userId: user.id }));
     }
   }
 
