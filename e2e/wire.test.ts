@@ -128,13 +128,16 @@ test.each([
 
 describe("where a login comes from", () => {
   const statuses = async (proxies: string) => {
-    const { url } = await serve(await project(), { env: { SERVICE_TRUSTED_PROXIES: proxies } });
+    const { url, output } = await serve(await project(), { env: { SERVICE_TRUSTED_PROXIES: proxies } });
     const attempt = async (forwarded: string) => {
       const body = { email: "nobody@example.com", password: "wrong" };
       return (await post(`${url}/api/auth/login`, body, { "X-Forwarded-For": forwarded })).status;
     };
     for (let n = 0; n < 10; n++) await attempt(`spoofed${n}, 10.0.0.1`);
-    return [await attempt("other, 10.0.0.1"), await attempt("10.0.0.1, 10.0.0.2")];
+    const last = [await attempt("other, 10.0.0.1"), await attempt("10.0.0.1, 10.0.0.2")];
+    // Whoever forgot the proxy learns of the key, once.
+    expect(output().match(/WARN .*trustedProxies is 0/g)?.length ?? 0).toBe(proxies === "0" ? 1 : 0);
+    return last;
   };
 
   test("without a trusted proxy, X-Forwarded-For is anybody's word", async () => {

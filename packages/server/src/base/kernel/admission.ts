@@ -339,6 +339,14 @@ export interface Rate {
 /** Callers whose buckets are remembered; the caller that asked longest ago is forgotten first, and has a full bucket then. */
 const rememberedCallers = 10_000;
 
+/**
+ * Whether the key of an address is of this machine: a proxy, or the owner's own programs. The bounds of an address on
+ * registrations, logins and mails do not count this machine; the bounds of an account do.
+ */
+export function isOwnMachine(address: string): boolean {
+  return address === "0:0:0:0::/64" || /^127(?:\.\d+){3}$/.test(address);
+}
+
 /** The buckets of one rate, a bucket for each caller. */
 export class TokenBuckets {
   readonly #rate: Rate;

@@ -1,7 +1,7 @@
 /** The vocabulary of all modules: errors, principals, ids, the clock, JSON, admission to scarce work, limits, the machine. */
 
 export { parseDatetime } from "@socle/protocol/cells";
-export { Admission, type Holder, type Place, type Rate, TokenBuckets } from "./admission.ts";
+export { Admission, type Holder, isOwnMachine, type Place, type Rate, TokenBuckets } from "./admission.ts";
 export {
   AppError,
   CallerGone,

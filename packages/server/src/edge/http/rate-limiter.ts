@@ -3,7 +3,7 @@
  * `RequestLimiter` for the routes and callers that `limits.requests` names.
  */
 import type { RequestLimit } from "../../base/config/index.ts";
-import { AppError, type Bearer, type Rate, TokenBuckets } from "../../base/kernel/index.ts";
+import { AppError, type Bearer, isOwnMachine, type Rate, TokenBuckets } from "../../base/kernel/index.ts";
 import type { Exchange } from "./exchange.ts";
 import { decodePart, pathIn } from "./headers.ts";
 import type { HttpRequest } from "./passed-request.ts";
@@ -11,6 +11,8 @@ import { type Methods, mapMethods } from "./router.ts";
 
 const groups = ["register", "login", "refresh", "setup", "mail", "upload", "records"] as const;
 type RateGroup = (typeof groups)[number];
+/** The groups that do not count requests of this machine. */
+const ofPeople: readonly RateGroup[] = ["register", "login", "refresh", "mail"];
 
 /** The rates by the keys of the configuration; null for no limit. */
 type Rates = { readonly [key in `limits.rate.${RateGroup}`]?: Rate | null };
@@ -42,7 +44,8 @@ export class RateLimiter {
     const buckets = this.#buckets.get(group);
     if (buckets === undefined) return methods;
     return mapMethods(methods, (handler) => (exchange) => {
-      if (!exchange.isRateCounted) take(buckets, exchange.address, this.#now());
+      const isCounted = exchange.isRateCounted || (ofPeople.includes(group) && isOwnMachine(exchange.address));
+      if (!isCounted) take(buckets, exchange.address, this.#now());
       exchange.isRateCounted = true;
       return handler(exchange);
     });

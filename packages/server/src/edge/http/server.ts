@@ -242,6 +242,9 @@ export class HttpServer {
     return false;
   }
 
+  /** Whether the log has the line about a proxy that is not trusted. */
+  #hasSeenProxy = false;
+
   /** See `KeepOpen`. */
   keepOpen(request: HttpRequest, over: Promise<unknown>, longestMs = Number.POSITIVE_INFINITY): void {
     const { idleTimeout = usualIdleTimeout } = this.#options;
@@ -267,6 +270,12 @@ export class HttpServer {
       const forwarded = (request.headers.get("x-forwarded-for") ?? "").split(",").map((entry) => entry.trim());
       const address = forwarded.at(-trustedProxies);
       if (address !== undefined && address !== "") return addressKey(address);
+    } else if (!this.#hasSeenProxy && request.headers.has("x-forwarded-for")) {
+      this.#hasSeenProxy = true;
+      this.#options.logger.warn(
+        "A request came with X-Forwarded-For, and trustedProxies is 0: if that is a proxy of yours, all clients count as one address until trustedProxies is the number of your proxies",
+        { address: this.addressOf(request) },
+      );
     }
     for (const server of this.#listener.servers) {
       // Null for a request of another server, which listens no more.

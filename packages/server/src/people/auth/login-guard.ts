@@ -1,5 +1,5 @@
 /** The login guard: both bounds of failed logins, and the traces that failures leave in the event log and in the log. */
-import { AppError, BoundedMap, callerGone, overloaded } from "../../base/kernel/index.ts";
+import { AppError, BoundedMap, callerGone, isOwnMachine, overloaded } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { Database } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
@@ -287,7 +287,7 @@ export class LoginGuard {
     const ofAccount = { signal, onLocked: () => void this.#locked.note(email, address) };
     const ofAddress = { signal, onLocked: () => void this.#locked.note(null, address) };
     const ofKey = key === null ? check : () => this.#accounts.guard(key, check, ofAccount);
-    const isRight = await this.#addresses.guard(address, ofKey, ofAddress);
+    const isRight = await (isOwnMachine(address) ? ofKey() : this.#addresses.guard(address, ofKey, ofAddress));
     if (isRight && key !== null) this.#accounts.forgive(key);
     else await this.#failed.note(email, address);
     return isRight;

@@ -129,3 +129,24 @@ describe("both bounds", async () => {
     await expect(fail("ann@example.com", "there", 1)).rejects.toMatchObject({ code: "rate_limited" });
   });
 });
+
+test("the bounds of an address do not count this machine; the bounds of an account do", async () => {
+  const api = await openApi({
+    settings: { SERVICE_MAIL_FROM: "shop@example.com", SERVICE_PUBLIC_URL: "https://a.example" },
+  });
+  await api.register("ann@example.com");
+  const send = async (path: string, body: object, address: string) =>
+    (await api.request("POST", `/api/auth/${path}`, { body, headers: { "x-test-address": address } })).status;
+  for (const [i, address] of ["127.0.0.1", "127.8.9.10", "0:0:0:0::/64"].entries()) {
+    for (let n = 0; n < 130; n++) expect(await send("login", { email: "", password: "x" }, address)).toBe(400);
+    for (let n = 0; n < 101; n++)
+      expect(await send("login", { email: `${i}-${n}@example.com`, password: "wrong one" }, address)).toBe(401);
+    expect(await send("login", { email: "ann@example.com", password: "correct horse" }, address)).toBe(200);
+    for (let n = 0; n < 10; n++)
+      expect(await send("login", { email: "ann@example.com", password: "wrong one" }, address)).toBe(401);
+    expect(await send("login", { email: "ann@example.com", password: "correct horse" }, address)).toBe(429);
+  }
+  const statuses = [];
+  for (let n = 0; n < 130; n++) statuses.push(await send("login", { email: "", password: "x" }, "192.0.2.7"));
+  expect(statuses).toContain(429);
+});
