@@ -26,9 +26,15 @@ interface Faults {
   emailAt?: "token" | "userinfo";
 }
 
-const keyPair = await generateKeyPair("RS256");
+const firstPair = await generateKeyPair("RS256");
 const foreignPair = await generateKeyPair("RS256");
-const publicKey = { ...(await exportJWK(keyPair.publicKey)), kid: "k1", alg: "RS256", use: "sig" };
+const published = async ({ publicKey }: typeof firstPair, kid: string) => ({
+  ...(await exportJWK(publicKey)),
+  kid,
+  alg: "RS256",
+  use: "sig",
+});
+const firstKey = await published(firstPair, "k1");
 
 const tokenPaths = ["/token", "/login/oauth/access_token", "/api/oauth2/token", "/oauth/access_token", "/auth/token"];
 
@@ -41,6 +47,8 @@ export class FakeProvider {
   readonly #tokens = new Map<string, Person>();
   /** The paths of the requests. */
   readonly requests: string[] = [];
+  #pair = firstPair;
+  #key = firstKey;
   faults: Faults = {};
   /** Resources that an access token opens, by path. */
   resources: Record<string, unknown> = {};
@@ -56,6 +64,12 @@ export class FakeProvider {
 
   get issuer(): string {
     return `http://${this.#host}:${this.#server.port}`;
+  }
+
+  /** Signs with a new key from now on, and publishes this key alone. */
+  async rotate(kid: string): Promise<void> {
+    this.#pair = await generateKeyPair("RS256");
+    this.#key = await published(this.#pair, kid);
   }
 
   /** The settings of this provider in `auth.providers`. */
@@ -85,7 +99,7 @@ export class FakeProvider {
     const odd = this.faults.answers?.[pathname];
     if (odd !== undefined) return odd(request);
     if (pathname === "/.well-known/openid-configuration") return Response.json(this.#metadata());
-    if (pathname === "/jwks" || pathname === "/auth/keys") return Response.json({ keys: [publicKey] });
+    if (pathname === "/jwks" || pathname === "/auth/keys") return Response.json({ keys: [this.#key] });
     if (tokenPaths.includes(pathname)) return this.#token(request);
     return this.#resource(request, pathname);
   }
@@ -154,10 +168,13 @@ export class FakeProvider {
     };
     const claims = JSON.parse(JSON.stringify({ ...right, ...changes }));
     if (sign === "none") return new UnsecuredJWT(claims).encode();
-    const token = new SignJWT(claims).setProtectedHeader({ alg: sign === "HS256" ? "HS256" : "RS256", kid: "k1" });
+    const token = new SignJWT(claims).setProtectedHeader({
+      alg: sign === "HS256" ? "HS256" : "RS256",
+      kid: this.#key.kid,
+    });
     // HS256 with what everybody knows, and with the secret of the client.
     if (sign === "HS256") return token.sign(new TextEncoder().encode(this.clientSecret));
-    return token.sign(sign === "foreign" ? foreignPair.privateKey : keyPair.privateKey);
+    return token.sign(sign === "foreign" ? foreignPair.privateKey : this.#pair.privateKey);
   }
 
   #resource(request: Request, pathname: string): Response {

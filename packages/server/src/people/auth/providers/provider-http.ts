@@ -52,23 +52,25 @@ export class ProviderHttp {
   async fetch(address: string, request: ProviderRequest): Promise<Response> {
     const url = new URL(address);
     const place = `${url.origin}${url.pathname}`;
-    const isAllowed = url.protocol === "https:" || (this.#options.isLocal && isLoopback(url));
-    if (!isAllowed) throw this.#unavailable(`${place} is no HTTPS address`);
+    if (!this.isAllowed(url)) throw this.unavailable(`${place} is no HTTPS address`);
     const { response, bytes } = await this.#send(url, request);
     const { status, headers } = response;
     const type = headers.get("content-type") ?? "no type";
-    if (status >= 500 || (status >= 300 && status < 400)) throw this.#unavailable(`${place} answered ${status}`);
+    if (status >= 500 || (status >= 300 && status < 400)) throw this.unavailable(`${place} answered ${status}`);
     if (!/^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(type))
-      throw this.#unavailable(`${place} answered ${status} with ${type}, not with JSON`);
+      throw this.unavailable(`${place} answered ${status} with ${type}, not with JSON`);
     return new Response(bytes, { status, headers: { "content-type": type } });
+  }
+
+  /** Whether an address is HTTPS, or of this machine for a provider of this machine. */
+  isAllowed(url: URL): boolean {
+    return url.protocol === "https:" || (url.protocol === "http:" && this.#options.isLocal && isLoopback(url));
   }
 
   /** Only failures that a sign-in waits for count: a stranger cannot cause such failures by a wrong code. */
   async #send(url: URL, { method, headers, body }: ProviderRequest): Promise<ProviderAnswer> {
     if (this.#failures >= maxFailures && this.#now() < this.#pausedUntil)
-      throw this.#unavailable(
-        `${url.origin} has failed ${this.#failures} times in a row; it is left alone for a while`,
-      );
+      throw this.unavailable(`${url.origin} has failed ${this.#failures} times in a row; it is left alone for a while`);
     const all = { ...headers, accept: "application/json", "user-agent": "socle" };
     const signal = AbortSignal.timeout(this.#options.timeLimitMs);
     const init = { method, headers: all, signal, redirect: "manual" as const, ...(body != null && { body }) };
@@ -80,12 +82,12 @@ export class ProviderHttp {
     } catch (thrown) {
       this.#failures += 1;
       this.#pausedUntil = this.#now() + pauseMs;
-      throw this.#unavailable(`${url.origin}${url.pathname}: ${messageOf(thrown)}`);
+      throw this.unavailable(`${url.origin}${url.pathname}: ${messageOf(thrown)}`);
     }
   }
 
   /** The reason is for the log; the caller learns the name of the provider. */
-  #unavailable(reason: string): AppError {
+  unavailable(reason: string): AppError {
     const { name } = this.#options;
     return new AppError("unavailable", `${name} does not answer as a provider of sign-ins; try again later.`, {
       cause: new Error(reason),

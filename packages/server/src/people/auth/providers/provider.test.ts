@@ -173,7 +173,81 @@ test("discovery must name the issuer of the configuration, and is asked again af
   const another = JSON.parse(text.replace(`"issuer":"${fake.issuer}"`, '"issuer":"https://accounts.google.com"'));
   fake.faults = { answers: { [path]: () => Response.json(another) } };
   const provider = providerOf(fake);
-  expect(await failureOf(provider.address(flow))).toMatch(/^unauthorized: .*issuer/);
+  const failure = await failureOf(provider.address(flow));
+  expect(failure).toStartWith("unavailable: ");
+  expect(failure).toEndWith(
+    `auth.providers.my-oidc.issuer is "${fake.issuer}", and the provider calls itself "https://accounts.google.com"; set issuer to "https://accounts.google.com"`,
+  );
   fake.faults = {};
   expect(await signIn(provider, fake)).toMatchObject({ subject: "ann-1" });
+});
+
+test("an issuer with a slash too many: the reason names both values and the remedy", async () => {
+  const fake = new FakeProvider();
+  const path = "/.well-known/openid-configuration";
+  const text = await (await fetch(fake.issuer + path)).text();
+  const realm = `${fake.issuer}/realm`;
+  const document = text.replace(`"issuer":"${fake.issuer}"`, `"issuer":"${realm}"`);
+  fake.faults = { answers: { [`/realm${path}`]: () => Response.json(JSON.parse(document)) } };
+  const failure = await failureOf(providerOf(fake, { issuer: `${realm}/` }).address(flow));
+  expect(failure).toContain(
+    `issuer is "${realm}/", and the provider calls itself "${realm}"; set issuer to "${realm}"`,
+  );
+});
+
+test.each<[name: string, value: unknown]>([
+  ["authorization_endpoint", undefined],
+  ["authorization_endpoint", "/authorize"],
+  ["authorization_endpoint", "javascript:alert(1)"],
+  ["authorization_endpoint", 5],
+  ["authorization_endpoint", "http://id.example/authorize"],
+  ["token_endpoint", undefined],
+  ["token_endpoint", "token"],
+  ["token_endpoint", "file:///etc/passwd"],
+  ["jwks_uri", undefined],
+  ["jwks_uri", ""],
+  ["jwks_uri", "data:application/json,{}"],
+  ["userinfo_endpoint", "//id.example/userinfo"],
+])("a discovery document with %s %j is one clear error, and is asked for again", async (name, value) => {
+  const fake = new FakeProvider();
+  const path = "/.well-known/openid-configuration";
+  const document = { ...((await (await fetch(fake.issuer + path)).json()) as object), [name]: value };
+  fake.faults = { answers: { [path]: () => Response.json(document) } };
+  const provider = providerOf(fake);
+  const failure = await failureOf(provider.address(flow));
+  expect(failure).toStartWith("unavailable: ");
+  if (typeof value !== "number") expect(failure).toContain(`${name} of the discovery document of ${fake.issuer} is `);
+  fake.faults = {};
+  expect(await signIn(provider, fake)).toMatchObject({ subject: "ann-1" });
+});
+
+test("a key that the provider has just changed is read once, and the code is exchanged once", async () => {
+  const fake = new FakeProvider();
+  const provider = providerOf(fake);
+  let exchanges = 0;
+  fake.onToken = () => {
+    exchanges += 1;
+  };
+  expect(await signIn(provider, fake)).toMatchObject({ subject: "ann-1" });
+  await fake.rotate("k2");
+  expect(await signIn(provider, fake)).toMatchObject({ subject: "ann-1" });
+  expect([exchanges, fake.requests.filter((path) => path === "/jwks").length]).toEqual([2, 2]);
+  expect(await signIn(provider, fake)).toMatchObject({ subject: "ann-1" });
+  expect(fake.requests.filter((path) => path === "/jwks")).toHaveLength(2);
+  // A key that the provider does not publish: one more look, and a refusal.
+  const before = fake.requests.filter((path) => path === "/jwks").length;
+  const old = await (await fetch(`${fake.issuer}/jwks`)).json();
+  fake.faults = { answers: { "/jwks": () => Response.json(old) } };
+  await fake.rotate("k3");
+  expect(await failureOf(signIn(provider, fake))).toMatch(/^unauthorized: /);
+  expect(fake.requests.filter((path) => path === "/jwks").length - before).toBe(2);
+  expect(exchanges).toBe(4);
+});
+
+test("an ID token for another client (azp) is refused, and one for this client is not", async () => {
+  const fake = new FakeProvider();
+  fake.faults = { claims: { azp: "another-client" } };
+  expect(await failureOf(signIn(providerOf(fake), fake))).toMatch(/^unauthorized: .*azp "another-client"/);
+  fake.faults = { claims: { azp: fake.clientId } };
+  expect(await signIn(providerOf(fake), fake)).toMatchObject({ subject: "ann-1" });
 });

@@ -5,7 +5,7 @@
 import type * as Library from "openid-client";
 import type { ClientAuth, Configuration } from "openid-client";
 import { isLoopback, type ProviderSettings } from "../../../base/config/index.ts";
-import { Admission, AppError, messageOf } from "../../../base/kernel/index.ts";
+import { Admission, AppError, isObject, messageOf, quote } from "../../../base/kernel/index.ts";
 import type { PasswordCaller } from "../passwords.ts";
 import { appleSecret } from "./apple-secret.ts";
 import { oddAnswer, type Preset, type ProviderIdentity, presetOf, standardIdentity } from "./presets.ts";
@@ -13,6 +13,10 @@ import { ProviderHttp, type ProviderRequest } from "./provider-http.ts";
 
 /** How long the addresses of a provider are kept, once found by discovery. */
 const discoveryTtlMs = 3_600_000;
+/** The addresses that a discovery document must have, and may have. */
+const neededAddresses = ["authorization_endpoint", "token_endpoint", "jwks_uri"] as const;
+/** The error of the library for an ID token that is signed with a key which the library does not know. */
+const unknownKey = "OAUTH_KEY_SELECTION_FAILED";
 /** Sign-ins that are exchanged with a provider at a time. */
 const width = 16;
 
@@ -44,6 +48,8 @@ export class Provider {
   readonly #isLocal: boolean;
   readonly #http: ProviderHttp;
   readonly #admission: Admission;
+  /** The answers to the exchanges that are under way, by the code. */
+  readonly #exchanges = new Map<string, Response>();
   #found: { readonly client: Promise<Configuration>; readonly until: number } | null = null;
 
   constructor(settings: ProviderSettings, { timeLimitMs, maxWaiting }: ProviderOptions) {
@@ -119,12 +125,23 @@ export class Provider {
       pkceCodeVerifier: verifier,
       ...(this.#isOpenId && { expectedNonce: nonce }),
     };
-    const tokens = await authorizationCodeGrant(client, url, checks);
+    const code = answer.get("code") ?? "";
+    const tokens = await authorizationCodeGrant(client, url, checks)
+      .catch(async (thrown: unknown) => {
+        if (!this.#exchanges.has(code) || !hasCode(thrown, unknownKey)) throw thrown;
+        // The library reads the keys again after a minute at the earliest; a new client reads the keys at once, and only once.
+        if (this.#found !== null && (await this.#found.client) === client) this.#found = null;
+        return authorizationCodeGrant(await this.#client(), url, checks);
+      })
+      .finally(() => this.#exchanges.delete(code));
     const { ofResource, ofClaims = standardIdentity } = this.#preset;
     if (ofResource !== undefined)
       return ofResource((address) => this.#resource(address, tokens.access_token), this.issuer);
     const claims = tokens.claims();
     if (claims === undefined) throw oddAnswer("the provider gave no ID token");
+    // OpenID Connect Core 1.0, 3.1.3.7: the party to which the ID token was issued.
+    if (claims["azp"] !== undefined && claims["azp"] !== this.clientId)
+      throw oddAnswer(`the ID token is for another client (azp ${quote(claims["azp"])})`);
     // Some providers have the email only here.
     const hasMore = claims["email"] === undefined && client.serverMetadata().userinfo_endpoint !== undefined;
     const more = hasMore ? await fetchUserInfo(client, tokens.access_token, claims.sub) : {};
@@ -151,15 +168,20 @@ export class Provider {
     const { clientId, appleKey } = this.#settings;
     const { endpoints } = this.#preset;
     const authentication = appleKey === null ? this.#secret(library) : appleSecret(clientId, appleKey);
-    const fetch = (address: string, request: ProviderRequest): Promise<Response> => this.#http.fetch(address, request);
+    const fetch = (address: string, request: ProviderRequest): Promise<Response> => this.#exchange(address, request);
     // Without the check of the signature, an ID token with `alg: none` would pass.
     const extensions = [...(this.#isOpenId ? [library.enableNonRepudiationChecks] : [])];
     if (this.#isLocal) extensions.push(library.allowInsecureRequests);
-    if (endpoints === undefined)
-      return library.discovery(new URL(this.issuer), clientId, {}, authentication, {
-        [library.customFetch]: fetch,
-        execute: extensions,
-      });
+    if (endpoints === undefined) {
+      const given = { [library.customFetch]: fetch, execute: extensions };
+      const found = await library
+        .discovery(new URL(this.issuer), clientId, {}, authentication, given)
+        .catch((thrown: unknown) => {
+          throw failureOf(thrown, (reason) => this.#http.unavailable(`${reason}${this.#otherIssuer(thrown)}`));
+        });
+      this.#checkAddresses(found.serverMetadata());
+      return found;
+    }
     const client = new library.Configuration(
       { issuer: this.issuer, ...endpoints(this.issuer) },
       clientId,
@@ -169,6 +191,45 @@ export class Provider {
     client[library.customFetch] = fetch;
     for (const extend of extensions) extend(client);
     return client;
+  }
+
+  /** A request of the library. An exchange that is repeated, with the same code, has the answer of the first: a code works once. */
+  async #exchange(address: string, request: ProviderRequest): Promise<Response> {
+    const code = request.method === "POST" ? new URLSearchParams(String(request.body)).get("code") : null;
+    if (code === null) return this.#http.fetch(address, request);
+    const answer = this.#exchanges.get(code) ?? (await this.#http.fetch(address, request));
+    this.#exchanges.set(
+      code,
+      new Response(await answer.clone().bytes(), {
+        status: answer.status,
+        headers: { "content-type": "application/json" },
+      }),
+    );
+    return answer;
+  }
+
+  /** @throws AppError `unavailable` for a discovery document whose addresses lead nowhere. */
+  #checkAddresses(metadata: { readonly [name: string]: unknown }): void {
+    const optional = metadata["userinfo_endpoint"] === undefined ? [] : ["userinfo_endpoint"];
+    for (const name of [...neededAddresses, ...optional]) {
+      const address = metadata[name];
+      const url = typeof address === "string" ? URL.parse(address) : null;
+      if (url === null || !this.#http.isAllowed(url))
+        throw this.#http.unavailable(
+          `${name} of the discovery document of ${this.issuer} is ${address === undefined ? "missing" : quote(address)}: an HTTPS address is needed`,
+        );
+    }
+  }
+
+  /** The remedy for a provider that has another issuer than the configuration; "" for any other failure. */
+  #otherIssuer(thrown: unknown): string {
+    for (let error = thrown; error instanceof Error; error = error.cause) {
+      const { cause } = error;
+      const body = isObject(cause) && isObject(cause["body"]) ? cause["body"] : {};
+      if (typeof body["issuer"] === "string" && body["issuer"] !== this.issuer)
+        return `: auth.providers.${this.name}.issuer is ${quote(this.issuer)}, and the provider calls itself ${quote(body["issuer"])}; set issuer to ${quote(body["issuer"])}`;
+    }
+    return "";
   }
 
   /** The authentication of this client: in the body for presets, otherwise the default of discovery if the provider takes the default. */
@@ -190,12 +251,19 @@ export class Provider {
   }
 }
 
+/** Whether an error, or a cause of the error, has a code of the library. */
+function hasCode(thrown: unknown, code: string): boolean {
+  for (let error = thrown; error instanceof Error; error = error.cause)
+    if ("code" in error && error.code === code) return true;
+  return false;
+}
+
 /** The error that the library has wrapped, or the refusal of an answer with the reasons of the library. */
-function failureOf(thrown: unknown): AppError {
+function failureOf(thrown: unknown, refusal: (reason: string) => AppError = oddAnswer): AppError {
   const reasons: string[] = [];
   for (let error = thrown; error instanceof Error; error = error.cause) {
     if (error instanceof AppError) return error;
     reasons.push(error.message);
   }
-  return oddAnswer(reasons.length === 0 ? messageOf(thrown) : reasons.join(": "));
+  return refusal(reasons.length === 0 ? messageOf(thrown) : reasons.join(": "));
 }
