@@ -353,3 +353,24 @@ test("a user of an earlier version, whose email has another form, logs in after 
   expect<unknown>(login.body["user"]).toMatchObject({ id: double.id, email: "bob@example.com" });
   expect(third.log.filter((line) => line.includes("Two users"))).toEqual([]);
 });
+
+test("a password is one password in each form of Unicode; a hash of another form works, and is replaced", async () => {
+  const { database } = api.service;
+  const [composed, apart] = ["pässwörter".normalize("NFC"), "pässwörter".normalize("NFD")];
+  const status = async (given: string) => (await post("login", { email: "forms@example.com", password: given })).status;
+  expect((await post("register", { email: "forms@example.com", password: apart })).status).toBe(201);
+  expect([await status(composed), await status(apart), await status("passworter")]).toEqual([200, 200, 401]);
+  const hash = Bun.password.hashSync(apart, { algorithm: "argon2id", memoryCost: 8, timeCost: 1 });
+  await database.transact((tx) => tx.run("UPDATE _users SET passwordHash = ? WHERE email = 'forms@example.com'", hash));
+  const stored = () =>
+    database.reader.get<{ hash: string }>("SELECT passwordHash AS hash FROM _users WHERE email = 'forms@example.com'")
+      ?.hash;
+  expect(await status(composed)).toBe(401);
+  expect(stored()).toBe(hash);
+  expect(await status(apart)).toBe(200);
+  expect(stored()).not.toBe(hash);
+  expect([await status(composed), await status(apart)]).toEqual([200, 200]);
+  // Four letters, written as eight characters.
+  const short = await post("register", { email: "short@example.com", password: "äöüä".normalize("NFD") });
+  expect(short.status).toBe(400);
+});

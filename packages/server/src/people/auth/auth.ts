@@ -21,6 +21,7 @@ import { Sessions } from "./sessions.ts";
 import { SignIns, signedIn } from "./sign-ins.ts";
 import { sweepExpired } from "./sweep.ts";
 import { UserForms } from "./user-forms.ts";
+import { setPasswordHash } from "./user-table.ts";
 import { findByEmail, isAdminEmailSpent, type NewUser, spendAdminEmail, Users } from "./users.ts";
 import { Uses } from "./uses.ts";
 
@@ -210,13 +211,20 @@ export class Auth {
   async login(credentials: Credentials, caller: PasswordCaller): Promise<LoginResponse> {
     const email = storedEmail(this.#database.reader, credentials.email);
     const found = email === null ? null : findByEmail(this.#database.reader, email);
-    const account = { email, passwordHash: found?.passwordHash ?? null };
-    const isRight = await this.checks.isRight(account, credentials.password, caller);
+    const { password } = credentials;
+    let isFormer = false;
+    const onFormer = (): void => {
+      isFormer = true;
+    };
+    const account = { email, passwordHash: found?.passwordHash ?? null, onFormer };
+    const isRight = await this.checks.isRight(account, password, caller);
     if (!isRight || found === null) throw wrongCredentials();
+    const renewed = isFormer ? await this.#passwords.hash(password, caller, "allow") : null;
     const prove = (tx: Transactor): User => {
       // The user may have been deleted, or may have a new password, since the check began.
       const current = findByEmail(tx, found.user.email);
       if (current?.user.id !== found.user.id || current.passwordHash !== found.passwordHash) throw wrongCredentials();
+      if (renewed !== null) setPasswordHash(tx, current.user.id, renewed);
       return current.user;
     };
     return this.signIns.signIn({ user: found.user, caller, prove });
@@ -226,7 +234,7 @@ export class Auth {
   async refresh(refreshToken: string): Promise<TokenResponse> {
     const outcome = await this.#database.transact((tx) => this.sessions.refresh(tx, refreshToken));
     if (outcome.kind === "reused")
-      this.#options.logger.warn("A refresh token was used twice; its session is revoked", {
+      this.#options.logger.often("A refresh token was used twice; its session is revoked", {
         userId: outcome.session.userId,
         sessionId: outcome.session.id,
       });

@@ -70,12 +70,12 @@ describe("threads", () => {
     const passwords = new Passwords(64, "allow");
     const hash = await passwords.hash("correct horse", from);
     expect(hash).toStartWith("$argon2id$v=19$m=19456,t=2,p=1$");
-    expect(await passwords.verify("correct horse", hash, from)).toBe(true);
-    expect(await passwords.verify("correct horsf", hash, from)).toBe(false);
-    expect(await passwords.verify("correct horse", null, from)).toBe(false);
-    const broken = await failure(passwords.verify("correct horse", "no hash", from));
+    expect(await passwords.verify("correct horse", { hash: hash }, from)).toBe(true);
+    expect(await passwords.verify("correct horsf", { hash: hash }, from)).toBe(false);
+    expect(await passwords.verify("correct horse", { hash: null }, from)).toBe(false);
+    const broken = await failure(passwords.verify("correct horse", { hash: "no hash" }, from));
     expect(broken).toMatchObject({ message: expect.stringContaining("The password was not hashed") });
-    expect(await passwords.verify("correct horse", hash, from)).toBe(true);
+    expect(await passwords.verify("correct horse", { hash: hash }, from)).toBe(true);
     passwords.close();
     expect(await failure(passwords.hash("correct horse", from))).toMatchObject({ code: "unavailable" });
   });

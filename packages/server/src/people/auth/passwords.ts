@@ -115,12 +115,13 @@ export class Passwords {
   }
 
   /**
-   * Hashes a new password.
+   * Hashes a new password, in the form NFC of Unicode: keyboards write one letter in several forms.
    * @param common by default, the answer of the configuration to one of the most common passwords.
    * @throws AppError `validation_error` for a common password that is refused, `unavailable` when the queue is full.
    */
   async hash(password: string, caller: PasswordCaller, common = this.#common): Promise<string> {
-    const hash = await this.#run({ password, hash: null, refusesCommon: common === "refuse" }, caller);
+    const task = { password: password.normalize("NFC"), hash: null, refusesCommon: common === "refuse" };
+    const hash = await this.#run(task, caller);
     if (hash !== null) return String(hash);
     const message = "password is one of the most common passwords: choose another password";
     throw AppError.validation([{ field: "password", rule: "common", message }]);
@@ -128,12 +129,22 @@ export class Passwords {
 
   /**
    * Whether a password matches a hash. For null (an unknown user) and for the empty hash of a user without a password, the
-   * thread does the same work and the answer is false.
+   * thread does the same work and the answer is false. A hash of an earlier version may be of the password as it was sent.
+   * @param onFormer called for a right password whose hash is of an earlier version.
    * @throws AppError `unavailable` when the queue is full.
    */
-  async verify(password: string, hash: string | null, caller: PasswordCaller): Promise<boolean> {
-    const isRight = await this.#run({ password, hash: hash || nobody }, caller);
-    return isRight === true && hash !== null && hash !== "";
+  async verify(
+    password: string,
+    { hash, onFormer }: { readonly hash: string | null; readonly onFormer?: (() => void) | undefined },
+    caller: PasswordCaller,
+  ): Promise<boolean> {
+    const isHash = async (form: string): Promise<boolean> =>
+      (await this.#run({ password: form, hash: hash || nobody }, caller)) === true && hash !== null && hash !== "";
+    const present = password.normalize("NFC");
+    if (await isHash(present)) return true;
+    if (present === password || !(await isHash(password))) return false;
+    onFormer?.();
+    return true;
   }
 
   /** Ends the threads. Work that runs, waits or comes later is rejected with `unavailable`. */
@@ -211,13 +222,13 @@ export class PasswordChecks {
    * @throws AppError `rate_limited` after too many failures; `unavailable` when too many passwords wait to be checked.
    */
   isRight(
-    account: { email: string | null; passwordHash: string | null },
+    account: { email: string | null; passwordHash: string | null; onFormer?: () => void },
     password: string,
     caller: PasswordCaller,
   ): Promise<boolean> {
     const { passwords, guard } = this.#options;
-    const { email, passwordHash } = account;
-    return guard.guard({ email, caller }, () => passwords.verify(password, passwordHash, caller));
+    const { email, passwordHash: hash, onFormer } = account;
+    return guard.guard({ email, caller }, () => passwords.verify(password, { hash, onFormer }, caller));
   }
 
   /**

@@ -89,7 +89,7 @@ export function readOptionalPassword(body: Body, field = "password"): string | n
 }
 
 export function passwordProblems(password: string, minLength: number): ErrorDetail[] {
-  const length = [...password].length;
+  const length = [...password.normalize("NFC")].length;
   const field = "password";
   if (length < minLength)
     return [{ field, rule: "min", message: `password must be at least ${minLength} characters long` }];
