@@ -50,7 +50,7 @@ test.each([
   ["/api/posts", 404, "application/json", "no collection"],
   ["/_/", 200, "text/html; charset=utf-8", "<title>Socle"],
   ["/_/app.js", 200, "text/html; charset=utf-8", "<title>Socle"],
-  ["/_/assets/app.js", 404, "application/json", "no such file"],
+  ["/_/assets/app.js", 200, "text/html; charset=utf-8", "<title>Socle"],
   ["/%61pi/posts", 404, "application/json", "not_found"],
   ["/strange/", 404, "application/json", "not_found"],
   ["/strange", 404, "application/json", "not_found"],
@@ -277,7 +277,6 @@ describe("the fallback of a single-page app", () => {
     ["/settings", { headers: html, method: "POST" }],
     ["/api/nothing", { headers: html }],
     ["/api/", { headers: html }],
-    ["/_/assets/settings", { headers: html }],
     ["/.git/config", { headers: html }],
     ["/%2e%2e%2fconfig", { headers: html }],
   ])("%s with %j is not", async (path, init) => {
@@ -285,7 +284,7 @@ describe("the fallback of a single-page app", () => {
     expect([response.status, response.headers.get("content-type")]).toEqual([404, "application/json"]);
   });
 
-  test.each(["/_/", "/_/settings", "/_/app.js"])("%s is the dashboard", async (path) => {
+  test.each(["/_/", "/_/settings", "/_/app.js", "/_/assets/settings"])("%s is the dashboard", async (path) => {
     const response = await fetch(app.url + path, { headers: html });
     expect([response.status, await response.text()]).toEqual([200, expect.stringContaining("<title>Socle")]);
   });

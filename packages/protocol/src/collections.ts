@@ -138,9 +138,11 @@ export interface ValueChange {
   renamedFrom?: string | null;
 }
 
-/** A field in a migration: with the former name, or null for a new field. */
+/** A field in a migration: with the former name, or null for a new field, and the former type. */
 export interface ChangedField extends Omit<FieldDefinition, "values"> {
   renamedFrom?: string | null;
+  /** On a float that was an integer: without the attribute, the change of the type is refused. */
+  convertedFrom?: "integer";
   values?: (string | ValueChange)[];
 }
 

@@ -152,7 +152,12 @@ async function localSchema(
       const renamedFrom = file?.renamedFrom.get(stored.name);
       const renamed = file?.renamedValues?.get(stored.name);
       const target = fieldsThere.get(stored.name) ?? fieldsThere.get(renamedFrom ?? "");
-      const field = renamed === undefined ? stored : { ...stored, values: changedValues(stored, renamed, target) };
+      const isConverted = file?.converted?.has(stored.name) === true;
+      const field: ChangedField = {
+        ...stored,
+        ...(renamed !== undefined && { values: changedValues(stored, renamed, target) }),
+        ...(isConverted && { convertedFrom: "integer" }),
+      };
       if (renamedFrom === undefined) return field;
       if (renamedFrom === null || !fieldsThere.has(field.name)) return { ...field, renamedFrom };
       if (fieldsThere.has(renamedFrom))

@@ -64,6 +64,7 @@ const fieldSchema = z.object({
   values: z.optional(z.array(z.custom<string | ValueChange>(isValue, textsOrRenames), "must be an array of texts")),
   permissions: z.optional(z.nullable(z.looseObject({}, "must be an object"))),
   renamedFrom: z.optional(z.nullable(z.string("must be the name of a field, or null"))),
+  convertedFrom: z.optional(z.literal("integer", 'must be "integer", on a float')),
 });
 const definitionAttributes = ["name", "fields", "permissions", "indexes", "search", "renamedFrom", "$schema"];
 
@@ -99,6 +100,7 @@ function shapeProblems(error: z.core.$ZodError, value: object, where: string): s
 interface ParsedField {
   readonly field: FieldDefinition;
   readonly renamedFrom: string | null | undefined;
+  readonly isConverted: boolean;
   readonly renamedValues: readonly ValueRename[];
 }
 
@@ -137,7 +139,10 @@ function parseField(input: unknown, position: number, problems: string[]): Parse
   const result = fieldSchema.safeParse(badName === null ? input : { ...input, name: "unnamed" });
   if (!result.success) problems.push(...shapeProblems(result.error, input, where));
   if (!result.success || badName !== null || problems.length > before) return null;
-  const { renamedFrom, permissions: given, values, ...attributes } = result.data;
+  const { renamedFrom, convertedFrom, permissions: given, values, ...attributes } = result.data;
+  const isConverted = convertedFrom !== undefined;
+  if (isConverted && attributes.type !== "float")
+    problems.push(`${where}: "convertedFrom" is for a float that was an integer, not for ${attributes.type}`);
   const permissions = parseRules(given, { operations: FIELD_OPERATIONS, where: `${where}: permissions` }, problems);
   // Zod types optional attributes as `T | undefined`; absent attributes are absent at run time.
   const field = attributes as FieldDefinition;
@@ -148,7 +153,7 @@ function parseField(input: unknown, position: number, problems: string[]): Parse
       ? []
       : { from: value.renamedFrom, to: value.name },
   );
-  return { field, renamedFrom, renamedValues };
+  return { field, renamedFrom, isConverted, renamedValues };
 }
 
 /**
@@ -372,6 +377,7 @@ export function parseDefinition(sent: unknown): ParsedDefinition {
   if (badName !== null) problems.push(badName);
   const fields: FieldDefinition[] = [];
   const renamedFrom = new Map<string, string | null>();
+  const converted = new Set<string>();
   const renamedValues = new Map<string, readonly ValueRename[]>();
   const given = input["fields"];
   if (!Array.isArray(given)) {
@@ -386,6 +392,7 @@ export function parseDefinition(sent: unknown): ParsedDefinition {
       const { field } = parsed;
       fields.push(field);
       if (parsed.renamedFrom !== undefined) renamedFrom.set(field.name, parsed.renamedFrom);
+      if (parsed.isConverted) converted.add(field.name);
       if (parsed.renamedValues.length > 0) renamedValues.set(field.name, parsed.renamedValues);
       problems.push(...ruleProblems(field, warnings));
     }
@@ -405,6 +412,6 @@ export function parseDefinition(sent: unknown): ParsedDefinition {
   for (const list of [problems, warnings])
     if (list.length > maxProblems) list.splice(maxProblems, Infinity, `and ${list.length - maxProblems} more`);
   if (problems.length > 0) throw new AppError("bad_request", problems.join("; "));
-  const parsed = { definition, renamedFrom, renamedValues, ...(warnings.length > 0 && { warnings }) };
+  const parsed = { definition, renamedFrom, converted, renamedValues, ...(warnings.length > 0 && { warnings }) };
   return typeof collectionFrom === "string" ? { ...parsed, collectionFrom } : parsed;
 }

@@ -17,7 +17,9 @@ describe("an integer becomes a float", () => {
     const numbers = [2 ** 53 - 1, -(2 ** 53) + 1, 0, 7, null];
     for (const n of numbers) await p.add("sums", { group: "a", n });
     const before = await p.api.request("GET", "/api/sums?sort=n");
-    const api = await p.restart(definition({ ...start, unique: true, type: "float", max: 2 ** 53 }));
+    const api = await p.restart(
+      definition({ ...start, unique: true, type: "float", convertedFrom: "integer", max: 2 ** 53 }),
+    );
     expect((await api.request("GET", "/api/sums?sort=n")).body).toEqual(before.body);
     expect((await api.request("POST", "/api/sums", { body: { n: 7 } })).status).toBe(400);
     expect((await api.request("POST", "/api/sums", { body: { n: 2 ** 54 } })).status).toBe(400);
@@ -35,7 +37,7 @@ describe("an integer becomes a float", () => {
     const body = {
       fields: [
         { name: "group", type: "string" },
-        { name: "x", type: "float", renamedFrom: "n" },
+        { name: "x", type: "float", renamedFrom: "n", convertedFrom: "integer" },
       ],
     };
     const planned = await request("PUT", "/api/admin/collections/sums?dryRun=true", { token, body });
@@ -45,6 +47,48 @@ describe("an integer becomes a float", () => {
     ]);
     expect((await request("PUT", "/api/admin/collections/sums", { token, body })).status).toBe(200);
     expect((await request("GET", "/api/sums")).body["items"]).toMatchObject([{ x: 3 }]);
+  });
+
+  test("and stays an integer without the word: by PUT, by a file and by the whole schema", async () => {
+    const collection = definition({ name: "n", type: "integer" });
+    const { request, admin } = await openApi({ collections: [collection] });
+    const token = await admin();
+    const float = { name: "n", type: "float" };
+    const message = `field "n": its type cannot change from integer to float; add a field with another name; "convertedFrom": "integer" in the field keeps the values`;
+    for (const [path, body] of [
+      ["collections/sums", { fields: [collection.fields[0], float] }],
+      ["collections/sums?dryRun=true", { fields: [collection.fields[0], float] }],
+      ["schema.json", { collections: [definition(float)] }],
+    ] as const) {
+      const refused = await request("PUT", `/api/admin/${path}`, { token, body });
+      expect([path, refused.status, String(refused.body["error"]?.["message"]).includes(message)]).toEqual([
+        path,
+        400,
+        true,
+      ]);
+    }
+    const p = await project(collection);
+    await expect(p.restart(definition(float))).rejects.toThrow(message);
+    for (const field of [
+      { ...float, type: "integer" },
+      { ...float, convertedFrom: "text" },
+    ])
+      expect(
+        (
+          await request("PUT", "/api/admin/collections/sums", {
+            token,
+            body: { fields: [{ ...field, convertedFrom: field["convertedFrom" as never] ?? "integer" }] },
+          })
+        ).status,
+      ).toBe(400);
+    // The word may stay, and is not stored.
+    const body = { fields: [{ ...float, convertedFrom: "integer" }] };
+    for (let i = 0; i < 2; i++)
+      expect(
+        (await request("PUT", "/api/admin/collections/sums", { token, body: { ...body, indexes: null } })).body[
+          "fields"
+        ],
+      ).toEqual([float] as never);
   });
 
   test("a float becomes no integer, and a sequence no float", async () => {
@@ -60,7 +104,7 @@ describe("an integer becomes a float", () => {
     expect(await to("floats", { name: "n", type: "integer" })).toMatchObject({
       message: 'field "n": its type cannot change from float to integer; add a field with another name',
     });
-    expect(await to("numbers", { name: "n", type: "float", sequence: true })).toMatchObject({
+    expect(await to("numbers", { name: "n", type: "float", convertedFrom: "integer", sequence: true })).toMatchObject({
       message: 'field "n": "sequence" means nothing on type float; it is for integer',
     });
   });

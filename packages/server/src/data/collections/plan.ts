@@ -18,6 +18,8 @@ export interface ParsedDefinition {
   collectionFrom?: string;
   /** New name → old name, or null for a field that is new on purpose. */
   renamedFrom: ReadonlyMap<string, string | null>;
+  /** The floats that may have been integers before. Absent without such fields. */
+  converted?: ReadonlySet<string>;
   /** By field: the values that take the place of other values. Absent without renamed values. */
   renamedValues?: ReadonlyMap<string, readonly ValueRename[]>;
   /** The parts that have no effect, as sentences. Absent without such parts. */
@@ -245,16 +247,19 @@ function pendingRenames(
 function compareField(
   old: FieldDefinition,
   field: FieldDefinition,
-  asked: readonly ValueRename[] | undefined,
+  { converted, renamedValues }: ParsedDefinition,
 ): PlanStep[] {
-  const isWidened = old.type === "integer" && field.type === "float";
-  if (old.type !== field.type && !isWidened)
+  const { name } = field;
+  const mayWiden = old.type === "integer" && field.type === "float";
+  const isWidened = mayWiden && converted?.has(name) === true;
+  if (old.type !== field.type && !isWidened) {
+    const advice = mayWiden ? '; "convertedFrom": "integer" in the field keeps the values' : "";
     throw new AppError(
       "bad_request",
-      `field "${field.name}": its type cannot change from ${old.type} to ${field.type}; add a field with another name`,
+      `field "${name}": its type cannot change from ${old.type} to ${field.type}; add a field with another name${advice}`,
     );
+  }
   const steps: PlanStep[] = [];
-  const name = field.name;
   if (isWidened) steps.push({ step: "type", field: name, from: old.type, to: field.type });
   if (old.collection !== field.collection)
     steps.push({ step: "retarget", field: name, from: String(old.collection), to: String(field.collection) });
@@ -265,7 +270,7 @@ function compareField(
   if ((old.unique === true) !== (field.unique === true) || (takesOwner && field.unique === true))
     steps.push({ step: "unique", field: name, on: field.unique === true });
   if (turns(old, field)) steps.push({ step: "multiple", field: name, on: field.multiple === true });
-  const renamed = pendingRenames(old, field, asked);
+  const renamed = pendingRenames(old, field, renamedValues?.get(name));
   if (JSON.stringify(old.values) !== JSON.stringify(field.values))
     steps.push({ step: "values", field: name, ...(renamed.length > 0 && { renamed }) });
   for (const step of ["default", "onDelete"] as const)
@@ -388,7 +393,7 @@ export function planMigration(before: CollectionDefinition | null, parsed: Parse
     }
     continued.add(old.name);
     if (from !== field.name) steps.push({ step: "rename", field: field.name, from });
-    changes.push(...compareField(old, field, parsed.renamedValues?.get(field.name)));
+    changes.push(...compareField(old, field, parsed));
     const oldSequence = Array.isArray(old.sequence) ? old.sequence.map(newName) : old.sequence;
     if (JSON.stringify(oldSequence) !== JSON.stringify(field.sequence))
       changes.push({ step: "sequence", field: field.name, on: field.sequence !== undefined });

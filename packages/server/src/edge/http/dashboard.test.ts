@@ -80,14 +80,15 @@ describe.each([
   });
 
   test.each(["/_/assets/gone-BVpdKSVp.js", "/_/assets", "/_/assets/", "/_/assets/x/y.js", "/_/%61ssets/gone.js"])(
-    "%s is a 404 with the error body, and not kept",
+    "%s is the index page, as any other unknown path, and not kept",
     async (path) => {
-      const { status, body, headers } = await get(path, { Accept: "text/html" });
-      expect([status, String(body["error"]?.["code"]), headers.get("cache-control")]).toEqual([
-        404,
-        "not_found",
+      const [{ status, bytes, headers }, index] = [await get(path), await get("/_/")];
+      expect([status, headers.get("cache-control"), headers.get("content-type")]).toEqual([
+        200,
         "no-cache",
+        "text/html; charset=utf-8",
       ]);
+      expect(bytes).toEqual(index.bytes);
     },
   );
 

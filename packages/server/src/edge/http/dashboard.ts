@@ -1,5 +1,4 @@
 /** The dashboard under `/_/` (spec, "Dashboard"): a single-page app of static files, with the headers that fence the app in. */
-import { AppError } from "../../base/kernel/index.ts";
 import { typeOfName } from "../../files/storage/index.ts";
 import type { Exchange } from "./exchange.ts";
 import { accepts, answerSiteFile, type Coding } from "./file-answer.ts";
@@ -60,7 +59,7 @@ export class Dashboard {
     return pathname === "/_" || pathname.startsWith("/_/");
   }
 
-  /** A file; the index page for a path without a file, because the app does the routing; 404 for a missing asset. */
+  /** A file; the index page for any other path (spec, "Dashboard"), because the app does the routing. */
   async answer(exchange: Exchange, pathname: string): Promise<Response> {
     if (pathname === "/_") {
       // Relative: a proxy may have put something before the path.
@@ -68,15 +67,11 @@ export class Dashboard {
       return exchange.respond(308, null, { ...fence, Location: `./_/${query}` });
     }
     const path = pathname.slice("/_".length);
-    const isAsset = namesOf(path)?.[0] === "assets";
     if (!path.endsWith("/") && (await this.#files.has(path))) {
-      const caching = isAsset && hashed.test(path) ? forever : "no-cache";
+      const caching = namesOf(path)?.[0] === "assets" && hashed.test(path) ? forever : "no-cache";
       return this.#files.answer(exchange, path, { ...fence, "Cache-Control": caching });
     }
-    const headers = { ...fence, "Cache-Control": "no-cache" };
-    // A page in place of a script would hide that the script is gone.
-    if (isAsset) return exchange.error(new AppError("not_found", "The dashboard has no such file."), { headers });
-    return this.#files.answer(exchange, "/", headers);
+    return this.#files.answer(exchange, "/", { ...fence, "Cache-Control": "no-cache" });
   }
 }
 

@@ -179,7 +179,8 @@ test("changes of definitions change the tables, and records of a dropped collect
   await world.send("POST", "/api/a", { x: 1, kind: "old" });
   await world.expectWhole();
   const kind = { name: "kind", type: "string", values: [{ name: "new", renamedFrom: "old" }, "other"] };
-  await put("a", { fields: [{ name: "x", type: "float" }, kind, { name: "y", type: "string", default: "d" }] });
+  const x = { name: "x", type: "float", convertedFrom: "integer" };
+  await put("a", { fields: [x, kind, { name: "y", type: "string", default: "d" }] });
   await world.expectWhole();
   expect(await columns(world, "a")).toMatchObject({ x: "float8", y: "text" });
   expect(await world.rows("a")).toMatchObject([{ x: 1, kind: "new", y: null }]);

@@ -12,6 +12,7 @@ interface Field {
   type: (typeof types)[number];
   multiple?: boolean;
   renamedFrom?: string | null;
+  convertedFrom?: "integer";
 }
 
 interface Item {
@@ -70,7 +71,8 @@ function changed(fields: readonly Field[]): Field[] {
     const kind = random();
     if (kind < 0.2 && fields.length > 2) return [];
     if (kind < 0.4) return [{ ...field, name: `f${++names}`, renamedFrom: field.name }];
-    return [{ ...field, type: field.type === "integer" && kind < 0.7 ? "float" : field.type, renamedFrom: null }];
+    const isConverted = field.type === "integer" && kind < 0.7;
+    return [{ ...field, ...(isConverted && { type: "float", convertedFrom: "integer" }), renamedFrom: null }];
   });
   return [...kept, { ...newField(), renamedFrom: null }];
 }

@@ -47,11 +47,12 @@ export function changeOf(draft: SchemaDraft, stored: CollectionDefinition): Sche
   return Object.keys(change).length === 0 ? null : change;
 }
 
-/** The definition of a field, with the former names of renamed values. */
+/** The definition of a field, with the former names of renamed values, and with the former type of a float that was an integer. */
 function changedField(field: FieldDraft): ChangedField {
-  const definition = fieldOf(field);
+  const isConverted = field.stored?.type === "integer" && field.type === "float";
+  const definition: ChangedField = { ...fieldOf(field), ...(isConverted && { convertedFrom: "integer" }) };
   const { came, gone } = valueChanges(field);
-  const values = definition.values?.map((name) => {
+  const values = fieldOf(field).values?.map((name) => {
     const renamedFrom = came.includes(name) ? field.renamedValues[name] : undefined;
     return renamedFrom !== undefined && gone.includes(renamedFrom) ? { name, renamedFrom } : name;
   });

@@ -99,7 +99,7 @@ export type WrittenField = ChangedField;
 /** A field in the form of the draft. */
 export function fieldDraft(key: string, field: WrittenField, stored: FieldDefinition | null): FieldDraft {
   const { name, type, required, unique, min, max, regex, collection, owner, multiple, values, ...rest } = field;
-  const { default: given, onDelete, permissions, sequence, renamedFrom: _, ...extra } = rest;
+  const { default: given, onDelete, permissions, sequence, renamedFrom: _, convertedFrom: __, ...extra } = rest;
   const isSeveral = multiple === true;
   const written = (values ?? []).map((value) => (typeof value === "string" ? { name: value } : value));
   const renamed = written.flatMap(({ name: to, renamedFrom: from }) => (typeof from === "string" ? [[to, from]] : []));

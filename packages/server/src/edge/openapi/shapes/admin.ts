@@ -115,6 +115,7 @@ const collections: { readonly [name: string]: Schema } = {
           ...field,
           values: optional(arrayOf(changedValue)),
           renamedFrom: optional(orNull(string)),
+          convertedFrom: optional(enumOf(["integer"])),
         }),
       ),
     ),
