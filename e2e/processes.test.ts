@@ -5,6 +5,7 @@
  */
 import { expect, test } from "bun:test";
 import type { ServerFrame } from "@socle/protocol";
+import { TestSocket } from "../packages/server/test/sockets.ts";
 import { inParallel, post, project, type Running, serve, singleService, socle, until } from "./kit.ts";
 import { isRunning, onEachProcess, type PinnedClient, readersOf } from "./processes-kit.ts";
 
@@ -331,4 +332,46 @@ test("development has one process, and a wrong number stops the start", async ()
   const { code, stderr } = await socle([], { cwd, env: { SERVICE_PROCESSES: "0" } });
   expect(code).toBe(2);
   expect(stderr).toContain('"processes"; allowed: a whole number from 1 to 64, or "auto"');
+});
+
+test("a collection whose createdAt runs backwards, and a cascade, are the same on every process", async () => {
+  const notes = {
+    name: "notes",
+    fields: [{ name: "project", type: "relation", collection: "projects", onDelete: "cascade" }],
+    permissions: { read: "project.owner = @user.id", create: "authenticated" },
+  };
+  const projects = {
+    name: "projects",
+    fields: [{ name: "owner", type: "relation", collection: "users", owner: true }],
+    permissions: { read: "public", create: "authenticated" },
+  };
+  const server = await start([items, projects, notes]);
+  const admin = await login(server);
+  const clients = await onEachProcess(server.url, processes);
+  const authorized = { Authorization: `Bearer ${admin}` };
+  const times = [3, 1, 2, 1].map((day, n) => JSON.stringify({ n, createdAt: `2020-01-0${day}` })).join("\n");
+  const headers = { ...authorized, "Content-Type": "application/x-ndjson" };
+  const imported = await clients[0]?.request("POST", "/api/items/import", { body: times, headers });
+  expect(imported?.status).toBe(200);
+  for (const search of ["", "?limit=9", "?sort=-createdAt", "?filter=n%3E%3D0"])
+    for (const client of clients) {
+      const { text } = await client.request("GET", `/api/items${search}`);
+      const found = (JSON.parse(text) as { items: { n: number }[] }).items.map(({ n }) => n);
+      expect([search, found]).toEqual([search, [0, 2, 3, 1]]);
+    }
+
+  const made = async (collection: string, body: object): Promise<string> => {
+    const answer = await post(`${server.url}/api/${collection}`, body, authorized);
+    expect(answer.status).toBe(201);
+    return ((await answer.json()) as { id: string }).id;
+  };
+  const project = await made("projects", {});
+  const note = await made("notes", { project });
+  const sockets = await Promise.all(Array.from({ length: 12 }, () => TestSocket.open(server.url, admin)));
+  for (const socket of sockets) await socket.subscribe("notes.deleted");
+  await clients[1]?.request("DELETE", `/api/projects/${project}`, { headers: authorized });
+  for (const socket of sockets) {
+    while ((await socket.events()).length === 0) await Bun.sleep(5);
+    expect((await socket.events()).map(({ payload }) => payload)).toEqual([{ id: note }]);
+  }
 });

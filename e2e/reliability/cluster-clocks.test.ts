@@ -85,7 +85,14 @@ test("clocks an hour apart: each instance leads in turn, and nothing acknowledge
   expect(await differences(instances)).toEqual([]);
   for (const instance of instances) {
     expect(broken(writes, numbersAt(instance, "posts"))).toEqual([]);
-    const { items } = (await (await fetch(`${instance.url}/api/posts?limit=200`)).json()) as { items: { n: number }[] };
-    expect(items.map(({ n }) => n).toReversed()).toEqual(writes.map((_, n) => n));
+    type Post = { n: number; createdAt: string };
+    const { items } = (await (await fetch(`${instance.url}/api/posts?limit=200`)).json()) as { items: Post[] };
+    expect(items.map(({ n }) => n).toSorted((a, b) => a - b)).toEqual(writes.map((_, n) => n));
+    // The newest first, by the clocks of the leaders; of one time, the record that was made last.
+    const wanted = items.toSorted((a, b) =>
+      a.createdAt === b.createdAt ? b.n - a.n : a.createdAt < b.createdAt ? 1 : -1,
+    );
+    expect(items).toEqual(wanted);
+    expect(items.map(({ n }) => n)).not.toEqual(writes.map((_, n) => n).toReversed());
   }
 });
