@@ -1,13 +1,18 @@
 /** The definitions of collections, for commands: the stored definitions, and changed files over the stored definitions. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { CollectionDefinition, DroppedEntry, RestoredValues } from "@socle/protocol";
+import type { CollectionDefinition, DroppedEntry, MigrationPlan, RestoredValues } from "@socle/protocol";
 import type { Config } from "../base/config/index.ts";
 import { system } from "../base/kernel/index.ts";
 import type { Logger } from "../base/logging/index.ts";
 import {
   type CollectionPlan,
+  changeByFiles,
   changedDefinitions,
+  checkRecords,
+  countRecords,
+  type DefinitionText,
+  definitionsIn,
   droppedRows,
   entryOf,
   keepAgreedTexts,
@@ -16,7 +21,9 @@ import {
   type SchemaChange,
   siteOfRestore,
 } from "../data/collections/index.ts";
+import { tellChange } from "../operate/admin/index.ts";
 import { userTable } from "../people/auth/index.ts";
+import { asSlowReader, Database, type Reader, type SlowReader } from "../store/database/index.ts";
 import { doServiceWork } from "./control.ts";
 import { buildService, type Service } from "./service.ts";
 
@@ -66,6 +73,34 @@ export async function restoreIn({ database, collections }: Service, id: string):
 /** Keeps the texts of files that the database agrees with as the applied texts. */
 export function keepPulled({ database, collections }: Service, config: Config): Promise<void> {
   return keepAgreedTexts({ folder: folderOf(config), database, collections });
+}
+
+/**
+ * The plan of a start with definition files of another folder on the data of a project, which is read alone.
+ * @param database the path. @throws SetupError for what the start would refuse.
+ */
+export async function planAgainst(
+  texts: readonly DefinitionText[],
+  { database: path, logger }: { database: string; logger: Logger },
+): Promise<MigrationPlan[]> {
+  if (!existsSync(path)) return planOn(texts, null);
+  const database = new Database({ path, logger, isReader: true, onFatal: () => undefined });
+  try {
+    return await planOn(texts, database.reader);
+  } finally {
+    await database.close();
+  }
+}
+
+async function planOn(texts: readonly DefinitionText[], reader: Reader | null): Promise<MigrationPlan[]> {
+  const definitions = reader === null ? [] : definitionsIn(reader);
+  const current = new Map(definitions.map((definition) => [definition.name, definition]));
+  const change = await changeByFiles(texts, reader, current);
+  const plans = planChange(change, current, { users: userTable, successorsOf: () => [] });
+  const slow: SlowReader = reader === null ? { get: async () => null, all: async () => [] } : asSlowReader(reader);
+  await checkRecords(slow, plans);
+  const recordsOf = async (name: string): Promise<number> => (current.has(name) ? countRecords(slow, name) : 0);
+  return tellChange({ change, plans, reader: slow, recordsOf });
 }
 
 function folderOf({ folder }: Config): string {

@@ -15,7 +15,7 @@ export {
   type LogLine,
   type RunRequest,
 } from "./control.ts";
-export { droppedIn, readDefinitions, restoreIn } from "./definitions.ts";
+export { droppedIn, planAgainst, readDefinitions, restoreIn } from "./definitions.ts";
 export { keepFilesPrivate, shellCommand } from "./file-modes.ts";
 export { runReader } from "./reader.ts";
 export { checkScripts, readEndpoints, Scripts, withScripts } from "./scripts.ts";

@@ -129,6 +129,8 @@ export interface Settings {
   file: { path: string; isThere: boolean };
   /** The configuration as admins see the configuration. */
   effective: () => EffectiveConfig;
+  /** The keys and variables of the configuration that mean nothing, as sentences. */
+  unknown: readonly string[];
   logger: Logger;
   /** The most recent entries of the logger. */
   log: LogRing;
@@ -143,7 +145,7 @@ export async function loadSettings(
   defaults: LoadOptions["defaults"] = {},
 ): Promise<Settings> {
   const port = textOption(options, "port");
-  const { config, file, effective, warnings, notes } = await loadConfig({
+  const { config, file, effective, warnings, unknown, notes } = await loadConfig({
     file: textOption(options, "config") ?? null,
     environment: terminal.environment,
     defaults,
@@ -170,5 +172,5 @@ export async function loadSettings(
   });
   for (const note of notes) logger.info(note);
   for (const warning of warnings) logger.warn(warning);
-  return { config, file, effective, logger, log, print };
+  return { config, file, effective, unknown, logger, log, print };
 }

@@ -26,6 +26,8 @@ export interface LoadedConfig {
   effective: () => EffectiveConfig;
   /** Warnings for the log, which does not exist yet. */
   warnings: string[];
+  /** The warnings of unknown keys and variables. */
+  unknown: string[];
   notes: string[];
 }
 
@@ -161,9 +163,10 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   }
   // Every key of the table has just been parsed by the kind of the key.
   const config = Object.freeze({ ...(values as Values), folder });
-  const warnings = [...unknownKeys(fromFile, file), ...unknownVariables(options.environment), ...advice(config)];
+  const unknown = [...unknownKeys(fromFile, file), ...unknownVariables(options.environment)];
+  const warnings = [...unknown, ...advice(config)];
   const effective = (): EffectiveConfig => ({ file, fileExists: isThere, keys: states.map(describeKey) });
-  return { config, file: { path: file, isThere }, effective, warnings, notes };
+  return { config, file: { path: file, isThere }, effective, warnings, unknown, notes };
 }
 
 /** A key as admins see the key: its value, the source of the value, and nothing of a secret. */

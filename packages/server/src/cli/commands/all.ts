@@ -9,7 +9,7 @@ import { mcp } from "./mcp.ts";
 import { openApi } from "./openapi.ts";
 import { add, check, client, init, types } from "./project.ts";
 import { runFunction, runJob } from "./run.ts";
-import { schemaPull, schemaPush, schemaRestore } from "./schema.ts";
+import { schemaDiffCommand, schemaPull, schemaPush, schemaRestore } from "./schema.ts";
 import { dev, serve } from "./serve.ts";
 import { test } from "./test.ts";
 import { exportCommand, importCommand, seed } from "./transfer.ts";
@@ -32,6 +32,7 @@ export const commands: readonly Command[] = [
   mailTest,
   schemaPull,
   schemaPush,
+  schemaDiffCommand,
   schemaRestore,
   seed,
   importCommand,

@@ -20,9 +20,10 @@ import { findScripts, runTool, toolOutput } from "../../code/script-host/index.t
 import { readDefinitionFiles } from "../../data/collections/index.ts";
 import { sharedAddresses } from "../../people/auth/index.ts";
 import { DatabaseFile } from "../../store/database/index.ts";
-import { type Command, type Terminal, textOption } from "../command.ts";
+import { type Command, type CommandInvocation, type Settings, type Terminal, textOption } from "../command.ts";
 import { parseUrl } from "../remote.ts";
 import { template } from "../template.ts";
+import { showPlanAgainst } from "./schema.ts";
 
 export const init: Command = {
   name: "init",
@@ -104,30 +105,49 @@ export const check: Command = {
   name: "check",
   summary:
     "Check the configuration, the collections, the types of functions, jobs, endpoints, queries and migrations, and that they load",
-  async run({ terminal, load }) {
-    const { config, logger } = await load();
-    const definitions = await readDefinitions(config, logger);
-    for (const { path, parsed } of await readDefinitionFiles(join(config.folder, "collections")))
-      for (const warning of parsed.warnings ?? []) terminal.out(`${path}: ${warning}\n`);
-    await writeTypes(config, definitions);
-    for (const line of sharedAddressesIn(config.database)) terminal.out(`${line}\n`);
-    if (findScripts(config.folder).scripts.length === 0) {
-      const collections = count(definitions.length, "collection");
-      terminal.out(
-        `Checked the configuration and ${collections}; there are no functions, jobs, endpoints or queries to check\n`,
-      );
-      return 0;
-    }
-    await writeCheckSettings(config.folder);
-    const code = await checkTypes(config.folder, terminal);
-    const { problems, missing, notices } = await checkScripts({ config, logger, environment: terminal.environment });
-    // A machine that checks the project need not have the secrets.
-    for (const name of missing) terminal.out(`${name}, which scripts.env declares, is not set here\n`);
-    for (const notice of notices) terminal.out(`${notice}\n`);
-    for (const { path, message } of problems) terminal.out(`${path} does not load: ${message}\n`);
-    return problems.length > 0 ? 1 : code;
+  options: {
+    against: {
+      value: "FOLDER|URL",
+      summary:
+        "show what a start with these files would change in the data of a project, or of a service (a key in SOCLE_KEY)",
+    },
+  },
+  async run(invocation) {
+    const settings = await invocation.load();
+    const code = await checkProject(invocation, settings);
+    const target = textOption(invocation.options, "against");
+    if (target === undefined) return code;
+    const planned = await showPlanAgainst(target, invocation, settings);
+    return code === 0 ? planned : code;
   },
 };
+
+/** Answers the exit code. */
+async function checkProject({ terminal }: CommandInvocation, settings: Settings): Promise<number> {
+  const { config, logger, unknown } = settings;
+  for (const problem of unknown) terminal.err(`${problem}\n`);
+  const found = unknown.length > 0 ? 1 : 0;
+  const definitions = await readDefinitions(config, logger);
+  for (const { path, parsed } of await readDefinitionFiles(join(config.folder, "collections")))
+    for (const warning of parsed.warnings ?? []) terminal.out(`${path}: ${warning}\n`);
+  await writeTypes(config, definitions);
+  for (const line of sharedAddressesIn(config.database)) terminal.out(`${line}\n`);
+  if (findScripts(config.folder).scripts.length === 0) {
+    const collections = count(definitions.length, "collection");
+    terminal.out(
+      `Checked the configuration and ${collections}; there are no functions, jobs, endpoints or queries to check\n`,
+    );
+    return found;
+  }
+  await writeCheckSettings(config.folder);
+  const code = await checkTypes(config.folder, terminal);
+  const { problems, missing, notices } = await checkScripts({ config, logger, environment: terminal.environment });
+  // A machine that checks the project need not have the secrets.
+  for (const name of missing) terminal.out(`${name}, which scripts.env declares, is not set here\n`);
+  for (const notice of notices) terminal.out(`${notice}\n`);
+  for (const { path, message } of problems) terminal.out(`${path} does not load: ${message}\n`);
+  return problems.length > 0 ? 1 : Math.max(code, found);
+}
 
 /** The lines about users with one address; the service may have the database open. */
 function sharedAddressesIn(path: string): string[] {

@@ -1,6 +1,8 @@
 /** `socle schema pull` and `socle schema push`: copy the definitions from a service to the files, and back. */
+
+import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import type {
   ChangedDefinition,
   ChangedField,
@@ -10,11 +12,25 @@ import type {
   MigrationStep,
   ValueChange,
 } from "@socle/protocol";
-import { askService, doServiceWork, droppedIn, openService, readDefinitions, restoreIn } from "../../app/index.ts";
+import {
+  askService,
+  doServiceWork,
+  droppedIn,
+  openService,
+  planAgainst,
+  readDefinitions,
+  restoreIn,
+} from "../../app/index.ts";
+import { loadConfig } from "../../base/config/index.ts";
 import { AppError, count, isObject, printable, quote, SetupError } from "../../base/kernel/index.ts";
-import { parseDefinition, readDefinitionFiles, type ValueRename } from "../../data/collections/index.ts";
-import { type Command, UsageError } from "../command.ts";
-import { type Remote, remoteOptions, withRemote } from "../remote.ts";
+import {
+  parseDefinition,
+  readDefinitionFiles,
+  readDefinitionTexts,
+  type ValueRename,
+} from "../../data/collections/index.ts";
+import { type Command, type CommandInvocation, type Settings, type Terminal, UsageError } from "../command.ts";
+import { keyRemote, type Remote, remoteOptions, withRemote } from "../remote.ts";
 
 const schemaPath = "/api/admin/schema.json";
 
@@ -85,6 +101,67 @@ async function readSchema(remote: Remote): Promise<{ definitions: CollectionDefi
   return { definitions, tag: headers.get("etag") };
 }
 
+/** The exit code of a plan that drops values. */
+const losesValues = 3;
+
+/** Prints a plan. Answers the exit code. */
+function showPlan(terminal: Terminal, changes: readonly MigrationPlan[]): number {
+  terminal.out(schemaDiff(changes) || "Nothing to do: the collections are the same\n");
+  const drops = changes.flatMap(({ steps }) => steps.filter(({ step }) => step === "drop" || step === "delete"));
+  return drops.some(({ records }) => records > 0) ? losesValues : 0;
+}
+
+/**
+ * Prints what a start with the files of this project would change: in the data of a project folder, which is read alone, or in
+ * the data of a service, with the key of an admin. Answers the exit code.
+ */
+export async function showPlanAgainst(
+  target: string,
+  { terminal }: CommandInvocation,
+  { config, logger }: Settings,
+): Promise<number> {
+  const texts = await readDefinitionTexts(join(config.folder, "collections"));
+  if (/^https?:\/\//.test(target)) {
+    const remote = keyRemote(target, terminal.environment["SOCLE_KEY"]);
+    const collections = texts.map(({ content }) => content);
+    const { body } = await remote("PUT", `${schemaPath}?dryRun=files`, { body: { collections } });
+    return showPlan(terminal, changesOf(body));
+  }
+  const file = join(target, "config.json");
+  if (!existsSync(target)) throw new UsageError(`"${target}" is no folder of a project, and no address of a service`);
+  const { config: theirs } = await loadConfig({ file: existsSync(file) ? file : null, environment: {} });
+  const database = existsSync(file) ? theirs.database : resolve(target, "socle.db");
+  return showPlan(terminal, await planAgainst(texts, { database, logger }));
+}
+
+/** The schema that `push` sends, and the changes that the service would make. */
+async function planPush(remote: Remote, { config, logger }: Settings, terminal: Terminal) {
+  const { definitions, tag } = await readSchema(remote);
+  const headers: Record<string, string> = tag === null ? {} : { "If-Match": tag };
+  const there = new Map(definitions.map((definition) => [definition.name, definition]));
+  const { schema, notes } = await localSchema(config.folder, await readDefinitions(config, logger), there);
+  for (const note of notes) terminal.err(`${note}\n`);
+  const planned = await remote("PUT", `${schemaPath}?dryRun=true`, { body: schema, headers });
+  return { schema, headers, changes: changesOf(planned.body) };
+}
+
+function refuse(terminal: Terminal, thrown: unknown): number {
+  if (!(thrown instanceof AppError)) throw thrown;
+  terminal.err(`Refused: ${printable(thrown.message)}\n`);
+  return 1;
+}
+
+export const schemaDiffCommand: Command = {
+  name: "schema diff",
+  args: ["URL"],
+  summary: "Show what schema push would change in a service; ends with 3 when values would be dropped",
+  options: remoteOptions,
+  run: (invocation) =>
+    withRemote(invocation, async (remote, settings) =>
+      showPlan(invocation.terminal, (await planPush(remote, settings, invocation.terminal)).changes),
+    ).catch((thrown: unknown) => refuse(invocation.terminal, thrown)),
+};
+
 export const schemaPush: Command = {
   name: "schema push",
   args: ["URL"],
@@ -95,22 +172,11 @@ export const schemaPush: Command = {
     yes: { summary: "do not ask" },
   },
   run: (invocation) =>
-    withRemote(invocation, async (remote, { config, logger }) => {
+    withRemote(invocation, async (remote, settings) => {
       const { terminal, options } = invocation;
-      const { definitions, tag } = await readSchema(remote);
-      const headers: Record<string, string> = tag === null ? {} : { "If-Match": tag };
-      const there = new Map(definitions.map((definition) => [definition.name, definition]));
-      const local = await localSchema(config.folder, await readDefinitions(config, logger), there);
-      const { schema } = local;
-      for (const note of local.notes) terminal.err(`${note}\n`);
-      const planned = await remote("PUT", `${schemaPath}?dryRun=true`, { body: schema, headers });
-      const changes = changesOf(planned.body);
-      const diff = schemaDiff(changes);
-      if (diff === "") {
-        terminal.out("Nothing to do: the collections are the same\n");
-        return 0;
-      }
-      terminal.out(diff);
+      const { schema, headers, changes } = await planPush(remote, settings, terminal);
+      showPlan(terminal, changes);
+      if (schemaDiff(changes) === "") return 0;
       if (options["dry-run"] === true) return 0;
       if (isLossy(changes) && options["yes"] !== true) {
         const answer = await terminal.ask("What has a - is lost there. Go on? [y/N] ");
@@ -123,11 +189,7 @@ export const schemaPush: Command = {
       await remote("PUT", schemaPath, { body: schema, headers });
       terminal.out("Done\n");
       return 0;
-    }).catch((thrown: unknown) => {
-      if (!(thrown instanceof AppError)) throw thrown;
-      invocation.terminal.err(`Refused: ${printable(thrown.message)}\n`);
-      return 1;
-    }),
+    }).catch((thrown: unknown) => refuse(invocation.terminal, thrown)),
 };
 
 /**

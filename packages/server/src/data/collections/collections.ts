@@ -49,12 +49,11 @@ import {
 import { type DropCause, type DroppedRow, droppedRows, entryOf } from "./dropped-table.ts";
 import { nameFormerRules } from "./former-rules.ts";
 import { marksAfter, marksOfOlder } from "./log-marks.ts";
-import { rethrow } from "./migration-error.ts";
 import { storedPattern } from "./pattern.ts";
 import type { CollectionPlan, Definitions } from "./plan.ts";
 import { planChange, type SchemaChange } from "./plan-change.ts";
 import { parseRule, partsAt, type RuleSite, ruleAt, ruleSource, rulesInForce } from "./rules.ts";
-import { DataCheck } from "./sql/data-check.ts";
+import { checkRecords } from "./sql/data-check.ts";
 import { lacksIndexes, lastNumber, Table, touchesRecords } from "./table.ts";
 
 /** A migration that reads more records runs on a thread. */
@@ -242,13 +241,7 @@ export class Collections {
 
   /** @throws MigrationError with the number of records that contradict a plan, and some ids. */
   async check(reader: SlowReader, plans: readonly CollectionPlan[]): Promise<void> {
-    for (const plan of plans)
-      await new DataCheck(reader, plan).refuse().catch((thrown) => rethrow(plan.after.name, thrown));
-  }
-
-  /** The number of records with a value in a field that a plan drops. */
-  dropped(reader: SlowReader, plan: CollectionPlan, field: string): Promise<number> {
-    return new DataCheck(reader, plan).dropped(field);
+    await checkRecords(reader, plans);
   }
 
   /**

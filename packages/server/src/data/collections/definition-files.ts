@@ -4,7 +4,7 @@
  */
 import type { Dirent } from "node:fs";
 import { readdir } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type { CollectionDefinition } from "@socle/protocol";
 import { AppError, isObject, messageOf, readJsonFile, SetupError } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
@@ -73,8 +73,36 @@ async function listFiles(folder: string, onIgnored: (path: string) => void = () 
 
 async function readFile(folder: string, file: string): Promise<DefinitionFile> {
   const path = join(folder, file);
-  const content = JSON.stringify(await readJsonFile(path));
-  return { file, path, content, fingerprint: Bun.SHA256.hash(content, "hex") };
+  return toFile({ path, content: await readJsonFile(path) });
+}
+
+/** A definition as a file has it. */
+export interface DefinitionText {
+  readonly path: string;
+  readonly content: unknown;
+}
+
+function toFile({ path, content }: DefinitionText): DefinitionFile {
+  const text = JSON.stringify(content);
+  return { file: basename(path), path, content: text, fingerprint: Bun.SHA256.hash(text, "hex") };
+}
+
+/** The present definition files, not parsed. */
+export async function readDefinitionTexts(folder: string): Promise<DefinitionText[]> {
+  return (await readFiles(folder)).map(({ path, content }) => ({ path, content: JSON.parse(content) }));
+}
+
+/**
+ * The change that a start would make with these files.
+ * @param reader of the database; null without a database. @throws SetupError with the file and the reason.
+ */
+export async function changeByFiles(
+  texts: readonly DefinitionText[],
+  reader: Reader | null,
+  current: Definitions,
+): Promise<SchemaChange> {
+  const rows = reader === null ? [] : appliedFiles(reader);
+  return changeOf((await compareFiles(texts.map(toFile), rows, current)).changed);
 }
 
 async function parseFile(read: DefinitionFile): Promise<ParsedFile> {

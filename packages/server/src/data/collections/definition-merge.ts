@@ -8,6 +8,7 @@
 import {
   type CollectionDefinition,
   FIELD_OPERATIONS,
+  type FieldDefinition,
   type IndexDefinition,
   isAccountField,
   OPERATIONS,
@@ -178,9 +179,10 @@ export function mergeDefinition(input: MergeInput): Merged {
   const former = base && renamed(base.definition, pending);
   const stored = renamed(input.now, pending);
   // A field that was dropped in the database comes back whole when the file changes the field.
+  const alone = (field: FieldDefinition): Units => unitsOf({ name, fields: [field] });
   const returning = file.fields.filter((field) => {
     const old = former?.fields.find((each) => each.name === field.name);
-    return old !== undefined && !isIn(stored, field.name) && !isSame(old, field);
+    return old !== undefined && !isIn(stored, field.name) && !isSame(alone(old), alone(field));
   });
   const now = { ...stored, fields: [...stored.fields, ...returning] };
   const replaced = returning.map((field) => fieldUnit(field.name));

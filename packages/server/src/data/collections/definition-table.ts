@@ -108,7 +108,9 @@ export function deleteDefinition(tx: Transactor, name: string): void {
 }
 
 export function appliedFiles(reader: Reader): AppliedFile[] {
-  return reader.all<AppliedFile>("SELECT file, fingerprint, collection, content FROM _definition_files");
+  // A command may read the database of an earlier version.
+  const rows = reader.all<AppliedFile>("SELECT * FROM _definition_files");
+  return rows.map(({ file, fingerprint, collection, content = null }) => ({ file, fingerprint, collection, content }));
 }
 
 export function putAppliedFile(tx: Transactor, { file, fingerprint, collection, content }: AppliedFile): void {

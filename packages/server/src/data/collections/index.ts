@@ -22,10 +22,13 @@ export { Collections, definitionsChanged } from "./collections.ts";
 export { type Counter, counterKey, keepNumber, lastNumber } from "./counter-table.ts";
 export {
   applyDefinitionFiles,
+  changeByFiles,
   changedDefinitions,
+  type DefinitionText,
   keepAgreedTexts,
   parseDefinition,
   readDefinitionFiles,
+  readDefinitionTexts,
 } from "./definition-files.ts";
 export { collectionSchema, definitionsIn } from "./definition-table.ts";
 export { DroppedRetention, restoreDropped, siteOfRestore } from "./dropped.ts";
@@ -34,4 +37,6 @@ export { MigrationError } from "./migration-error.ts";
 export { type CollectionPlan, type Definitions, keepUnsent, type ParsedDefinition, type ValueRename } from "./plan.ts";
 export { planChange, type SchemaChange } from "./plan-change.ts";
 export { type RuleSite, rulesAt } from "./rules.ts";
+export { checkRecords, countDropped } from "./sql/data-check.ts";
+export { countRecords } from "./table.ts";
 export { forgetUnread, givesRight, noteRead } from "./unread-file-table.ts";

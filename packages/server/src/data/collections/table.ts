@@ -24,6 +24,12 @@ export async function lastNumber(reader: SlowReader, table: string): Promise<num
   return (await reader.get<{ seq: number | null }>(sql))?.seq ?? 0;
 }
 
+/** The number of records of a collection. */
+export async function countRecords(reader: SlowReader, collection: string): Promise<number> {
+  const sql = `SELECT count(*) AS n FROM ${identifier(tableName(collection))}`;
+  return (await reader.get<{ n: number }>(sql))?.n ?? 0;
+}
+
 /** Whether a plan reads or writes every record, rather than the schema alone. */
 export function touchesRecords(plan: CollectionPlan): boolean {
   if (plan.before === null) return plan.base !== undefined;

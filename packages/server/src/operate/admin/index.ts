@@ -4,3 +4,4 @@ export { type ClusterNumbers, replicaMetricsText } from "./metrics-text.ts";
 export { type ProcessNumbers, processNumbers } from "./process-numbers.ts";
 export type { TrialOutcome } from "./rule-trials.ts";
 export { additionOf, changeOf, removalOf } from "./schema-admin.ts";
+export { tellChange } from "./schema-plan.ts";

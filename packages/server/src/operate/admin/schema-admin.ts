@@ -6,19 +6,17 @@ import {
   type CollectionDefinition,
   type CollectionEntry,
   type DroppedEntry,
-  FIELD_OPERATIONS,
   type MigrationPlan,
-  type MigrationStep,
-  OPERATIONS,
   type RestoredValues,
   type Schema,
   USERS,
 } from "@socle/protocol";
-import { AppError, isObject, quote, type SignedIn } from "../../base/kernel/index.ts";
+import { AppError, isObject, quote, SetupError, type SignedIn } from "../../base/kernel/index.ts";
 import {
   type Collection,
   type CollectionPlan,
   type Collections,
+  changeByFiles,
   collectionRenames,
   type Definitions,
   entryOf as droppedEntryOf,
@@ -27,9 +25,7 @@ import {
   MigrationError,
   type ParsedDefinition,
   parseDefinition,
-  type RuleSite,
   restoreDropped,
-  rulesAt,
   type SchemaChange,
   siteOfRestore,
   withNewTargets,
@@ -43,6 +39,7 @@ import {
   type Waiter,
 } from "../../store/database/index.ts";
 import type { AdminChanges } from "./admin-changes.ts";
+import { tellChange } from "./schema-plan.ts";
 
 /** Makes a change from the definitions before the change. */
 type ChangeBuilder = (definitions: Definitions) => SchemaChange | Promise<SchemaChange>;
@@ -289,6 +286,19 @@ export class SchemaAdmin {
     return this.#plan(wholeChange(await parseSchema(body), expected), waiter).catch(namingCollection);
   }
 
+  /** The migrations that a start would run with the definitions as changed definition files. */
+  async planFiles(body: Record<string, unknown>, waiter: Waiter): Promise<PlannedSchema> {
+    const texts = (await parseSchema(body)).map(({ definition }, i) => ({
+      path: `${definition.name}.json`,
+      content: Array.isArray(body["collections"]) ? body["collections"][i] : null,
+    }));
+    const build: ChangeBuilder = (definitions) =>
+      changeByFiles(texts, this.#options.database.reader, definitions).catch((thrown: unknown) => {
+        throw thrown instanceof SetupError ? new AppError("bad_request", thrown.message) : thrown;
+      });
+    return this.#plan(build, waiter).catch(namingCollection);
+  }
+
   /**
    * @param build makes the change from the stored definitions. The function is called again in the transaction, when
    * nothing can change any more.
@@ -337,27 +347,8 @@ export class SchemaAdmin {
     return { changes: await this.#tell(reader, change, plans), fingerprint: fingerprintOf(definitions) };
   }
 
-  /** A change for a caller, with the records that each step concerns. */
-  async #tell(reader: SlowReader, change: SchemaChange, plans: readonly CollectionPlan[]): Promise<MigrationPlan[]> {
-    const told: MigrationPlan[] = [];
-    for (const name of change.drop) {
-      const records = this.#recordsOf(name);
-      told.push({ collection: name, action: "delete", steps: [{ step: "delete", records }], records });
-    }
-    for (const plan of plans) {
-      const all = this.#recordsOf((plan.before ?? plan.after).name);
-      const steps: MigrationStep[] = [];
-      for (const step of plan.steps) {
-        const { stricter: _, ...shown } = { stricter: null, ...step };
-        const concerned = "field" in step || step.step === "index" || step.step === "search" ? all : 0;
-        const rules = step.step === "permissions" ? { rules: changedRules(plan, step.field ?? null) } : {};
-        const records = step.step === "drop" ? await this.#collections.dropped(reader, plan, step.field) : concerned;
-        steps.push({ ...shown, ...rules, records });
-      }
-      const action = plan.before === null ? "create" : "update";
-      told.push({ collection: plan.after.name, action, steps, records: all });
-    }
-    return told;
+  #tell(reader: SlowReader, change: SchemaChange, plans: readonly CollectionPlan[]): Promise<MigrationPlan[]> {
+    return tellChange({ change, plans, reader, recordsOf: async (name) => this.#recordsOf(name) });
   }
 
   #recordsOf(name: string): number {
@@ -373,21 +364,6 @@ export class SchemaAdmin {
 function entryOf({ name, definition, createdAt, updatedAt }: Collection, records: number): CollectionEntry {
   const { fields, permissions = null, indexes = [] } = definition;
   return { name, fields, permissions, indexes, definition, createdAt, updatedAt, records };
-}
-
-/**
- * The rules of a collection, or of a field, that a plan changes, with the default rules filled in: a field without a
- * rule is `public` to readers of the record.
- */
-function changedRules(plan: CollectionPlan, field: string | null): NonNullable<MigrationStep["rules"]> {
-  const sites: RuleSite[] =
-    field === null
-      ? OPERATIONS.map((operation) => ({ field, operation }))
-      : FIELD_OPERATIONS.map((operation) => ({ field, operation }));
-  return sites.flatMap((site) => {
-    const { from, to } = rulesAt(plan, site);
-    return from === to ? [] : [{ operation: site.operation, from, to }];
-  });
 }
 
 /** A message about several collections names the collection. */

@@ -15,6 +15,7 @@ import {
 import { ownerColumn } from "../../permissions/index.ts";
 import { columnName, recordTimes, tableName } from "../collection.ts";
 import { isSetSql, restoredSql } from "../dropped-table.ts";
+import { rethrow } from "../migration-error.ts";
 import { compilePattern } from "../pattern.ts";
 import { type BoundRule, type CollectionPlan, originOf, type PlanStep, renamedValuesOf } from "../plan.ts";
 import { turnedSql } from "../table.ts";
@@ -43,7 +44,7 @@ interface Contradiction {
 }
 
 /** The check of one collection's records. Each field of the new definition is an expression over the old columns. */
-export class DataCheck {
+class DataCheck {
   readonly #reader: SlowReader;
   readonly #plan: CollectionPlan;
   /** The name of the table in expressions. */
@@ -290,6 +291,17 @@ export class DataCheck {
   #qualified(column: string): string {
     return `${this.#table}.${identifier(column)}`;
   }
+}
+
+/** @throws MigrationError with the number of records that contradict a plan, and some ids. */
+export async function checkRecords(reader: SlowReader, plans: readonly CollectionPlan[]): Promise<void> {
+  for (const plan of plans)
+    await new DataCheck(reader, plan).refuse().catch((thrown) => rethrow(plan.after.name, thrown));
+}
+
+/** The number of records with a value in a field that a plan drops. */
+export function countDropped(reader: SlowReader, plan: CollectionPlan, field: string): Promise<number> {
+  return new DataCheck(reader, plan).dropped(field);
 }
 
 /** How a value of records that is no value any more gets a new name; empty if no value is new. */

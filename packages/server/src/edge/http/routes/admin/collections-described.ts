@@ -61,7 +61,13 @@ export const collectionsDescribed: DescribedRoutes = {
       PUT: {
         summary: "Change all definitions, with a migration",
         access: "admin",
-        query: dryRun,
+        query: {
+          dryRun: {
+            schema: enumOf(["true", "false", "files"]),
+            description:
+              "Answers the plan, and changes nothing. files: the plan of a start with these definition files.",
+          },
+        },
         headers: ifMatch,
         body: jsonBody(ref("ChangedSchema")),
         answers: { 200: json(ref("MigrationPlans"), "Done.", ["ETag"]) },

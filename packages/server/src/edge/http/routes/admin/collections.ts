@@ -64,12 +64,15 @@ export function collectionRoutes({ schema, trials }: Admin): AdminRoutes {
         return exchange.json(200, all, { ETag: `"${fingerprint}"` });
       },
       async PUT(exchange, admin) {
-        const isDry = isDryRun(exchange);
+        const dryRun = dryRunOf(exchange, ["true", "false", "files"]);
         const body = await readAdminBody(exchange);
         const seen = expected(exchange.request);
-        const { changes, fingerprint } = isDry
-          ? await schema.planSchema(body, seen, waiterOf(exchange, admin))
-          : await schema.updateSchema(body, seen, admin);
+        const { changes, fingerprint } =
+          dryRun === "files"
+            ? await schema.planFiles(body, waiterOf(exchange, admin))
+            : dryRun === "true"
+              ? await schema.planSchema(body, seen, waiterOf(exchange, admin))
+              : await schema.updateSchema(body, seen, admin);
         return exchange.json(200, { changes }, { ETag: `"${fingerprint}"` });
       },
     },
@@ -78,8 +81,12 @@ export function collectionRoutes({ schema, trials }: Admin): AdminRoutes {
 
 /** Whether a change is only planned. @throws AppError `bad_request` for another value than true and false. */
 function isDryRun(exchange: Exchange): boolean {
+  return dryRunOf(exchange, ["true", "false"]) === "true";
+}
+
+function dryRunOf(exchange: Exchange, choices: readonly string[]): string {
   const text = exchange.query("dryRun");
-  return text !== null && readChoice("dryRun", text, ["true", "false"]) === "true";
+  return text === null ? "false" : readChoice("dryRun", text, choices);
 }
 
 /** The status of an answer that is no error. */
