@@ -120,10 +120,14 @@ test.each([
   await Bun.write(
     join(cwd, "defect.ts"),
     `import { existsSync } from "node:fs";
+    // Reader processes, which have the same options, would have a defect of their own.
     const timer = setInterval(() => {
-      if (!existsSync(${JSON.stringify(go)})) return;
-      clearInterval(timer);
-      ${code};
+      if (process.argv.includes("reader")) clearInterval(timer);
+      else if (!existsSync(${JSON.stringify(go)})) return;
+      else {
+        clearInterval(timer);
+        ${code};
+      }
     }, 20);`,
   );
   const server = await serve(cwd, { env: { ...env, BUN_OPTIONS: `--preload=${join(cwd, "defect.ts")}` } });

@@ -118,6 +118,34 @@ describe("commands and signals around a start", () => {
     }
   });
 
+  test("a stop accepts no more connections, and finishes a request that runs", async () => {
+    const server = await serve(await project({ collections: [posts] }), { single: "process" });
+    const body = JSON.stringify({ title: "kept" });
+    let answer = "";
+    const socket = await Bun.connect({
+      hostname: "127.0.0.1",
+      port: Number(new URL(server.url).port),
+      socket: {
+        data(_, data) {
+          answer += data.toString();
+        },
+      },
+    });
+    const head = `POST /api/posts HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
+    socket.write(head + body.slice(0, 5));
+    // The request is under way when another connection has been answered.
+    expect((await fetch(`${server.url}/health`)).status).toBe(200);
+    server.signal("SIGTERM");
+    await until(() => server.output().includes("SIGTERM: stopping"));
+    const connect = (): Promise<unknown> => fetch(`${server.url}/health`, { headers: { Connection: "close" } });
+    expect(await connect().catch((error: unknown) => Reflect.get(Object(error), "code"))).toMatch(/refused/i);
+    socket.write(body.slice(5));
+    await until(() => answer.includes("kept"));
+    expect(answer).toStartWith("HTTP/1.1 201 ");
+    socket.end();
+    expect(await server.exited).toBe(0);
+  });
+
   test("socle dev says which rule refuses a request", async () => {
     const cwd = await project({
       collections: [

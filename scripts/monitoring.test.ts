@@ -22,6 +22,7 @@ interface Rule {
 }
 
 const dashboard: { panels: Panel[] } = JSON.parse(text("grafana.json"));
+const ofCluster: { panels: Panel[] } = JSON.parse(text("grafana-cluster.json"));
 const alerts = Bun.YAML.parse(text("alerts.yml")) as { groups: { rules: Rule[] }[] };
 const rules = alerts.groups.flatMap((group) => group.rules);
 const expressions = {
@@ -60,10 +61,34 @@ describe.each(Object.entries(expressions))("%s", (_name, all) => {
   });
 });
 
+describe("of a cluster", () => {
+  const { groups } = Bun.YAML.parse(text("alerts-cluster.yml")) as { groups: { rules: Rule[] }[] };
+  const clusterRules = groups.flatMap((group) => group.rules);
+  const source = readFileSync(join(root, "packages/server/src/operate/admin/metrics-text.ts"), "utf8");
+  const ofInstance = new Set([...source.matchAll(/gauge\("(socle_cluster_\w+)"/g)].map(([, name = ""]) => name));
+
+  test("alerts and panels ask for metrics that instances have, and leave no metric out", () => {
+    const panels = ofCluster.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
+    const asked = [...clusterRules.map(({ expr }) => expr), ...panels].flatMap(
+      (expr) => expr.match(/\bsocle_\w+/g) ?? [],
+    );
+    expect([...new Set(asked)].sort()).toEqual([...ofInstance].sort());
+  });
+
+  test("each alert has a name of its own, a severity, and says what to do", () => {
+    expect(new Set([...rules, ...clusterRules].map(({ alert }) => alert)).size).toBe(
+      rules.length + clusterRules.length,
+    );
+    for (const { alert, labels, annotations } of clusterRules) {
+      expect([alert, ["warning", "critical"].includes(labels.severity)]).toEqual([alert, true]);
+      expect([alert, annotations.description.length > 20]).toEqual([alert, true]);
+    }
+  });
+});
+
 test("the pages and sections that they cite are there", () => {
-  const cited = [text("grafana.json"), text("alerts.yml")].flatMap((each) => [
-    ...each.matchAll(/docs\/(\w+\.md), "?([A-Z][^".:]*\w)/g),
-  ]);
+  const files = ["grafana.json", "alerts.yml", "grafana-cluster.json", "alerts-cluster.yml"];
+  const cited = files.map(text).flatMap((each) => [...each.matchAll(/docs\/(\w+\.md), "?([A-Z][^".:]*\w)/g)]);
   expect(cited.length).toBeGreaterThan(2);
   for (const [, page = "", section] of cited) expect(text(page)).toContain(`\n## ${section}\n`);
 });

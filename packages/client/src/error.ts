@@ -61,9 +61,9 @@ export function numberIn(headers: Headers, name: string): number | null {
   return text === null ? null : Number(text);
 }
 
-/** The error of a request without an answer. */
-export function offline(cause: unknown): SocleError {
-  const message = "The service cannot be reached";
+/** The error of a request without an answer, or with a page, which is not the service's. @param url the address that was asked. */
+export function offline(cause: unknown, url: string): SocleError {
+  const message = `The service cannot be reached at ${url}`;
   return Object.assign(new SocleError(null, { code: "offline", message }), { cause });
 }
 

@@ -168,6 +168,19 @@ test("server queries are called with their arguments as JSON", async () => {
   expect(asked[0]?.searchParams.get("args")).toBe('{"project":"x"}');
 });
 
+test("a page in place of an answer is an error that names the address, as the server of a page answers every path", async () => {
+  const fetch = (): Response => new Response("<!doctype html>", { headers: { "Content-Type": "text/html" } });
+  const page = Bun.serve({ port: 0, fetch });
+  const thrown: unknown = await createClient({ baseUrl: page.url.origin })
+    .collection("tasks")
+    .first()
+    .catch((error: unknown) => error);
+  await page.stop(true);
+  if (!SocleError.is(thrown, "offline")) throw new Error(`expected offline, got ${thrown}`);
+  expect(thrown.message).toStartWith(`The service cannot be reached at ${page.url.origin}/api/tasks`);
+  expect(thrown.cause).toBeInstanceOf(SyntaxError);
+});
+
 test("without an answer, the error is offline; fields are the messages of a form", async () => {
   const lost = createClient({ baseUrl: "http://127.0.0.1:1" });
   const thrown: unknown = await lost
@@ -176,6 +189,7 @@ test("without an answer, the error is offline; fields are the messages of a form
     .catch((error: unknown) => error);
   if (!SocleError.is(thrown, "offline")) throw new Error(`expected offline, got ${thrown}`);
   const code: "offline" = thrown.code;
+  expect(thrown.message).toStartWith("The service cannot be reached at http://127.0.0.1:1/api/tasks");
   expect([code, thrown.status, thrown.is("validation_error")]).toEqual(["offline", 0, false]);
   const details = [
     { field: "title", rule: "required", message: "is missing" } as const,

@@ -233,10 +233,10 @@ export class Transport {
       headers,
       body: content ?? null,
       signal: signal ?? null,
-    }).catch(lost(signal));
+    }).catch(lost(signal, url));
     this.heard(positionOf(response) ?? 0);
     this.#compare(response.headers.get(VERSION_HEADER) ?? SERIES);
-    if (!response.ok) throw await errorOf(response).catch(lost(signal));
+    if (!response.ok) throw await errorOf(response).catch(lost(signal, url));
     return response;
   }
 
@@ -255,12 +255,15 @@ function positionOf({ headers }: Response): number | null {
 
 /** The body of an answer, in the shape of the route. */
 export async function read<T>(response: Response, signal?: AbortSignal): Promise<T> {
-  return (await response.json().catch(lost(signal))) as T;
+  return (await response.json().catch(lost(signal, response.url))) as T;
 }
 
-/** Makes the error of a request without a whole answer. A body that is no JSON, and an abort, stay the errors that they are. */
-function lost(signal: AbortSignal | undefined): (thrown: unknown) => never {
+/**
+ * Makes the error of a request without a whole answer; an abort stays the error that it is. A body that is no JSON is not the
+ * service's: the server of a page answers every path with the page.
+ */
+function lost(signal: AbortSignal | undefined, url: string): (thrown: unknown) => never {
   return (thrown) => {
-    throw signal?.aborted || thrown instanceof SyntaxError ? thrown : offline(thrown);
+    throw signal?.aborted ? thrown : offline(thrown, url);
   };
 }

@@ -17,7 +17,7 @@ export const adminCreate: Command = {
     if (!existsSync(config.database)) {
       const read = file.isThere ? `configuration ${file.path}` : `no configuration ${file.path}, so defaults apply`;
       throw new SetupError(
-        `there is no database ${basename(config.database)} in ${dirname(config.database)} (${read}); start the service once, or name its configuration with --config FILE`,
+        `there is no database ${basename(config.database)} in ${dirname(config.database)} (${read}); start the service once, name its configuration with --config FILE, or set SERVICE_DATABASE if the service has its database from there (a unit of systemd)`,
       );
     }
     const password = textOption(options, "password") ?? (await terminal.askSecret("Password: "));

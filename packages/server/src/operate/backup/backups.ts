@@ -100,6 +100,8 @@ export class Backups {
     const schedule = settings["backup.schedule"];
     if (schedule !== undefined) this.#schedules.use([{ name: "backup", schedule, timezone: "UTC" }]);
     this.#schedules.start();
+    const problem = this.#target.problem(schedule !== undefined);
+    if (problem !== null) logger.warn(problem);
     // A store that does not answer holds up no start.
     void this.#target.list().then(
       (kept) => {

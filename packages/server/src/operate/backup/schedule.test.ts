@@ -1,8 +1,11 @@
 /** The schedule of backups: by the parser of jobs, a single backup at a time; a text that is no schedule stops the start. */
-import { expect, test } from "bun:test";
-import { openApi } from "../../../test/kit.ts";
+import { describe, expect, test } from "bun:test";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { openApi, temporaryFolder } from "../../../test/kit.ts";
 import { dataPathsOf } from "../../app/index.ts";
 import { type Alarm, Clock, SetupError } from "../../base/kernel/index.ts";
+import { Logger } from "../../base/logging/index.ts";
 import { Backups, checkBackups } from "./backups.ts";
 
 class TestClock extends Clock {
@@ -68,6 +71,36 @@ test("a schedule that began while the clock was a year ahead is right again afte
   look();
   expect(nightly.totals().isRunning).toBe(true);
   await nightly.stop();
+});
+
+describe("a target that cannot be written is a warning at the start", () => {
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, "file"), "");
+  mkdirSync(join(folder, "there"));
+  test.each<[name: string, target: string, schedule: string | undefined, problem: RegExp | null]>([
+    ["a file in the way", join(folder, "file"), "0 3 * * *", /backup\.target .*file: .*ReadWritePaths=.*file/],
+    ["a file in the way, without a schedule", join(folder, "file"), undefined, /backup\.target .*file: /],
+    ["a folder below a file", join(folder, "file/below"), "0 3 * * *", /backup\.target .*below: .*ENOTDIR/],
+    ["a folder that is made", join(folder, "new/below"), "0 3 * * *", null],
+    ["a folder", join(folder, "there"), "0 3 * * *", null],
+    ["a missing folder that nothing wants", join(folder, "file/none"), undefined, null],
+  ])("%s", async (_name, target, schedule, problem) => {
+    const warnings: string[] = [];
+    const sink = ({ level, message }: { level: string; message: string }): void => {
+      if (level === "WARN") warnings.push(message);
+    };
+    const backups = new Backups({
+      ...service,
+      logger: new Logger({ level: "WARN", sinks: [sink] }),
+      paths: dataPathsOf(config),
+      settings: { ...config, "backup.schedule": schedule, "backup.target": target },
+      version: "test",
+    });
+    backups.start();
+    await backups.stop();
+    const found = warnings.filter((warning) => warning.startsWith("Backups cannot be written"));
+    expect(found).toEqual(problem === null ? [] : [expect.stringMatching(problem)]);
+  });
 });
 
 test("what is no schedule and no recipient stops the start with one line", async () => {

@@ -2,7 +2,7 @@
  * The target of backups: a folder or a bucket, the names of backups in the target, the file of one backup, and uploads to
  * a bucket in parts.
  */
-import { existsSync, readdirSync, statSync } from "node:fs";
+import { accessSync, constants, existsSync, readdirSync, statSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { AwsClient } from "aws4fetch";
@@ -207,6 +207,18 @@ export class BackupTarget {
     this.#store = isRemote ? new Bucket(address, files.s3) : new Folder(address);
     this.#folder = isRemote ? backupFolder(database) : address;
     this.#uploads = isRemote ? new PartUploads(address, files.s3) : null;
+  }
+
+  /** Why the folder cannot be written, for a warning at the start; null for a bucket. @param isMade whether to make a missing folder. */
+  problem(isMade: boolean): string | null {
+    if (this.#uploads !== null || !(isMade || existsSync(this.#folder))) return null;
+    try {
+      makeFolder(this.#folder, 0o700);
+      accessSync(this.#folder, constants.W_OK | constants.X_OK);
+      return null;
+    } catch (thrown) {
+      return `Backups cannot be written to backup.target ${this.#folder}: ${messageOf(thrown)}. A unit of systemd with ProtectSystem needs ReadWritePaths=${this.#folder}`;
+    }
   }
 
   /** All that are whole, the oldest first. */
