@@ -4,6 +4,7 @@
  */
 import { expect, test } from "bun:test";
 import { attacks } from "./hostile/attacks.ts";
+import { shareCases, suffer as sufferShare } from "./hostile/shares.ts";
 import { allowedMiB, suffer } from "./hostile/suite.ts";
 import { errorOfLoop } from "./hostile/user-code.ts";
 
@@ -17,4 +18,9 @@ test.each(Object.keys(attacks))("%s", async (name) => {
   expect(peak.memory - idle.memory).toBeLessThan(allowedMiB.memory);
   expect(peak.log).toBeLessThan(allowedMiB.log);
   expect(output.split("\n").filter((line) => line.includes(" ERROR ") && !errorOfLoop.test(line))).toEqual([]);
+});
+
+test.each(Object.keys(shareCases))("the share of a caller: %s", async (name) => {
+  const { faults } = await sufferShare(name, "attack", { seconds: 1, share: 0.25 });
+  expect(faults).toEqual([]);
 });

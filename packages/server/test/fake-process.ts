@@ -14,6 +14,7 @@ export class FakeProcess implements CodeProcess {
   hasExited = false;
   residentBytes: number | null = 0;
   lastBegun = 0;
+  hasStoodBack = false;
   /** The watch of the memory finds more than the limit. */
   exceedMemory: () => void = () => undefined;
 
@@ -39,6 +40,10 @@ export class FakeProcess implements CodeProcess {
 
   watchMemory(_limit: number, onMore: () => void): void {
     this.exceedMemory = onMore;
+  }
+
+  standBack(): void {
+    this.hasStoodBack = true;
   }
 
   kill(): void {

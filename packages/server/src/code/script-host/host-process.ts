@@ -8,8 +8,9 @@ import { delimiter, isAbsolute, join } from "node:path";
 import { ownExecutable, residentBytes, watchMemory } from "../../base/kernel/index.ts";
 import { withoutSettings } from "./environment.ts";
 
-/** Less processor time than the service gets when both compute. */
+/** Less processor time than the service gets when both compute, and than other handlers get. */
 const niceness = 5;
+const lastNiceness = 15;
 /** Settings of the runtime, which the runtime reads from the environment. */
 const runtimeSettings = {
   // The runtime ends the process when the service ends, however that happens, also in an endless loop.
@@ -31,6 +32,8 @@ export interface HostProcess<Out> {
   readonly residentBytes: number | null;
   /** Calls `onMore` within seconds when the process has more resident memory than the limit, until the process has ended. */
   watchMemory(limit: number, onMore: () => void): void;
+  /** Leaves the processor cores to other processes: the process computes for long, or may do so. */
+  standBack(): void;
   /** Does nothing once the process has ended. */
   send(message: Out): void;
   kill(): void;
@@ -102,6 +105,14 @@ export class SpawnedProcess<Out, In> implements HostProcess<Out> {
 
   get hasExited(): boolean {
     return this.#child.exitCode !== null || this.#child.signalCode !== null;
+  }
+
+  standBack(): void {
+    try {
+      setPriority(this.#child.pid, lastNiceness);
+    } catch {
+      // As at the start.
+    }
   }
 
   get residentBytes(): number | null {

@@ -152,6 +152,10 @@ export class ScriptProcess {
     return this.#underWay.size;
   }
 
+  standBack(): void {
+    this.#host.standBack();
+  }
+
   /** Resident memory in bytes; 0 when the system does not tell. */
   get residentBytes(): number {
     return this.#host.residentBytes ?? 0;

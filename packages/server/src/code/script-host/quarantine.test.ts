@@ -43,6 +43,7 @@ describe("an attempt in quarantine", () => {
       [{ type: "load", path: "jobs/a.ts" }],
       [{ type: "load", path: "jobs/b.ts" }],
     ]);
+    expect(processes.all.every(({ hasStoodBack }) => hasStoodBack)).toBe(true);
     for (const [i, id] of ["a", "b"].entries()) {
       await processes.all[i]?.answer(id, "started");
       await processes.all[i]?.answer(id, "completed");

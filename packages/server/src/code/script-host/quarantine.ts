@@ -66,6 +66,7 @@ export class Quarantine {
   async #tryAlone(attempt: Attempt): Promise<boolean | null> {
     const process = this.#open();
     this.#processes.add(process);
+    process.standBack();
     try {
       const { loaded } = await process.loadFile(attempt.task.path);
       if ("error" in loaded) return this.#isStopped;

@@ -168,6 +168,8 @@ describe("a process that does not answer", () => {
     for (const id of ["awaits", "loops"]) await first.answer(id, "started");
     await until(() => processes.last !== first && processes.last.runs().has("waits"));
     expect([...processes.last.runs().keys()]).toEqual(["waits"]);
+    // The process that computes leaves the processor cores to the next process.
+    expect(processes.all.map(({ hasStoodBack }) => hasStoodBack)).toEqual([true, false]);
     await processes.last.answer("waits", "completed");
     await first.answer("loops", "completed");
     expect(first.hasExited).toBeFalse();

@@ -208,6 +208,7 @@ export class Supervisor {
     this.#state = "lost";
     this.#process = null;
     this.#aside.set(process, path);
+    process.standBack();
     const back = process.takeBack();
     const unbegun = back.unbegun.filter(({ isSettled }) => !isSettled);
     for (const attempt of [...unbegun, ...this.#waiting.splice(0)]) this.#add(attempt);
