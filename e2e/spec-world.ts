@@ -79,7 +79,7 @@ const files: Record<string, string> = {
     export default async () => { throw new Error("always"); };`,
 };
 
-export const admin = { email: "admin@example.com", password: "password123" };
+const admin = { email: "admin@example.com", password: "password123" };
 const folder = await project({ collections });
 for (const [path, content] of Object.entries(files)) {
   await mkdir(dirname(join(folder, path)), { recursive: true });

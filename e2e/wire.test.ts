@@ -134,7 +134,7 @@ describe("where a login comes from", () => {
     };
     for (let n = 0; n < 10; n++) await attempt(`spoofed${n}, 10.0.0.1`);
     const last = [await attempt("other, 10.0.0.1"), await attempt("10.0.0.1, 10.0.0.2")];
-    // Whoever forgot the proxy learns of the key, once.
+    // The log names the key once, for an operator who forgot the proxy.
     expect(output().match(/WARN .*trustedProxies is 0/g)?.length ?? 0).toBe(proxies === "0" ? 1 : 0);
     return last;
   };

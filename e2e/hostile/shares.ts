@@ -14,7 +14,7 @@ const open = { read: "public", create: "authenticated", update: "authenticated",
 const many = 30;
 
 /** The service under attack, and the users. */
-export interface World {
+interface World {
   readonly server: Running;
   readonly cwd: string;
   /** The attacker, and the bystander. */

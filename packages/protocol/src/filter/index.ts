@@ -10,6 +10,7 @@ export {
   isLiteral,
   type Macro,
   macros,
+  needsUser,
   type PathTerm,
   parsePathSyntax,
   parseSyntax,

@@ -345,6 +345,40 @@ function expected(wanted: string, token: Token): FilterSyntaxError {
  * Parses the text of a filter.
  * @throws FilterSyntaxError with the place and the expectation, or with the bound that is exceeded.
  */
+/** Whether a term is null for a caller without a sign-in. */
+function isOfUser(term: Term): boolean {
+  return term.type === "macro" ? term.name.startsWith("user.") : term.type === "call" && isOfUser(term.argument);
+}
+
+function isNull(term: Term): boolean {
+  return term.type === "value" && term.value === null;
+}
+
+/**
+ * Whether no caller without a sign-in fulfils a condition, whatever the record holds: `author = @user.id` asks for the user,
+ * and the values of the user are null then, which no comparison but `!=` fulfils. A condition that is not decided here counts as open.
+ */
+export function needsUser(node: Syntax): boolean {
+  switch (node.type) {
+    case "and":
+      return node.items.some(needsUser);
+    case "or":
+      return node.items.every(needsUser);
+    case "compare": {
+      const [terms, isNegated] = [[node.left, node.right], node.operator.startsWith("!")];
+      return terms.some(isOfUser) && isNegated === terms.some(isNull);
+    }
+    case "in":
+      return isOfUser(node.left);
+    case "exists":
+      return node.path.steps.some(
+        (step) => (step.type === "backward" || step.type === "items") && step.filter !== null && needsUser(step.filter),
+      );
+    default:
+      return false;
+  }
+}
+
 export function parseSyntax(text: string): Syntax {
   return new Parser(tokensWithin(text)).parse();
 }

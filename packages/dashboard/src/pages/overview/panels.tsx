@@ -69,10 +69,22 @@ function Activity<T>({ title, all, query, rowKey, render, nothing }: ActivityPro
   );
 }
 
+/** The newest entry of each message; messages that differ by numbers alone, such as those of slow queries, count as one. */
+function differing(entries: readonly LogEntry[]): LogEntry[] {
+  const seen = new Set<string>();
+  return entries.filter(({ source, message }) => {
+    const key = `${source} ${message.replaceAll(/\d+/g, "")}`;
+    return !seen.has(key) && seen.add(key);
+  });
+}
+
 export function ProblemPanel() {
   const query = useQuery({
     queryKey: ["overview", "problems"],
-    queryFn: async () => (await client.admin.logs({ level: "WARN,ERROR", limit: room })).items.toReversed(),
+    queryFn: async () => {
+      const { items } = await client.admin.logs({ level: "WARN,ERROR", limit: room * 20 });
+      return differing(items.toReversed()).slice(0, room);
+    },
     refetchInterval: refreshMs,
   });
   return (

@@ -98,6 +98,7 @@ function ConfigRow({ entry }: { entry: ConfigEntry }) {
           radius="sm"
           variant={source === "default" ? "default" : "light"}
           color={colours[source]}
+          c="var(--mantine-color-text)"
           tt="none"
           fw={500}
         >

@@ -45,7 +45,7 @@ export const schema = {
   reload: "Reload, and lose my changes",
   name: "Name",
   namePlaceholder: "posts",
-  nameHint: "Letters, digits and _. It is part of the addresses of the API, and cannot be changed later.",
+  nameHint: "Letters, digits and _. The name is part of the addresses of the API; “Rename…” changes it later.",
   presets: "Start from",
   presetNames: { blank: "Blank", posts: "Posts", contacts: "Contacts", tasks: "Tasks" },
   copyOf: (name: string) => `A copy of the definition of ${name}, without its records.`,

@@ -5,8 +5,10 @@ import {
   isRuleWord,
   OPERATIONS,
   type Operation,
+  type Rule,
   USERS,
 } from "@socle/protocol";
+import { needsUser, parseSyntax } from "@socle/protocol/filter";
 import { isAdmin, type Principal } from "../../base/kernel/index.ts";
 import type { Collection } from "../../data/collections/index.ts";
 import type { DescribedCollection } from "./collection-schemas.ts";
@@ -68,6 +70,11 @@ function idOf(path: string, name: string, operation: Operation): { verb: string;
   return { verb: isList ? "list" : verbs[operation], named: path.replace(collectionMark, name) };
 }
 
+/** Whether a rule may hold for a caller without a sign-in. */
+function admitsAnonymous(rule: Rule): boolean {
+  return isRuleWord(rule) ? rule === "public" : !needsUser(parseSyntax(rule));
+}
+
 /** The paths of a collection. */
 export function collectionPaths({ tag, routes }: DescribedRoutes, collection: DescribedCollection): Paths {
   const { name, permissions } = collection.definition;
@@ -79,7 +86,7 @@ export function collectionPaths({ tag, routes }: DescribedRoutes, collection: De
     if (shown.length === 0) continue;
     const operations = shown.map(([method, description]) => {
       const { access, operation = "read" } = description;
-      const isOpen = access === "rules" && ["public", undefined].includes(rules[operation].find(isRuleWord));
+      const isOpen = access === "rules" && rules[operation].every(admitsAnonymous);
       const site = { path: own, method: method as Method, tag: `${tag}: ${name}`, ...idOf(path, name, operation) };
       return [method.toLowerCase(), operationOf(fitting(description, collection), site, isOpen)];
     });

@@ -3,6 +3,10 @@
 /** The time for the average. */
 const windowMs = 10_000;
 
+/** There is no estimate before so much time, or so much of the file. */
+const earlySeconds = 3;
+const earlyPart = 0.05;
+
 interface Second {
   rows: number;
   /** The finished part of the file at the end of the second: 0 to 1. */
@@ -38,6 +42,9 @@ export class Speed {
     const elapsed = Math.min(now - this.#startedAt, windowMs) / 1_000;
     if (elapsed < 0.5 || rows === 0) return { rowsPerSecond: null, secondsLeft: null };
     const gained = part - partBefore;
-    return { rowsPerSecond: rows / elapsed, secondsLeft: gained > 0 ? ((1 - part) * elapsed) / gained : null };
+    // The first requests are slower than the following requests: an estimate from them alone would be far too long.
+    const isEarly = elapsed < earlySeconds && part < earlyPart;
+    const secondsLeft = gained > 0 && !isEarly ? ((1 - part) * elapsed) / gained : null;
+    return { rowsPerSecond: rows / elapsed, secondsLeft };
   }
 }
