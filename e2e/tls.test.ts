@@ -148,8 +148,8 @@ test("a new certificate is served to new connections; sockets and running reques
   request.write(body.slice(10));
   await until(() => answer.includes("begun under the first"));
   expect(answer).toStartWith("HTTP/1.1 201");
-  await until(() => frames.length === 2);
-  expect([isClosed, frames[1]?.includes("begun under the first")]).toEqual([false, true]);
+  await until(() => frames.length === 3);
+  expect([isClosed, frames[2]?.includes("begun under the first")]).toEqual([false, true]);
   expect((await get(`${server.url}/api/posts`, second.cert)).status).toBe(200);
   await expect(get(`${server.url}/api/posts`, first.cert)).rejects.toThrow();
   expect(server.output()).toContain("The certificate was replaced");
