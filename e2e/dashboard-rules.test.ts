@@ -68,7 +68,7 @@ describe("the matrix", () => {
     const page = await dashboard.open(path);
     const update = editorOf(page, "Update");
     expect(await update.count()).toBe(0);
-    await page.getByText("Same as Create").waitFor();
+    await page.getByText("By the rules above").waitFor();
     // By keyboard: the arrow goes on from the chosen word.
     await page.getByRole("radio", { name: "Update: Admin" }).click();
     await page.keyboard.press("ArrowRight");
