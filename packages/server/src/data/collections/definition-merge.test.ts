@@ -229,6 +229,7 @@ describe("a database of an earlier version, without the texts of the files", () 
     expect(p.definition().indexes).toContainEqual(["b"]);
     expect(p.definition().indexes).toContainEqual({ fields: ["mine"], unique: true });
     expect(p.warnings()).toHaveLength(1);
+    expect(p.warnings()[0]).not.toContain('of the field "mine"');
     for (const unit of [
       '"max" of the field "a"',
       'the field "old"',

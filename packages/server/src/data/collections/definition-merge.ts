@@ -171,6 +171,12 @@ function namesOf(base: CollectionDefinition, file: CollectionDefinition, now: Co
   return isOrdered ? interleave(present, asked) : interleave(asked, present);
 }
 
+/** The units without the parts of fields that are units as a whole. */
+function withoutParts(units: readonly string[]): string[] {
+  const fields = units.filter((unit) => unit.startsWith("the field "));
+  return units.filter((unit) => !fields.some((field) => unit.endsWith(` of ${field}`)));
+}
+
 /** @throws AppError `bad_request` for rules that no definition can name. */
 export function mergeDefinition(input: MergeInput): Merged {
   const { base, name } = input;
@@ -242,7 +248,7 @@ export function mergeDefinition(input: MergeInput): Merged {
       [...pending].filter(([, from]) => isIn(input.now, from) || (base !== null && !isIn(base.definition, from))),
     ),
     renamedValues: pendingValues(input),
-    replaced,
-    kept,
+    replaced: withoutParts(replaced),
+    kept: withoutParts(kept),
   };
 }

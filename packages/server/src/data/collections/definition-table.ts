@@ -57,9 +57,9 @@ export function definitionRows(reader: Reader): DefinitionRow[] {
   return reader.all<DefinitionRow>(`SELECT ${columns} FROM _collections`);
 }
 
-/** The definitions in the view of a reader. */
+/** The definitions in the view of a reader, also in a database of an earlier version. */
 export function definitionsIn(reader: Reader): CollectionDefinition[] {
-  return parse(definitionRows(reader));
+  return parse(reader.all<{ definition: string }>("SELECT definition FROM _collections"));
 }
 
 export async function storedDefinitions(reader: SlowReader): Promise<CollectionDefinition[]> {
