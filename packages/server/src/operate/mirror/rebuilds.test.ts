@@ -243,3 +243,34 @@ test("a commit with thousands of records changes the table in place", async () =
   expect(await world.tableId("things")).toBe(table);
   expect((await world.rows("things")).filter(({ parent }) => parent === null)).toHaveLength(1_300);
 });
+
+test("values that a migration moves or brings back are in the mirror: fields that swap names, a restored field and collection", async () => {
+  const world = await openMirrorWorld({});
+  const text = (name: string, more: object = {}) => ({ name, type: "string", ...more });
+  await world.send("POST", "/api/admin/collections", {
+    name: "things",
+    fields: [text("a"), text("b")],
+    permissions: open,
+  });
+  await world.send("POST", "/api/things", { a: "1", b: "2" });
+  const put = (next: object[]) => world.send("PUT", "/api/admin/collections/things", { fields: next });
+  await put([text("a", { renamedFrom: "b" }), text("b", { renamedFrom: "a" })]);
+  await world.expectWhole();
+  expect(await world.rows("things")).toMatchObject([{ a: "2", b: "1" }]);
+  const restore = async () => {
+    const { items } = await world.send("GET", "/api/admin/dropped");
+    const [entry] = items as unknown as { id: string }[];
+    await world.send("POST", `/api/admin/dropped/${entry?.id}/restore`);
+    await world.expectWhole();
+  };
+  await put([text("a")]);
+  await put([text("a"), text("b")]);
+  await world.expectWhole();
+  expect(await world.rows("things")).toMatchObject([{ a: "2", b: null }]);
+  await restore();
+  expect(await world.rows("things")).toMatchObject([{ a: "2", b: "1" }]);
+  await world.send("DELETE", "/api/admin/collections/things");
+  await world.expectWhole();
+  await restore();
+  expect(await world.rows("things")).toMatchObject([{ a: "2", b: "1" }]);
+});
