@@ -1,14 +1,14 @@
 /** Definition files beside changes of admins, over restarts of the executable: merges, kept values, restores, plans. */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { post, project, serve, singleService, socle } from "./kit.ts";
+import { post, project, serve, singleService, socle, until } from "./kit.ts";
 
 const env = { SERVICE_ADMIN_EMAIL: "admin@example.com", SERVICE_ADMIN_PASSWORD: "correct horse" };
 const text = (name: string, more: object = {}) => ({ name, type: "string", ...more });
 
 /** A project that is served again and again, with an admin. */
 async function world(collections: object[]) {
-  singleService("files");
+  singleService("commands");
   const cwd = await project({ collections });
   let server = await serve(cwd, { env });
   const headers = async (): Promise<Record<string, string>> => {
@@ -141,4 +141,22 @@ test("socle check ends with 1 for a key of the configuration that means nothing,
   const byVariable = await socle(["check"], { cwd: await project(), env: { SERVICE_PROT: "1" } });
   expect([byVariable.code, byVariable.stderr]).toEqual([1, expect.stringContaining("unknown variable SERVICE_PROT")]);
   expect((await socle(["check"], { cwd: await project() })).code).toBe(0);
+});
+
+test("socle dev merges a saved file with the changes of the dashboard", async () => {
+  const cwd = await project({ collections: [{ name: "posts", fields: [text("a")] }] });
+  const server = await serve(cwd, { env, args: ["dev"] });
+  const login = await post(`${server.url}/api/auth/login`, { email: "admin@example.com", password: "correct horse" });
+  const { accessToken } = (await login.json()) as { accessToken: string };
+  const headers = { Authorization: `Bearer ${accessToken}`, "Content-Type": "application/json" };
+  const path = `${server.url}/api/admin/collections/posts`;
+  const body = JSON.stringify({ fields: [text("a"), text("mine")] });
+  expect((await fetch(path, { method: "PUT", headers, body })).status).toBe(200);
+  await Bun.write(
+    join(cwd, "collections/posts.json"),
+    JSON.stringify({ name: "posts", fields: [text("a"), text("b")] }),
+  );
+  await until(() => server.output().includes("add b"));
+  const { fields } = (await (await fetch(path, { headers })).json()) as { fields: { name: string }[] };
+  expect(fields.map(({ name }) => name)).toEqual(["a", "b", "mine"]);
 });
