@@ -59,3 +59,58 @@ test("another secret is told in the log, and the instance serves nothing", async
   }
   expect(await child.exited).toBe(0);
 });
+
+test("another cluster.name for a database with data is refused, and leaves no row", async () => {
+  const { cwd, env } = await further({});
+  const replica = await startProcess(cwd, { env });
+  expect(await replica.stop()).toBe(0);
+  const refused = await socle(["serve"], { cwd, env: { ...env, SERVICE_CLUSTER_NAME: "mistyped" } });
+  expect([refused.code, refused.stderr]).toEqual([
+    2,
+    expect.stringMatching(/the journal has no cluster of the name mistyped: .*socle cluster rejoin/),
+  ]);
+  const status = await socle(["cluster", "status"], { cwd, env: { ...env, SERVICE_CLUSTER_NAME: "mistyped" } });
+  expect([status.code, status.stderr]).toEqual([2, expect.stringContaining("has no cluster of the name mistyped")]);
+  const client = cluster.engine.client();
+  for (const table of ["cluster", "leader", "instances", "journal", "files", "roles"])
+    expect(await client.unsafe(`SELECT 1 FROM socle_${table} WHERE cluster = 'mistyped'`)).toHaveLength(0);
+});
+
+test("wrong keys of the bucket: the replica is not ready and never leads, says so, and goes on with the right keys", async () => {
+  const { cwd, env } = await further({ SERVICE_S3_ACCESS_KEY_ID: "WRONG" });
+  const replica = await startProcess(cwd, { env });
+  const ready = await fetch(`${replica.url}/health/ready`);
+  expect([ready.status, await ready.text()]).toEqual([
+    503,
+    expect.stringMatching(/storage s3:.* refuses this instance/),
+  ]);
+  expect(replica.output()).toMatch(/WARN .*storage s3:\S+ refuses this instance, so that it cannot lead: /);
+  expect(replica.output()).not.toContain("The disk refused");
+  let status = "";
+  while (!status.includes(`${replica.url}: storage s3:`))
+    status = (await socle(["cluster", "status"], { cwd, env })).stdout;
+  leader.running.signal("SIGKILL");
+  await leader.running.exited;
+  const client = cluster.engine.client();
+  const live = () => client`SELECT address FROM socle_leader WHERE expires > clock_timestamp()`;
+  while ((await live()).length > 0) await Bun.sleep(50);
+  for (let look = 0; look < 20; look++) {
+    expect(await live()).toHaveLength(0);
+    await Bun.sleep(100);
+  }
+  await leader.start();
+  expect(await replica.stop()).toBe(0);
+  // Alone, the instance does not start.
+  expect(await leader.running.stop()).toBe(0);
+  const alone = await socle(["serve"], { cwd, env });
+  expect([alone.code, alone.stderr]).toEqual([
+    2,
+    expect.stringMatching(/^socle: storage s3:\S+ refuses this instance/m),
+  ]);
+  await leader.start();
+  const right = await startProcess(cwd, {
+    env: { ...env, SERVICE_S3_ACCESS_KEY_ID: leader.env["SERVICE_S3_ACCESS_KEY_ID"] ?? "" },
+  });
+  while ((await fetch(`${right.url}/health/ready`)).status !== 200) await Bun.sleep(50);
+  expect(await right.stop()).toBe(0);
+});

@@ -74,10 +74,10 @@ test("a journal and databases of a version without ids of entries go on, and hav
     ["cluster", ["trimmed_id"]],
     ["journal", ["id", "before"]],
     ["leader", ["role"]],
-    ["instances", ["problem"]],
+    ["instances", ["problem", "files"]],
   ] as const)
     for (const column of columns) await client.unsafe(`ALTER TABLE socle_${name} DROP COLUMN ${column}`);
-  await client`DROP TABLE socle_roles`;
+  await client`DROP TABLE socle_roles, socle_files`;
   for (const { folder } of cluster.instances) {
     using file = new Database(join(folder, "socle.db"));
     file.run("ALTER TABLE _position DROP COLUMN entry");

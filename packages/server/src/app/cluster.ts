@@ -7,15 +7,14 @@ import { networkInterfaces } from "node:os";
 import type { Config } from "../base/config/index.ts";
 import { AppError, messageOf, SetupError } from "../base/kernel/index.ts";
 import type { Logger } from "../base/logging/index.ts";
-import { ClusterMember, type ClusterStatus, clusterStatus, type Leading } from "../edge/cluster/index.ts";
+import { ClusterMember, type Leading } from "../edge/cluster/index.ts";
 import { freePort } from "../edge/http/index.ts";
 import { isBucket } from "../files/storage/index.ts";
 import { Snapshots } from "../operate/backup/index.ts";
-import type { MirrorState } from "../operate/mirror/index.ts";
-import { DatabaseFile, EntryMismatch, historyOf } from "../store/database/index.ts";
+import { DatabaseFile, EntryMismatch, historyOf, placeInFile } from "../store/database/index.ts";
 import { ChainBroken, JournalAway, JournalGap, openJournal } from "../store/journal/index.ts";
 import { type App, type AppOptions, graceMs, type Running, startApp, version } from "./app.ts";
-import { brokenLine } from "./instance-database.ts";
+import { brokenLine, notInJournal } from "./instance-database.ts";
 import { leadingInstance } from "./instance-part.ts";
 import { serveReason } from "./lost-instance.ts";
 import { processesOf } from "./processes.ts";
@@ -30,6 +29,8 @@ const pauseMs = 500;
 const engineMs = 2_000;
 /** The longest time for the last requests of a role when this instance changes the role. */
 const roleMs = 1_500;
+/** Between two looks whether the bucket serves this instance. */
+const storageMs = 10_000;
 
 /** Starts this process as an instance of a cluster. @throws SetupError with a readable line. */
 export function startInstance(options: AppOptions): Promise<Running> {
@@ -95,7 +96,18 @@ class Instance implements Running {
     const logger = options.logger.for("cluster");
     const snapshots = snapshotsOf(options);
     const journal = openJournal({ url, cluster: config["cluster.name"], logger, timeoutMs: engineMs });
-    const { id } = await journal.open();
+    const path = config.database;
+    const found = placeInFile(path);
+    // A cluster begins with an instance without data: a refused instance leaves no row.
+    const { id } = await journal.open(found === null).catch(async (thrown: unknown) => {
+      try {
+        if (!(thrown instanceof ChainBroken)) throw thrown;
+        if (found === null || found.journal === null) throw notInJournal(path, true);
+        throw new SetupError(await brokenLine({ path, history: found.history }, journal, thrown));
+      } finally {
+        await journal.close();
+      }
+    });
     const filesOf = (): string => projectFingerprint(config.folder);
     const member = await ClusterMember.join({
       journal,
@@ -110,6 +122,14 @@ class Instance implements Running {
     });
     const instance = new Instance(options, { member, journalId: id, logger, snapshots });
     options.interrupted?.addEventListener("abort", () => instance.#stopping.abort(), { once: true });
+    await instance.#askStorage();
+    const { storage } = member.state;
+    if (storage?.isRefused === true && (await journal.leader().catch(() => null))?.isLive !== true) {
+      await member.stop();
+      throw new SetupError(storage.text);
+    }
+    const asking = setInterval(() => void instance.#askStorage(), storageMs);
+    instance.#stopping.signal.addEventListener("abort", () => clearInterval(asking));
     instance.#running = instance.#run();
     await instance.#first.promise.catch(async (thrown: unknown) => {
       await instance.stop();
@@ -144,7 +164,7 @@ class Instance implements Running {
   }
 
   async reload(): Promise<void> {
-    this.#member.readFiles();
+    this.#member.state.readFiles();
     await (this.#role?.kind === "leader" ? this.#role.app.reload() : this.#role?.service.reload());
   }
 
@@ -170,6 +190,15 @@ class Instance implements Running {
     }
     // A start that was told to stop is over.
     this.#first.resolve();
+  }
+
+  /** Looks whether the bucket serves this instance, and tells a change. */
+  async #askStorage(): Promise<void> {
+    const before = this.#member.state.storage;
+    const failure = await this.#snapshots.failure();
+    this.#member.state.storage = failure;
+    if (failure !== null && failure.text !== before?.text) this.#logger.warn(failure.text);
+    if (failure === null && before !== null) this.#logger.info("The bucket answers this instance again");
   }
 
   #serves(role: Role): void {
@@ -277,7 +306,7 @@ class Instance implements Running {
     if (!this.#hasServed) throw new SetupError(line);
     await using _ = await serveReason({ config, logger: this.#logger, version }, broken.message);
     this.#logger.error(line);
-    member.lost = line;
+    member.state.lost = line;
     await aborted(this.#stopping.signal);
     return false;
   }
@@ -331,45 +360,4 @@ export function snapshotsOf({ config, logger }: Pick<AppOptions, "config" | "log
     maxLog: config["backup.log"],
     logger: logger.for("cluster"),
   });
-}
-
-/** The state of the cluster of a configuration, also without an instance. @throws SetupError with one line. */
-export async function statusOfCluster({
-  config,
-  logger,
-}: Pick<AppOptions, "config" | "logger">): Promise<ClusterStatus & { mirror: MirrorState | null }> {
-  const journal = openJournal({ url: checkConfig(config).journal, cluster: config["cluster.name"], logger });
-  try {
-    await journal.open();
-    const { mirrorStateOf } = await import("../operate/mirror/index.ts");
-    return { ...(await clusterStatus(journal)), mirror: await mirrorStateOf(journal, config["cluster.name"]) };
-  } catch (thrown) {
-    throw thrown instanceof JournalAway ? new SetupError(`cluster.journal: ${messageOf(thrown)}`) : thrown;
-  } finally {
-    await journal.close();
-  }
-}
-
-/** Puts the files of an instance in force: a leader with other files hands over. Answers the files. @throws SetupError for an instance that does not run. */
-export async function leadWithFiles(
-  { config, logger }: Pick<AppOptions, "config" | "logger">,
-  name: string,
-): Promise<string> {
-  const journal = openJournal({ url: checkConfig(config).journal, cluster: config["cluster.name"], logger });
-  try {
-    await journal.open();
-    const instances = await journal.instances();
-    const files = instances.find((each) => each.isLive && each.name === name)?.files ?? null;
-    const names = instances.filter(({ isLive }) => isLive).map((each) => each.name);
-    if (files === null)
-      throw new SetupError(
-        `${name}: is no running instance; running: ${names.join(", ") || "none"} (socle cluster status)`,
-      );
-    await journal.addFiles(files);
-    return files;
-  } catch (thrown) {
-    throw thrown instanceof JournalAway ? new SetupError(`cluster.journal: ${messageOf(thrown)}`) : thrown;
-  } finally {
-    await journal.close();
-  }
 }

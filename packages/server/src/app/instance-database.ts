@@ -27,13 +27,7 @@ export async function joinJournal(database: Database, journal: Journal, id: stri
   const place = await database.placeInJournal();
   if (place.journal === null) {
     const hasSnapshots = (await journal.snapshots()).length > 0;
-    if (!isEmpty(database)) {
-      const advice =
-        hasSnapshots || (await journal.extent()).last > 0
-          ? "move the database away; the instance then begins with a snapshot of the cluster"
-          : "the journal is new: put the database into the journal with `socle cluster init`, or move the database away";
-      throw new SetupError(`database ${database.path}: does not belong to the journal of cluster.name; ${advice}`);
-    }
+    if (!isEmpty(database)) throw notInJournal(database.path, !hasSnapshots && (await journal.extent()).last === 0);
     if (hasSnapshots) throw new JournalGap("the database is new");
   } else if (place.journal !== id) throw new ChainBroken("does not belong to the journal of cluster.name");
   const entry = await journal.check(place);
@@ -70,6 +64,14 @@ export async function brokenLine(
   const init =
     branch?.journal === 0 ? "; after an interrupted `socle cluster init`, run `socle cluster init` again" : "";
   return `database ${path}: ${broken.message}: ${found}. Restore PostgreSQL to its last state and start again; or follow the journal (stop this instance, socle cluster rejoin sets the database aside, start again); or make this state the state of the journal (stop all instances, socle cluster adopt)${init}`;
+}
+
+/** The refusal of the database of a single service. */
+export function notInJournal(path: string, isNew: boolean): SetupError {
+  const advice = isNew
+    ? "the journal is new: put the database into the journal with `socle cluster init`, or move the database away"
+    : "move the database away; the instance then begins with a snapshot of the cluster";
+  return new SetupError(`database ${path}: does not belong to the journal of cluster.name; ${advice}`);
 }
 
 /** Whether a database has nothing but the place in a journal. */

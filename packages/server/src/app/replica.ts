@@ -178,6 +178,9 @@ async function startModules(
       await events.followTable();
     },
     onQueries,
+    onClock: (aheadMs) => {
+      auth.callers.aheadMs = aheadMs;
+    },
     logger: logger.for("cluster"),
   });
   auth.callers.catchUpWith(() => follower.catchUp());
@@ -301,11 +304,12 @@ async function upToDate(follower: Follower, events: EventLog): Promise<boolean> 
 }
 
 /** Why a replica is not ready. */
-async function readinessOf({ config, right, follower, stopping }: Serving): Promise<string[]> {
+async function readinessOf({ config, member, right, follower, stopping }: Serving): Promise<string[]> {
   if (stopping.aborted) return ["the service is stopping"];
   const lag = follower.lagMs;
   const free = await freeBytes(config.database).catch((error: unknown) => messageOf(error));
   const reasons = [
+    member.state.storage?.isRefused === true ? member.state.storage.text : null,
     lag > config["cluster.maxLag"] ? `the state is ${Math.round(lag)} ms old` : null,
     right.isValid ? null : "this instance has no contact with the leader",
     typeof free === "string" ? `the disk cannot be looked at: ${free}` : null,

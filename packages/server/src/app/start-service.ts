@@ -11,6 +11,6 @@ export async function startService(options: AppOptions): Promise<Running> {
 /** The commands of a cluster. */
 export async function clusterCommands() {
   const [{ initCluster, rejoinCluster, adoptDatabase }, { statusOfCluster, leadWithFiles }, { branchText }] =
-    await Promise.all([import("./cluster-init.ts"), import("./cluster.ts"), import("./instance-database.ts")]);
+    await Promise.all([import("./cluster-init.ts"), import("./cluster-status.ts"), import("./instance-database.ts")]);
   return { initCluster, rejoinCluster, adoptDatabase, statusOfCluster, leadWithFiles, branchText };
 }

@@ -27,6 +27,8 @@ export interface FollowerOptions {
   readonly database: Pick<Database, "place" | "position" | "replay">;
   /** An entry was run: the events of the entry are told. An error ends the following. */
   readonly onCommit: (entry: CommitEntry) => Promise<void>;
+  /** Gets how far the clock of this machine is ahead of the leader's clock, in milliseconds; 0 within a tolerance. */
+  readonly onClock: (aheadMs: number) => void;
   /** Gets the number of the leader's last load of server queries. */
   readonly onQueries: (number: number) => void;
   readonly logger: Logger;
@@ -157,7 +159,7 @@ export class Follower {
 
   /** Asks the leader again and again. */
   async #ask(): Promise<void> {
-    const { member, right, onQueries, logger } = this.#options;
+    const { member, right, onQueries, onClock, logger } = this.#options;
     let isCut = false;
     while (!this.#stopping.signal.aborted) {
       const { leader } = member;
@@ -174,6 +176,7 @@ export class Follower {
         this.#toldAt = askedAt;
         if (answer.position > this.position) this.#hurry();
         this.#compare(answer);
+        if (answer.now != null) onClock(member.state.compareClock(Date.now() - answer.now));
         // Without the engine, the newest commits cannot be read.
         const isStopping = (): boolean => this.#stopping.signal.aborted;
         await this.#progress.until(() => this.position >= answer.position || isStopping(), pollMs);
@@ -229,13 +232,14 @@ export class Follower {
 
 /** @throws Error for JSON of another form. */
 function answerOf(json: unknown): LeaderAnswer {
-  const { position, id, narrowed, ms, isNewest, queries, wrote = [] } = isObject(json) ? json : {};
+  const { position, id, now, narrowed, ms, isNewest, queries, wrote = [] } = isObject(json) ? json : {};
   const isNumber = (value: unknown): value is number => typeof value === "number";
   if (!isNumber(position) || !isNumber(narrowed) || !isNumber(ms) || !isNumber(queries) || !Array.isArray(wrote))
     throw new Error("it answers in another form");
   return {
     position,
     id: typeof id === "string" ? id : null,
+    now: isNumber(now) ? now : null,
     narrowed,
     ms,
     isNewest: isNewest === true,

@@ -65,7 +65,7 @@ export function instanceRoutes(options: InstanceRoutesOptions): Routes {
         // An instance of the cluster is the same program.
         const answer = await replicas.answer(body as object as ReplicaQuestion, request.signal);
         const { position, id } = member.place();
-        return { ...answer, id: position === answer.position ? id : null };
+        return { ...answer, id: position === answer.position ? id : null, now: Date.now() };
       }),
     },
     [introductionPath]: {

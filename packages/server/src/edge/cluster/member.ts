@@ -15,6 +15,7 @@ import {
   type Lease,
 } from "../../store/journal/index.ts";
 import { JournalCommits } from "./commit-point.ts";
+import { InstanceState } from "./instance-state.ts";
 import { Replicas } from "./replicas.ts";
 import { ServingRight } from "./serving-right.ts";
 import { beatMs, leaseMs, withoutEngineMs } from "./timing.ts";
@@ -66,12 +67,7 @@ export class ClusterMember {
   readonly #onChange = new Set<() => void>();
   /** The last commit of this instance. */
   place: () => ChainPlace = () => beginning;
-  /** Why this instance serves nothing, in a line for the others; null for an instance that serves. */
-  lost: string | null = null;
-  readonly #filesOf: () => string;
-  /** The fingerprint of the project folder, as the role of this instance has read the folder. */
-  #files: string;
-  #isSuperseded = false;
+  readonly state: InstanceState;
   /** Whether the leader has begun to serve with the files: from then on, the files are in force. */
   hasApplied = false;
   #brokenBy: ChainBroken | null = null;
@@ -81,8 +77,7 @@ export class ClusterMember {
     this.journal = journal;
     this.address = address;
     this.version = version;
-    this.#filesOf = filesOf;
-    this.#files = filesOf();
+    this.state = new InstanceState({ address, filesOf, logger });
     this.#secret = secret;
     this.#logger = logger;
     // The break is looked at when a role runs.
@@ -206,39 +201,30 @@ export class ClusterMember {
     return null;
   }
 
-  /** Why this instance does not serve or may not lead, in a line; null for no problem. */
-  get problem(): string | null {
-    if (this.lost !== null || !this.#isSuperseded) return this.lost;
-    return `the files of the project folder (${this.#files}) were superseded: this instance follows and never leads. Give it the files of the leader; or go back to its files on purpose: socle cluster lead ${this.address} --with-its-files`;
-  }
-
-  /** Reads the project folder anew. */
-  readFiles(): void {
-    this.#files = this.#filesOf();
-  }
-
   /**
    * Whether this instance may lead with its files: never with files that other files have followed; with files that never led, only if no
    * living instance has the files in force.
    */
   async #mayLead(): Promise<boolean> {
-    this.readFiles();
-    await this.#compareFiles();
-    if (this.#isSuperseded) return false;
-    const newest = (await this.journal.files()).at(-1) ?? this.#files;
-    const others = newest === this.#files ? [] : await this.#others();
+    const { state } = this;
+    state.readFiles();
+    const newest = (await this.#compareFiles()) ?? state.files;
+    if (state.isSuperseded || state.storage?.isRefused === true) return false;
+    const others = newest === state.files ? [] : await this.#others();
     return !others.some(({ isLive, files, problem }) => isLive && files === newest && problem === null);
   }
 
-  /** Looks whether other files have followed the files of this instance. The files of a leader that serves are in force. */
-  async #compareFiles(): Promise<void> {
+  /** Compares the files of this instance with the files in force, and answers these. The files of a leader that serves are in force. */
+  async #compareFiles(): Promise<string | null> {
+    const { state } = this;
     const order = await this.journal.files();
-    const wasSuperseded = this.#isSuperseded;
-    this.#isSuperseded = order.includes(this.#files) && order.at(-1) !== this.#files;
-    if (this.#isSuperseded && !wasSuperseded) this.#logger.warn(`This instance may not lead: ${this.problem}`);
-    if (this.#leading === null || !this.hasApplied) return;
-    if (this.#isSuperseded) await this.#handOver(this.#leading);
-    else if (order.at(-1) !== this.#files) await this.journal.addFiles(this.#files);
+    const newest = order.at(-1) ?? null;
+    state.compareFiles(order);
+    if (this.#leading !== null && this.hasApplied) {
+      if (state.isSuperseded) await this.#handOver(this.#leading);
+      else if (newest !== state.files) await this.journal.addFiles(state.files);
+    }
+    return newest;
   }
 
   /** The role of the leader ends, and another instance can lead at once. */
@@ -275,7 +261,7 @@ export class ClusterMember {
         this.#leading = null;
         this.#replicas = null;
         const reason =
-          this.#brokenBy?.message ?? (this.#isSuperseded ? "other files are in force" : "another instance leads");
+          this.#brokenBy?.message ?? (this.state.isSuperseded ? "other files are in force" : "another instance leads");
         this.#logger.warn(`This instance has led in term ${term}, and leads no more: ${reason}`);
         resolve();
       },
@@ -283,6 +269,7 @@ export class ClusterMember {
     });
     this.#leading = { commits, lost };
     this.hasApplied = false;
+    this.state.compareClock(0);
     right.prolong(sentAt + leaseMs);
     this.#leaseUntil = sentAt + leaseMs;
     this.#logger.info(`This instance leads, in term ${term}`);
@@ -315,15 +302,15 @@ export class ClusterMember {
   }
 
   async #register(): Promise<boolean> {
-    const { address, version, position, problem } = this;
+    const { address, version, position, state } = this;
     return this.journal.register({
       name: address,
       address,
       version,
       position,
       run: this.#run,
-      problem,
-      files: this.#files,
+      problem: state.problem,
+      files: state.files,
       ms: leaseMs,
     });
   }
@@ -332,7 +319,7 @@ export class ClusterMember {
     try {
       const leading = this.#leading;
       const sentAt = performance.now();
-      if (this.lost === null) await this.journal.check(this.place());
+      if (this.state.lost === null) await this.journal.check(this.place());
       await this.#compareFiles();
       if (leading !== null) {
         const { commits } = leading;

@@ -31,6 +31,8 @@ export interface LeaderAnswer {
   readonly position: number;
   /** The id of the entry of the last commit; absent if the leader does not know the id. */
   readonly id?: string | null;
+  /** The clock of the leader at the answer, in milliseconds since 1970; absent in an earlier version. */
+  readonly now?: number | null;
   /** The last commit that ended or narrowed rights. */
   readonly narrowed: number;
   /** How long the replica may serve from the moment of the question on, with the commit `narrowed`; 0 for not at all. */

@@ -50,6 +50,7 @@ export function clusterNumbers(member: ClusterMember, lagMs: number): ClusterNum
     isLeader: leading !== null,
     term: leading?.commits.term ?? leader?.term ?? 0,
     isJournalReached: !isAway,
+    isStorageReached: member.state.storage === null,
     isMirrorWhole: leading?.commits.mirror ? leading.commits.mirror.phase === "whole" : null,
   };
 }

@@ -39,6 +39,15 @@ export function storeCode(thrown: unknown): string {
   return isObject(thrown) && typeof thrown["code"] === "string" ? thrown["code"] : "";
 }
 
+/** Errors that are mistakes, and stay. A store may be away for a while, with other errors. */
+export const mistakes: readonly string[] = [
+  "NoSuchBucket",
+  "AccessDenied",
+  "InvalidAccessKeyId",
+  "SignatureDoesNotMatch",
+  "ERR_S3_INVALID_ENDPOINT",
+];
+
 export class Bucket {
   readonly #address: string;
   readonly #prefix: string;
@@ -56,6 +65,11 @@ export class Bucket {
       ...(endpoint === undefined ? {} : { endpoint }),
       ...(region === undefined ? {} : { region }),
     });
+  }
+
+  /** Lists a name, which the store refuses for wrong keys with a code. */
+  async ask(): Promise<void> {
+    await this.#clearly(this.#client.list({ prefix: this.#prefix, maxKeys: 1 }));
   }
 
   async write(name: string, content: Blob | string): Promise<void> {

@@ -4,7 +4,7 @@ import { mkdir, open, opendir, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Admission, isObject, messageOf, SetupError } from "../../base/kernel/index.ts";
 import { makeFolder } from "../../store/database/index.ts";
-import { Bucket, isBucket, partsOf, storeCode } from "./bucket.ts";
+import { Bucket, isBucket, mistakes, partsOf, storeCode } from "./bucket.ts";
 import type { ByteRange, DriverOptions, FileBody, StorageDriver } from "./driver.ts";
 
 /** The driver for an address. @throws SetupError for missing keys. */
@@ -95,15 +95,6 @@ class LocalDriver implements StorageDriver {
 const maxPuts = 4;
 /** How long a start waits for a store that does not answer. */
 const probeMs = 5_000;
-
-/** A store may be away for a while; the listed errors are mistakes, and stay. */
-const mistakes = [
-  "NoSuchBucket",
-  "AccessDenied",
-  "InvalidAccessKeyId",
-  "SignatureDoesNotMatch",
-  "ERR_S3_INVALID_ENDPOINT",
-];
 
 class S3Driver implements StorageDriver {
   readonly workFolder: string;

@@ -1,5 +1,5 @@
 /** Storage: the metadata of files, a driver for the bytes, streamed uploads, quotas, signed links, thumbnails. */
-export { Bucket, type BucketObject, isBucket, keysFor, partsOf } from "./bucket.ts";
+export { Bucket, type BucketObject, isBucket, keysFor, mistakes, partsOf, storeCode } from "./bucket.ts";
 export type { ByteRange, DriverOptions, FileBody, S3Keys, StorageDriver } from "./driver.ts";
 export { openDriver } from "./drivers.ts";
 export { eachFile, type FileFilter, fileQueryTable, storageSchema } from "./file-table.ts";

@@ -26,6 +26,7 @@ export interface ClusterNumbers {
   readonly isLeader: boolean;
   readonly term: number;
   readonly isJournalReached: boolean;
+  readonly isStorageReached: boolean;
   /** Whether the mirror has all records; null for an instance that keeps no mirror now. */
   readonly isMirrorWhole: boolean | null;
 }
@@ -143,13 +144,14 @@ export async function replicaMetricsText(
 }
 
 function clusterMetrics(numbers: ClusterNumbers): string[] {
-  const { position, lagMs, isLeader, term, isJournalReached, isMirrorWhole } = numbers;
+  const { position, lagMs, isLeader, term, isJournalReached, isStorageReached, isMirrorWhole } = numbers;
   return [
     gauge("socle_cluster_position", "The last commit that this instance has.", position),
     gauge("socle_cluster_lag_seconds", "How old the state of this instance may be.", lagMs / 1_000),
     gauge("socle_cluster_leader", "1 while this instance leads the cluster.", Number(isLeader)),
     gauge("socle_cluster_term", "Grows with each leader.", term),
     gauge("socle_cluster_journal_reached", "1 while PostgreSQL answers this instance.", Number(isJournalReached)),
+    gauge("socle_cluster_storage_reached", "1 while the bucket answers this instance.", Number(isStorageReached)),
     ...(isMirrorWhole === null
       ? []
       : [gauge("socle_cluster_mirror_whole", "1 while the mirror has all records.", Number(isMirrorWhole))]),

@@ -5,9 +5,9 @@
 import { statSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { AppError, SetupError } from "../../base/kernel/index.ts";
+import { AppError, messageOf, SetupError } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
-import { Bucket, isBucket } from "../../files/storage/index.ts";
+import { Bucket, isBucket, mistakes, storeCode } from "../../files/storage/index.ts";
 import { type Database, makeFolder, positionOf } from "../../store/database/index.ts";
 import type { ManifestHead } from "./archive.ts";
 import { type DataPaths, snapshotFolder } from "./data-paths.ts";
@@ -33,6 +33,9 @@ interface SnapshotsOptions {
   maxLog: number;
   logger: Logger;
 }
+
+/** The longest wait for the bucket. */
+const askMs = 5_000;
 
 /** The digits of the largest position, so that names sort as positions do. */
 const positionDigits = String(Number.MAX_SAFE_INTEGER).length;
@@ -141,6 +144,18 @@ export class Snapshots {
     const identity = (): Promise<never> => Promise.reject(new Error("a snapshot is not encrypted"));
     await replaceDatabase({ name: file, source, schemas, identity }, paths);
     logger.info(`Snapshot ${name} was restored`);
+  }
+
+  /** Why the bucket does not serve this instance, in a line; null when the bucket answers. `isRefused`: keys or bucket are wrong. */
+  async failure(): Promise<{ text: string; isRefused: boolean } | null> {
+    try {
+      await Promise.race([this.#bucket.ask(), Bun.sleep(askMs).then(() => Promise.reject(new Error("no answer")))]);
+      return null;
+    } catch (thrown) {
+      const isRefused = mistakes.includes(storeCode(thrown));
+      const how = isRefused ? "refuses this instance, so that it cannot lead" : "does not answer this instance";
+      return { text: `storage ${this.#options.paths.files.address}: ${how}: ${messageOf(thrown)}`, isRefused };
+    }
   }
 
   /** Whether the bucket has a snapshot, with the size. */

@@ -40,11 +40,12 @@ export class AccessTokens {
       .sign(this.#key);
   }
 
-  /** @throws AppError `unauthorized` for anything but a token that this service has signed and that is in time. */
-  async verify(token: string): Promise<AccessClaims> {
+  /** @throws AppError `unauthorized` for anything but a token that this service has signed and that is in time, at the time `now`. */
+  async verify(token: string, now: number): Promise<AccessClaims> {
     if (!canonical.test(token)) throw invalidToken(null);
     const { jwtVerify } = await import("jose");
-    const { payload } = await jwtVerify(token, this.#key, { algorithms: ["HS256"] }).catch((cause: unknown) => {
+    const how = { algorithms: ["HS256"], currentDate: new Date(now) };
+    const { payload } = await jwtVerify(token, this.#key, how).catch((cause: unknown) => {
       throw invalidToken(cause);
     });
     const { sub, exp, sid, gen } = payload;

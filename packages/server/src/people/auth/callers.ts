@@ -29,6 +29,8 @@ export class Callers {
   readonly #tokens: () => AccessTokens;
   readonly #claims = new BoundedMap<string, AccessClaims>(maxClaims);
   #catchUp: (() => Promise<unknown>) | null = null;
+  /** In a replica of a cluster: how far the clock of this machine is ahead of the clock of the leader, which made the tokens. */
+  aheadMs = 0;
 
   constructor(options: CallersOptions) {
     this.#sessions = options.sessions;
@@ -47,7 +49,7 @@ export class Callers {
   authenticate(token: string): Bearer | Promise<Bearer> {
     const claims = this.#claims.get(token);
     const session = claims && this.#sessions.known(claims.sid);
-    if (claims !== undefined && session !== undefined) return signedIn(claims, session);
+    if (claims !== undefined && session !== undefined) return signedIn(claims, session, this.#now());
     const authenticate = (): Promise<SignedIn> | Bearer =>
       Keys.isKey(token) ? this.#keys.authenticate(token) : this.#authenticateNew(token);
     return this.#catchUp === null ? authenticate() : this.#patiently(authenticate, this.#catchUp);
@@ -67,14 +69,14 @@ export class Callers {
     if (Keys.isKey(token)) return { principal, expiresAt: this.#keys.find(principal.sessionId)?.expiresAt ?? 0 };
     const { exp } = await this.#claimsOf(token);
     const sessionEnd = this.#sessions.known(principal.sessionId)?.expiresAt ?? Number.POSITIVE_INFINITY;
-    return { principal, expiresAt: Math.min(exp * 1_000, sessionEnd) };
+    return { principal, expiresAt: Math.min(exp * 1_000, sessionEnd) + this.aheadMs };
   }
 
   /** The role of a session or a key in the database; null for an ended session or key. */
   roleOf(sessionId: string): Role | null {
     if (Keys.isId(sessionId)) return this.#keys.find(sessionId)?.caller.role ?? null;
     const session = this.#sessions.find(sessionId);
-    return session === null || session.expiresAt <= Date.now() ? null : session.role;
+    return session === null || session.expiresAt <= this.#now() ? null : session.role;
   }
 
   /** The user of a caller, with the role of the caller: a key may have less than its owner. Null for a service key. */
@@ -102,14 +104,18 @@ export class Callers {
       return key.caller;
     }
     const session = this.#sessions.known(sessionId) ?? this.#sessions.find(sessionId, reader);
-    if (session === null || session.expiresAt <= Date.now()) throw invalidToken(null);
+    if (session === null || session.expiresAt <= this.#now()) throw invalidToken(null);
     return session.role === caller.role ? caller : { ...caller, role: session.role };
+  }
+
+  #now(): number {
+    return Date.now() - this.aheadMs;
   }
 
   async #claimsOf(token: string): Promise<AccessClaims> {
     const known = this.#claims.get(token);
     if (known !== undefined) return known;
-    const claims = await this.#tokens().verify(token);
+    const claims = await this.#tokens().verify(token, this.#now());
     this.#claims.set(token, claims);
     return claims;
   }
@@ -128,15 +134,14 @@ export class Callers {
     const claims = await this.#claimsOf(token);
     const session = this.#sessions.known(claims.sid) ?? this.#sessions.find(claims.sid);
     if (session === null) throw invalidToken(null);
-    const caller = signedIn(claims, session);
+    const caller = signedIn(claims, session, this.#now());
     // The first use in this process: later uses find claims and session in memory.
     if (claims.gen !== null) this.#uses.note(claims.gen);
     return caller;
   }
 }
 
-function signedIn(claims: AccessClaims, session: Session): SignedIn {
-  const now = Date.now();
+function signedIn(claims: AccessClaims, session: Session, now: number): SignedIn {
   if (claims.exp * 1_000 <= now || session.expiresAt <= now || session.userId !== claims.sub) throw invalidToken(null);
   return { userId: session.userId, role: session.role, sessionId: session.id };
 }

@@ -9,6 +9,7 @@ export {
   enterJournal,
   leaveJournal,
   mergeLog,
+  placeInFile,
   vacuumDatabase,
   vacuumPath,
 } from "./sqlite/database-file.ts";

@@ -87,10 +87,10 @@ export interface JournalExtent {
 export interface Journal {
   /**
    * Connects, refuses an engine that does not keep what the engine confirms, and makes the tables. Answers the id of the journal,
-   * which is made at the first call for the name of a cluster.
-   * @throws SetupError with one readable line.
+   * which is made at the first call for the name of a cluster, unless `mayBegin` is false.
+   * @throws SetupError with one readable line. ChainBroken for a cluster that is not there and must not begin.
    */
-  open(): Promise<{ id: string; isNew: boolean }>;
+  open(mayBegin?: boolean): Promise<{ id: string; isNew: boolean }>;
   /**
    * Appends the entry behind the entry `before`, while the term and the role are the leader's. An entry that was sent before in the same
    * term, and stands in the journal, is "appended". "fenced": the entry is certainly not in the journal, and never will be; the term is over.

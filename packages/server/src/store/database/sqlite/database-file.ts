@@ -1,10 +1,11 @@
 /** A database file for readers outside the service: a copy, the file in a backup, or a service's file, read only. */
-import { closeSync, fsyncSync, openSync, renameSync, rmSync, statSync } from "node:fs";
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { SetupError } from "../../../base/kernel/index.ts";
-import { type History, newEntryId, newRole } from "../../journal/index.ts";
+import { beginning, type History, newEntryId, newRole } from "../../journal/index.ts";
+import { positionSchema } from "../transaction.ts";
 import { Connection } from "./connection.ts";
-import { asSetupError, DatabaseLock, openWriter, syncFolder } from "./open-file.ts";
+import { asSetupError, DatabaseLock, openWriter, syncFolder, versionsOf } from "./open-file.ts";
 import { historyOf, placeOf, writePlace } from "./position-table.ts";
 import type { CheckpointResult } from "./thread-server.ts";
 
@@ -77,6 +78,22 @@ export function enterJournal(path: string, { id, position }: { id: string; posit
     file.run("UPDATE _position SET journal = ?", id);
     file.run("COMMIT");
     return historyOf(file);
+  } finally {
+    file.close();
+  }
+}
+
+/** The journal and the history of a database before a service opens the file; null for no file, and for a file without data. */
+export function placeInFile(path: string): { journal: string | null; history: History } | null {
+  if (!existsSync(path)) return null;
+  const file = new DatabaseFile(path);
+  try {
+    if (file.get("SELECT 1 FROM sqlite_schema WHERE name = '_schema'") === null) return null;
+    const versions = versionsOf(file);
+    if (versions.size <= 1) return null;
+    const isKnown = versions.get(positionSchema.module) === positionSchema.steps.length;
+    const journal = isKnown ? placeOf(file).journal : null;
+    return { journal, history: isKnown ? historyOf(file) : { roles: [], end: beginning } };
   } finally {
     file.close();
   }

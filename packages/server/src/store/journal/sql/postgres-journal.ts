@@ -55,13 +55,13 @@ export class PostgresJournal implements Journal {
     this.#pages = new EngineConnection(options);
   }
 
-  async open(): Promise<{ id: string; isNew: boolean }> {
+  async open(mayBegin = true): Promise<{ id: string; isNew: boolean }> {
     try {
       await this.#pages.run(creation);
       if ((await this.#pages.run(isWithoutIds)).length > 0) await this.#pages.run(ids);
-      const made = await this.#ask(this.#pages, sql.newCluster, [crypto.randomUUID(), format]);
+      const made = mayBegin ? await this.#ask(this.#pages, sql.newCluster, [crypto.randomUUID(), format]) : [];
       const [found] = await this.#ask<{ id: string; format: number }>(this.#pages, sql.cluster);
-      if (found === undefined) throw new Error(`the cluster ${this.#cluster} has lost its row`);
+      if (found === undefined) throw new ChainBroken(`the journal has no cluster of the name ${this.#cluster}`);
       if (found.format !== format)
         throw new SetupError(
           `cluster.journal: the cluster ${this.#cluster} has the format ${found.format}, and this version knows the format ${format}.`,
