@@ -1,6 +1,7 @@
 /** `socle openapi` and `GET /api/openapi.json` of the executable: the document of the tracker, and the types that follow. */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
+import { createConfig, lintFromString } from "@redocly/openapi-core";
 import { isObject } from "../packages/server/src/base/kernel/index.ts";
 import { copyExample, post, project, root, serve, socle, temporaryFolder } from "./kit.ts";
 import { typesOf } from "./openapi-types/generate.ts";
@@ -67,6 +68,41 @@ test("the document of the tracker becomes types that the compiler checks", async
   expect(tsc.stdout.toString()).toBe("");
   expect(tsc.exitCode).toBe(0);
 });
+
+/** The recommendations of Redocly that the document does not follow, with the places; each other finding fails. */
+const deliberate = [
+  // The licence is that of the service's owner.
+  "info-license #/info",
+  // A path has the status 405 for the methods that the document does not have.
+  "no-unused-components #/components/responses/Error405",
+  // The browser is sent on: these paths answer with 303 or 302 alone.
+  "operation-2xx-response #/paths/~1api~1auth~1oauth~1callback/get/responses",
+  "operation-2xx-response #/paths/~1api~1auth~1oauth~1callback~1{name}/get/responses",
+  "operation-2xx-response #/paths/~1api~1auth~1oauth~1{name}/get/responses",
+  // The answer is 101, with which a WebSocket begins.
+  "operation-2xx-response #/paths/~1api~1realtime/get/responses",
+];
+
+async function findingsOf(source: string): Promise<string[]> {
+  const config = await createConfig({ extends: ["recommended"] });
+  const problems = await lintFromString({ source, absoluteRef: "openapi.json", config });
+  return problems.map(({ ruleId, location }) => `${ruleId} ${location[0]?.pointer}`).sort();
+}
+
+test.each(["blog", "chat", "shop", "tracker"] as const)(
+  "redocly lint has no finding in the document of the example %s but the deliberate ones",
+  async (example) => {
+    const cwd = temporaryFolder();
+    copyExample(example, cwd);
+    const { stdout } = await socle(["openapi"], { cwd });
+    expect(await findingsOf(stdout)).toEqual(deliberate);
+    // The linter sees a parameter that no path has, and a reference to nothing.
+    const broken = stdout.replace('"/api/auth/sessions/{id}"', '"/api/auth/sessions/{other}"');
+    const found = await findingsOf(broken.replace('"#/components/schemas/Error400"', '"#/components/schemas/Nothing"'));
+    expect(found.some((finding) => finding.startsWith("path-parameters-defined "))).toBe(true);
+    expect(found.some((finding) => finding.startsWith("no-unresolved-refs "))).toBe(true);
+  },
+);
 
 test("a running service answers the same document, to the holder of a key of an admin and with --url", async () => {
   const cwd = await project({
