@@ -1,7 +1,9 @@
 /** The value of a cell of CSV for a field. A cell that may mean several values has no value until the style says which. */
+
 import type { FieldDefinition } from "../collections.ts";
 import type { CsvCell } from "./csv-rows.ts";
 import { readDatetime } from "./datetime.ts";
+import { parseJsonText } from "./json-text.ts";
 
 /** How a file writes values. */
 export interface CellStyle {
@@ -58,7 +60,7 @@ function mayBeEmpty({ values, min = 0 }: FieldDefinition): boolean {
 
 function readJson(text: string): CellValue {
   try {
-    return { value: JSON.parse(text) as unknown };
+    return { value: parseJsonText(text) };
   } catch {
     return { problem: "unread" };
   }

@@ -3,3 +3,4 @@ export { type CellProblem, type CellStyle, type CellValue, readCell, readItems, 
 export { type CsvCell, type CsvRow, CsvRows, type CsvShape, csvLine, guessCsvShape } from "./csv-rows.ts";
 export { type Datetime, parseDatetime, readDatetime } from "./datetime.ts";
 export { type Encoding, encodingOf } from "./encoding.ts";
+export { InexactNumber, parseJsonText } from "./json-text.ts";

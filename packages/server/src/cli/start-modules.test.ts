@@ -27,6 +27,7 @@ test("a start loads the named modules of the runtime and packages, and no other 
   const { files, outside } = await reachedFrom("cli/index.ts");
   expect([...outside].sort()).toEqual([
     "@socle/protocol",
+    "@socle/protocol/cells",
     "@socle/protocol/filter",
     "aws4fetch",
     "bun:sqlite",
@@ -37,6 +38,7 @@ test("a start loads the named modules of the runtime and packages, and no other 
     "node:os",
     "node:path",
     "node:timers/promises",
+    "node:url",
   ]);
   expect(files.has("app/app.ts")).toBe(true);
   // Only a leader with `cluster.mirror` loads the mirror.

@@ -99,6 +99,7 @@ test("null is an absent attribute or rule", async () => {
     renamedFrom: null,
   };
   expect(await parseDefinition(input)).toEqual({
+    converted: new Set(),
     definition: {
       name: "posts",
       fields: [{ ...title, permissions: { read: "owner" } }],

@@ -141,10 +141,14 @@ const datetime: FieldType = {
 const maxDepth = 100;
 
 /**
- * Whether JSON holds the value without loss: not too deep, and without numbers that JavaScript reads as infinite or may have rounded.
+ * Whether JSON holds the value without loss: not too deep, and without numbers that JavaScript reads as infinite or may have
+ * rounded. A whole number from 1e21 on was written with an exponent, as JSON writes the number again: see `parseJsonText`.
  */
 function isFaithful(value: unknown, depth: number): boolean {
-  if (typeof value === "number") return Number.isInteger(value) ? Number.isSafeInteger(value) : Number.isFinite(value);
+  if (typeof value === "number")
+    return (
+      Number.isFinite(value) && (Number.isSafeInteger(value) || !Number.isInteger(value) || Math.abs(value) >= 1e21)
+    );
   if (typeof value === "string") return value.isWellFormed();
   if (typeof value !== "object" || value === null) return true;
   if (depth >= maxDepth) return false;

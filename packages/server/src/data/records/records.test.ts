@@ -182,13 +182,21 @@ describe("values that are refused, each with its rule and nothing stored", () =>
     expect(await eventsSince(api.service, seq)).toEqual([]);
   });
 
-  test.each(["9007199254740993", "901656910939770881", "-9007199254740992", "12345678901234567890123", "-1e400"])(
+  test.each(["9007199254740993", "901656910939770881", "-9007199254740992", "123456789012345678901", "-1e400"])(
     "%s inside json cannot be kept exactly",
     async (number) => {
       for (const j of [number, `[${number}]`, `{"a":[{"b":${number}}]}`])
         expect(rules(await request("POST", "/api/everything", { body: `{"j":${j}}` }))).toEqual(["j:type"]);
     },
   );
+
+  test("a whole number of more than 21 digits is refused with the number; an exponent keeps a value beyond 1e21", async () => {
+    const answer = await request("POST", "/api/everything", { body: '{"j":{"a":[12345678901234567890123]}}' });
+    expect([answer.status, answer.body["error"]?.["code"]] as unknown[]).toEqual([400, "bad_request"]);
+    expect(String(answer.body["error"]?.["message"])).toContain("12345678901234567890123");
+    const kept = await request("POST", "/api/everything", { body: '{"j":[123e45,1E22,-1.5e300]}' });
+    expect(kept.body["j"] as unknown).toEqual([123e45, 1e22, -1.5e300]);
+  });
 
   test("1e400 is no finite number, in a float and inside json", async () => {
     expect(rules(await request("POST", "/api/everything", { body: '{"f":1e400}' }))).toEqual(["f:type"]);

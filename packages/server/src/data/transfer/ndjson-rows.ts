@@ -1,4 +1,5 @@
 /** Rows of newline-delimited JSON: each line is an object. Blank lines are passed over. */
+import { InexactNumber, parseJsonText } from "@socle/protocol/cells";
 import { excerpt, isObject, messageOf, quote } from "../../base/kernel/index.ts";
 import type { ImportRow, RowReader, RowSettings } from "./rows.ts";
 
@@ -37,10 +38,11 @@ export class NdjsonReader implements RowReader {
 
   #valuesOf(text: string): ImportRow["values"] {
     try {
-      const value: unknown = JSON.parse(text);
+      const value = parseJsonText(text);
       if (!isObject(value)) return "it is no JSON object";
       return this.#map.size === 0 ? value : this.#mapped(value);
     } catch (thrown) {
+      if (thrown instanceof InexactNumber) return thrown.message;
       return `it is not valid JSON: ${excerpt(messageOf(thrown).replace(/^JSON Parse error: /, ""), 100)}`;
     }
   }

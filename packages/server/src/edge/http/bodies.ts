@@ -1,4 +1,5 @@
 /** Bodies of requests: the bound on the bytes, the end of bodies that come too slowly, and JSON objects of bodies. */
+import { parseJsonText } from "@socle/protocol/cells";
 import { Admission, AppError, type Holder, isObject, type LimitName, releasedMemory } from "../../base/kernel/index.ts";
 import { refuseEncoded } from "./headers.ts";
 import { Stopping } from "./in-flight.ts";
@@ -322,7 +323,7 @@ function decoded(bytes: Uint8Array): string {
 
 function parseSmall(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJsonText(text);
   } catch (thrown) {
     throw jsonError(thrown);
   }

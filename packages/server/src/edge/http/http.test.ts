@@ -173,7 +173,7 @@ describe("CORS", () => {
 
 test("a 503 says when it is worth trying again, also without a limit", async () => {
   const full = new AppError("unavailable", "There is no room on the disk.");
-  const create = spyOn(service.records, "create").mockRejectedValue(full);
+  const create = spyOn(service.records, "createWith").mockRejectedValue(full);
   const answer = await request("POST", "/api/notes", { body: { text: "x" } });
   create.mockRestore();
   expect([answer.status, answer.headers.get("retry-after")]).toEqual([503, "1"]);

@@ -1,4 +1,5 @@
 /** Parser of long JSON texts: in slices of a few milliseconds, between which the event loop turns. */
+import { InexactNumber, parseJsonText } from "@socle/protocol/cells";
 import { AppError, excerpt, messageOf, nextTurn, randomToken } from "../../base/kernel/index.ts";
 
 /** The approximate characters of a slice: the engine parses a slice in a few milliseconds at most. */
@@ -58,6 +59,7 @@ export async function parseInSlices(text: string, onSlices: (ms: number) => void
 
 /** The engine's reason why a text is not JSON. */
 export function jsonError(thrown: unknown): AppError {
+  if (thrown instanceof InexactNumber) return new AppError("bad_request", `${thrown.message}.`);
   const reason = thrown instanceof TypeError ? "it is not UTF-8" : messageOf(thrown).replace(/^JSON Parse error: /, "");
   // The parser's message may repeat a word of the body of any length.
   return new AppError("bad_request", `The body is not valid JSON: ${excerpt(reason, 100)}.`);
@@ -65,7 +67,7 @@ export function jsonError(thrown: unknown): AppError {
 
 function parse(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJsonText(text);
   } catch (thrown) {
     throw jsonError(thrown);
   }

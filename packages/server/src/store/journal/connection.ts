@@ -5,13 +5,12 @@
  * A client of Bun lives for one connection here: a lost connection closes the client, so that a statement that was
  * waiting is never sent later by a new connection.
  */
-import { SQL } from "bun";
 import type { Logger } from "../../base/logging/index.ts";
 import type { Address } from "./address.ts";
 import { JournalAway, OutcomeUnknown } from "./journal.ts";
 
 interface Life {
-  readonly client: SQL;
+  readonly client: Bun.SQL;
   /** Settles when the engine has shown its settings; rejects with the error of the connection. */
   ready: Promise<void>;
   /** Why the connection is over; null while the connection lives. */
@@ -27,7 +26,9 @@ interface EngineState {
 
 /** Whether an error is the answer of the engine to a statement, so that the connection stands. */
 export function isRefusal(error: unknown): boolean {
-  return error instanceof JournalAway && error.cause instanceof SQL.PostgresError && error.cause.severity === "ERROR";
+  return (
+    error instanceof JournalAway && error.cause instanceof Bun.SQL.PostgresError && error.cause.severity === "ERROR"
+  );
 }
 
 /** SQLSTATE of errors after which a statement may have been committed: a connection that breaks, a server that stops, and `40003`. */
@@ -57,7 +58,7 @@ export class EngineConnection {
       const query = values.length === 0 ? life.client.unsafe(statement) : life.client.unsafe(statement, [...values]);
       return await this.#inTime<Row[]>(query, life);
     } catch (error) {
-      const isRefusal = error instanceof SQL.PostgresError && error.severity === "ERROR";
+      const isRefusal = error instanceof Bun.SQL.PostgresError && error.severity === "ERROR";
       if (isRefusal && !uncertain.test(error.errno ?? "")) throw this.#away(error);
       this.#end(life, error);
       throw new OutcomeUnknown(this.#describe(life.end), { cause: error });
@@ -88,7 +89,7 @@ export class EngineConnection {
 
   #connect(): Life {
     const { url, database, isPooled } = this.#address;
-    const client = new SQL(url, {
+    const client = new Bun.SQL(url, {
       max: 1,
       connectionTimeout: Math.ceil(this.#timeoutMs / 1_000),
       ...(database !== null && { database }),
@@ -156,7 +157,7 @@ export class EngineConnection {
 
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  if (error instanceof SQL.PostgresError) {
+  if (error instanceof Bun.SQL.PostgresError) {
     if (error.code === "ERR_POSTGRES_CONNECTION_REFUSED")
       return "no connection; nothing listens there, or the host is unknown";
     return error.errno === undefined ? error.message : `${error.message} (${error.errno})`;

@@ -1,5 +1,4 @@
 /** PostgresJournal: the driver of a journal in PostgreSQL, over three connections, so that a lease never waits behind a page of entries. */
-import { SQL } from "bun";
 import { messageOf, SetupError } from "../../../base/kernel/index.ts";
 import type { Logger } from "../../../base/logging/index.ts";
 import type { Address } from "../address.ts";
@@ -309,7 +308,7 @@ export class PostgresJournal implements Journal {
 }
 
 function isMissingTable(error: unknown): boolean {
-  return error instanceof SQL.PostgresError && error.errno === "42P01";
+  return error instanceof Bun.SQL.PostgresError && error.errno === "42P01";
 }
 
 /** A number of the engine. @throws Error for a number that this process cannot hold exactly. */
