@@ -278,7 +278,7 @@ test("a data folder of an earlier version gets the indexes of its files at the s
   expect(await indexTexts(api.service, "posts")).toEqual(["by"]);
   await api.service.records.start();
   expect(await indexTexts(api.service, "posts")).toEqual(["by", "image"]);
-  expect(api.log.filter((line) => line.includes("indexed now"))).toHaveLength(1);
+  expect(api.log.filter((line) => line.includes("has all its indexes now"))).toHaveLength(1);
   await api.service.records.start();
-  expect(api.log.filter((line) => line.includes("indexed now"))).toHaveLength(1);
+  expect(api.log.filter((line) => line.includes("has all its indexes now"))).toHaveLength(1);
 });
