@@ -55,17 +55,24 @@ function matching(query: string, actions: SpotlightActions[]): SpotlightActions[
     .sort((a, b) => best(b) - best(a));
 }
 
+function listElement(): HTMLElement | null {
+  return document.getElementById(store.getState().listId);
+}
+
 /** Selects the first result: Enter runs the first result, and the arrows continue from there on. */
 function selectFirst(): void {
-  const { listId } = store.getState();
-  const list = document.getElementById(listId);
+  const list = listElement();
   for (const each of list?.querySelectorAll("[data-selected]") ?? []) each.removeAttribute("data-selected");
   list?.querySelector("[data-action]")?.setAttribute("data-selected", "true");
   store.updateState((state) => ({ ...state, selected: 0 }));
 }
 
 function runFirst(): void {
-  document.getElementById(store.getState().listId)?.querySelector<HTMLElement>("[data-action]")?.click();
+  listElement()?.querySelector<HTMLElement>("[data-action]")?.click();
+}
+
+function hasSelected(): boolean {
+  return (listElement()?.querySelector("[data-selected]") ?? null) !== null;
 }
 
 /** An action, which its label identifies. */
@@ -93,9 +100,10 @@ export function Palette({ query, onQuery, isEntered, onFocus, onClose }: Palette
     const timer = setTimeout(selectFirst, 50);
     return () => clearTimeout(timer);
   }, []);
+  const [isEarly, setEarly] = useState(false);
   useEffect(() => {
-    if (isEntered && hasFocus && !isPending) runFirst();
-  }, [isEntered, hasFocus, isPending]);
+    if ((isEntered || isEarly) && hasFocus && !isPending) runFirst();
+  }, [isEntered, isEarly, hasFocus, isPending]);
 
   const perCollection = collections.flatMap(({ name }): SpotlightActionData[] => {
     const params = { name };
@@ -170,6 +178,8 @@ export function Palette({ query, onQuery, isEntered, onFocus, onClose }: Palette
           setFocus(true);
           onFocus();
         },
+        // Before a result is selected, Enter would run none.
+        onKeyDown: ({ key }) => key === "Enter" && !hasSelected() && setEarly(true),
         leftSection: <IconSearch size={18} />,
         placeholder: text.palette.placeholder,
         "aria-label": text.palette.placeholder,
