@@ -2,7 +2,7 @@
  * `npm test`: builds the executable and runs every test; ends with the line "N passed, N failed".
  * `npm test unit` runs the tests that need no executable; `npm run test:long` runs the long tests, `npm run test:hostile`
  * the attacks of the hostile suite, `npm run test:power-cuts` the power cuts, `npm run test:disks` and `npm run test:clocks`
- * failing disks and wrong clocks, `npm run test:kills`, `test:cluster`, `test:upgrade` and `soak` the suites of these names.
+ * failing disks and wrong clocks, `npm run test:kills`, `test:cluster`, `test:upgrade`, `test:contract` and `soak` the suites of these names.
  *
  * With `--again`, each file with a failed test runs a second time, alone, after all others. Tests that fail only the first
  * time are named at the end, and do not fail the run: a shared machine that lands changes needs one verdict, not luck.
@@ -47,6 +47,7 @@ const suites = {
   cluster: [["e2e/reliability/cluster.test.ts"]],
   soak: [["e2e/reliability/soak.test.ts"]],
   upgrade: [["e2e/reliability/upgrade.test.ts"]],
+  contract: [["e2e/contract/*.test.ts"]],
 } as const;
 
 const again = Bun.argv.includes("--again");
