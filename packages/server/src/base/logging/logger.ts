@@ -52,11 +52,11 @@ export class Logger {
   }
 
   /**
-   * A WARN that callers can cause again and again: once a minute, with the number of lines that were left out. The message has no
-   * text of a caller.
+   * A WARN that callers can cause again and again: once a minute for each user (`userId` of the fields), with the number of lines
+   * that were left out. The message has no text of a caller.
    */
   often(message: string, fields?: LogFields): void {
-    const leftOut = this.#repeats.admit(`often ${this.#source} ${message}`);
+    const leftOut = this.#repeats.admit(`often ${this.#source} ${message} ${String(fields?.["userId"] ?? "")}`);
     if (leftOut !== null) this.#write("WARN", message, leftOut === 0 ? fields : { ...fields, leftOut });
   }
 

@@ -22,20 +22,22 @@ test("sixty failures a minute are told; the others are counted, once the next mi
   expect([told(70), more]).toEqual([60, [31]]);
 });
 
-test("a line that callers cause is a WARN once a minute, with the number of lines that were left out", () => {
+test("a line that callers cause is a WARN once a minute for each user, with the number of lines that were left out", () => {
   const pass = monotonicClock();
   const entries: LogEntry[] = [];
   const logger = new Logger({ level: "INFO", sinks: [(entry) => entries.push(entry)] });
   const part = logger.for("auth");
-  for (let n = 0; n < 7_500; n++) part.often("A notice was left out", { userId: `usr_${n}` });
+  for (let n = 0; n < 7_500; n++) part.often("A notice was left out", { userId: "usr_0", n });
+  part.often("A notice was left out", { userId: "usr_1" });
   part.often("Another line");
   logger.often("A notice was left out");
   pass(60_000);
-  part.often("A notice was left out", { userId: "usr_last" });
+  part.often("A notice was left out", { userId: "usr_0" });
   expect(entries.map(({ level, source, message, fields }) => [level, source, message, fields])).toEqual([
-    ["WARN", "auth", "A notice was left out", { userId: "usr_0" }],
+    ["WARN", "auth", "A notice was left out", { userId: "usr_0", n: 0 }],
+    ["WARN", "auth", "A notice was left out", { userId: "usr_1" }],
     ["WARN", "auth", "Another line", undefined],
     ["WARN", "socle", "A notice was left out", undefined],
-    ["WARN", "auth", "A notice was left out", { userId: "usr_last", leftOut: 7_499 }],
+    ["WARN", "auth", "A notice was left out", { userId: "usr_0", leftOut: 7_499 }],
   ]);
 });
