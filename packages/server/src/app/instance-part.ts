@@ -105,7 +105,7 @@ export interface LeadingInstance {
   readonly part: (parts: Parameters<typeof leaderPart>[1]) => InstancePart;
   readonly overview: ReturnType<typeof overviewPart>;
   /** See `clientOf`. */
-  readonly clientOf: (request: Request) => string | null;
+  readonly clientOf: (request: Request, address: string) => string | null;
 }
 
 export function leadingInstance(options: LeadOptions): LeadingInstance {
@@ -114,7 +114,7 @@ export function leadingInstance(options: LeadOptions): LeadingInstance {
     joinCluster: (database) => leadDatabase(database, options),
     part: (parts) => leaderPart(member, parts),
     overview: overviewPart(member),
-    clientOf: (request) => clientOf(member, request),
+    clientOf: (request, address) => clientOf(member, request, address),
   };
 }
 
@@ -124,7 +124,7 @@ function overviewPart(member: ClusterMember) {
 }
 
 /** The address of the client of a request that another instance has forwarded; null for any other request. */
-function clientOf(member: ClusterMember, request: Request): string | null {
+function clientOf(member: ClusterMember, request: Request, address: string): string | null {
   const client = request.headers.get("socle-client");
-  return client !== null && isOfInstance(member, request) ? client : null;
+  return client !== null && isOfInstance(member, request, address) ? client : null;
 }

@@ -36,10 +36,14 @@ export interface InstanceRoutesOptions {
   readonly used: (id: string) => void;
 }
 
-/** Whether a request comes from an instance of the cluster. */
-export function isOfInstance(member: ClusterMember, { headers }: Pick<HttpRequest, "headers">): boolean {
+/** Whether a request of an address comes from an instance of the cluster. */
+export function isOfInstance(
+  member: ClusterMember,
+  { headers }: Pick<HttpRequest, "headers">,
+  address: string,
+): boolean {
   const secret = headers.get("socle-instance-secret");
-  return secret !== null && member.isSecret(secret);
+  return secret !== null && member.isSecret(secret, address);
 }
 
 /** The routes answer 404 to everybody without the secret of the cluster. */
@@ -51,7 +55,7 @@ export function instanceRoutes(options: InstanceRoutesOptions): Routes {
       const { request } = exchange;
       // A replica sends requests of clients on with the secret, and names the client.
       const isOfClient = request.headers.has("socle-client");
-      if (isOfClient || !(request instanceof Request) || !isOfInstance(member, request))
+      if (isOfClient || !(request instanceof Request) || !isOfInstance(member, request, exchange.address))
         throw new AppError("not_found", "There is nothing here.");
       exchange.isMeasured = false;
       const body: unknown = await request.json();

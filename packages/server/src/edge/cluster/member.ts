@@ -2,7 +2,7 @@
  * ClusterMember: this process as an instance of a cluster, from the start to the stop, as a leader or as a replica. A member beats every second:
  * the row of the instance, and the lease of the leader. A member finds out which role the process has.
  */
-import { isSameSecret, messageOf, SetupError } from "../../base/kernel/index.ts";
+import { messageOf, SetupError } from "../../base/kernel/index.ts";
 import { type Logger, Repeats } from "../../base/logging/index.ts";
 import {
   beginning,
@@ -14,6 +14,7 @@ import {
   type Leader,
   type Lease,
 } from "../../store/journal/index.ts";
+import { ClusterSecret } from "./cluster-secret.ts";
 import { JournalCommits } from "./commit-point.ts";
 import { InstanceState } from "./instance-state.ts";
 import { Replicas } from "./replicas.ts";
@@ -46,7 +47,7 @@ export class ClusterMember {
   readonly address: string;
   readonly version: string;
   #right = new ServingRight();
-  readonly #secret: string;
+  readonly #secret: ClusterSecret;
   readonly #logger: Logger;
   readonly #run = crypto.randomUUID();
   readonly #repeats = new Repeats();
@@ -78,7 +79,7 @@ export class ClusterMember {
     this.address = address;
     this.version = version;
     this.state = new InstanceState({ address, filesOf, logger });
-    this.#secret = secret;
+    this.#secret = new ClusterSecret(secret);
     this.#logger = logger;
     // The break is looked at when a role runs.
     this.#broken.promise.catch(() => undefined);
@@ -181,13 +182,14 @@ export class ClusterMember {
     return this.#replicas;
   }
 
-  isSecret(given: string): boolean {
-    return isSameSecret(given, this.#secret);
+  /** Whether a text of an address is the secret; see `ClusterSecret`. */
+  isSecret(given: string, address: string): boolean {
+    return this.#secret.isRight(given, address, performance.now());
   }
 
   /** The header by which another instance knows an instance of the cluster. */
   get credentials(): Record<string, string> {
-    return { "Socle-Instance-Secret": this.#secret };
+    return this.#secret.header;
   }
 
   /** Waits until this instance leads, or until another instance does. Null after the signal. @throws ChainBroken as `broken`. */

@@ -27,7 +27,7 @@ export interface HttpOptions {
   /** Whether other processes of the service listen on the same port; see `freePort`. */
   isShared?: boolean;
   /** The address of the client of a request that another instance of the cluster has forwarded; null for any other request. */
-  clientOf?: (request: Request) => string | null;
+  clientOf?: (request: Request, address: string) => string | null;
   /** For HTTPS; null for plain HTTP. */
   certificate: Certificate | null;
   /** Called when another certificate is served, for the other processes of the service. */
@@ -263,8 +263,11 @@ export class HttpServer {
   /** The address that a request comes from, as a key. */
   addressOf(request: HttpRequest): string {
     if (request instanceof PassedRequest) return request.address;
-    const client = this.#options.clientOf?.(request) ?? null;
-    if (client !== null) return client;
+    const address = this.#ownAddressOf(request);
+    return this.#options.clientOf?.(request, address) ?? address;
+  }
+
+  #ownAddressOf(request: Request): string {
     const { trustedProxies } = this.#options.config;
     if (trustedProxies > 0) {
       const forwarded = (request.headers.get("x-forwarded-for") ?? "").split(",").map((entry) => entry.trim());
@@ -274,7 +277,7 @@ export class HttpServer {
       this.#hasSeenProxy = true;
       this.#options.logger.warn(
         "A request came with X-Forwarded-For, and trustedProxies is 0: if that is a proxy of yours, all clients count as one address until trustedProxies is the number of your proxies",
-        { address: this.addressOf(request) },
+        { address: this.#ownAddressOf(request) },
       );
     }
     for (const server of this.#listener.servers) {
