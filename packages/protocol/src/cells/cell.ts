@@ -2,7 +2,7 @@
 
 import type { FieldDefinition } from "../collections.ts";
 import type { CsvCell } from "./csv-rows.ts";
-import { readDatetime } from "./datetime.ts";
+import { parseDatetime, readDatetime } from "./datetime.ts";
 import { parseJsonText } from "./json-text.ts";
 
 /** How a file writes values. */
@@ -120,7 +120,9 @@ function readDate(text: string, { dates, toUtc }: CellStyle): CellValue {
   if (iso === "dates") return { problem: "dates" };
   const found = iso === null ? null : readDatetime(iso);
   if (found === null) return { problem: "unread" };
-  return { value: found.hasZone ? found.text : (toUtc?.(found.text) ?? found.text) };
+  const utc = found.hasZone || toUtc === undefined ? found.text : parseDatetime(toUtc(found.text));
+  // In UTC, the first and the last hours of the years 0000 to 9999 may be outside.
+  return utc === null ? { problem: "unread" } : { value: utc };
 }
 
 /** The ISO 8601 of a written date; "dates" if the order of day and month is not known, null for any other text. */

@@ -177,6 +177,24 @@ test("times without a zone are in the chosen zone", () => {
   ]);
 });
 
+test.each([
+  ["0050-01-01 12:00", "Europe/Berlin", "0050-01-01T11:06:32.000Z"],
+  ["0001-03-01 12:00:00.123", "Asia/Tokyo", "0001-03-01T02:41:01.123Z"],
+  ["0099-12-31 23:30", "America/New_York", "0100-01-01T04:26:02.000Z"],
+  ["0000-02-29 12:00", "Asia/Kolkata", "0000-02-29T06:06:32.000Z"],
+  ["1850-06-01 12:00", "Africa/Monrovia", "1850-06-01T12:43:08.000Z"],
+  // Twice, and the first; skipped; a day that Samoa skipped.
+  ["2026-10-25 02:30", "Europe/Berlin", "2026-10-25T00:30:00.000Z"],
+  ["2026-11-01 01:30", "America/New_York", "2026-11-01T05:30:00.000Z"],
+  ["2026-03-29 02:30", "Europe/Berlin", "2026-03-29T01:30:00.000Z"],
+  ["2011-12-30 12:00", "Pacific/Apia", "2011-12-30T22:00:00.000Z"],
+  ["9999-12-31 23:30", "Asia/Tokyo", "9999-12-31T14:30:00.000Z"],
+  ["9999-12-31 23:30", "America/New_York", "problem"],
+  ["0000-01-01 00:10", "Europe/Berlin", "problem"],
+])("%s in %s is %s", (cell, timeZone, utc) => {
+  expect(converted(cell, "datetime", { timeZone })).toBe(utc);
+});
+
 test("json, relations and files", () => {
   expect(converted('{"a":[1,null]}', "json")).toEqual({ a: [1, null] });
   expect(converted("{a:1}", "json")).toBe("problem");
