@@ -42,6 +42,8 @@ interface OutboxOptions {
   readonly maxMails?: number;
   readonly keepMs?: number;
   readonly from?: string;
+  /** How long the connection and the greeting may take, in milliseconds. */
+  readonly connectMs?: number;
   /** How long the server may be silent, in milliseconds. */
   readonly silenceMs?: number;
   /** How long an attempt may take in all. */
@@ -72,7 +74,7 @@ export function outboxes(): (options: OutboxOptions) => Promise<Outbox> {
         folder,
       },
       times: {
-        timeouts: { connect: 10_000, silence, mail: options.mailMs ?? 60_000 },
+        timeouts: { connect: options.connectMs ?? 10_000, silence, mail: options.mailMs ?? 60_000 },
         pauseFactor: options.pauseFactor ?? 0.001,
       },
     });

@@ -2,7 +2,16 @@
 import { join } from "node:path";
 import type { MailSettings as MailOverview, MailTest } from "@socle/protocol";
 import type { Config } from "../../base/config/index.ts";
-import { AppError, type Clock, newId, overloaded, printable, quote, SetupError } from "../../base/kernel/index.ts";
+import {
+  AppError,
+  type Clock,
+  messageOf,
+  newId,
+  overloaded,
+  printable,
+  quote,
+  SetupError,
+} from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { Database, Transactor } from "../../store/database/index.ts";
 import { asciiDomain } from "./address.ts";
@@ -21,7 +30,7 @@ import {
 } from "./mail-table.ts";
 import { secretsOf, withoutSecrets } from "./secrets.ts";
 import { MailSender } from "./sender.ts";
-import { SendFailure, SmtpServer, type SmtpTimeouts } from "./smtp.ts";
+import { SmtpServer, type SmtpTimeouts } from "./smtp.ts";
 import { plain, Templates } from "./templates.ts";
 import type { MailKind, MailValues } from "./texts.ts";
 
@@ -199,7 +208,7 @@ export class Mails {
       const sending = { timeouts: testTimeouts, signal };
       return { isTaken: true, answer: printable(await sendTestMail(this.#options.settings, to, sending)) };
     } catch (thrown) {
-      return { isTaken: false, answer: new SendFailure(thrown).message };
+      return { isTaken: false, answer: messageOf(thrown) };
     } finally {
       this.#isTesting = false;
     }
@@ -274,7 +283,7 @@ const testTimeouts: SmtpTimeouts = { connect: 5_000, silence: 10_000, mail: 20_0
 
 /** Hands a mail to the server of the configuration at once, without the outbox. Answers the last line of the server. */
 export async function sendTestMail(
-  settings: MailSettings,
+  settings: Pick<MailSettings, "mail.from" | "mail.smtp">,
   to: string,
   { timeouts, signal = new AbortController().signal }: { timeouts?: SmtpTimeouts; signal?: AbortSignal } = {},
 ): Promise<string> {
@@ -286,7 +295,7 @@ export async function sendTestMail(
   const server = new SmtpServer(smtp, sender, timeouts);
   try {
     const name = sender.name || sender.host;
-    return await server.send(
+    const outcome = await server.send(
       {
         messageId: messageIdOf(newId("mai", now), sender.host),
         recipient: to,
@@ -297,6 +306,8 @@ export async function sendTestMail(
       },
       signal,
     );
+    if (typeof outcome === "string") return outcome;
+    throw outcome;
   } finally {
     await server.close();
   }

@@ -17,7 +17,7 @@ import {
   ranks,
 } from "./mail-table.ts";
 import { withoutSecrets } from "./secrets.ts";
-import { connections, SendFailure, type SmtpServer } from "./smtp.ts";
+import { connections, type SendFailure, type SmtpServer } from "./smtp.ts";
 
 /** The mails of each rank that may be under way beside others: places are left for mails that go first. */
 const places = { [ranks.urgent]: connections, [ranks.account]: connections - 1, [ranks.code]: connections - 2 };
@@ -155,7 +155,7 @@ export class MailSender {
   async #send(mail: MailRow, server: SmtpServer): Promise<void> {
     this.#underWay.add(mail);
     const { signal } = this.#stopping;
-    const outcome = await server.send(mail, signal).catch((thrown: unknown) => new SendFailure(thrown));
+    const outcome = await server.send(mail, signal);
     if (typeof outcome === "string") await this.#noteSent(mail, outcome);
     // An attempt that the stop has ended does not count.
     else if (!signal.aborted) await this.#noteFailed(mail, outcome);

@@ -39,8 +39,10 @@ export class SendFailure extends Error {
   /** Whether the failure meets every mail: the server is away, or refuses the sign-in. */
   readonly isOfServer: boolean;
 
-  constructor(thrown: unknown) {
-    super(excerpt(printable(messageOf(thrown)), longestError));
+  /** @param remedy a sentence for the end of the message. */
+  constructor(thrown: unknown, remedy: string | null = null) {
+    const message = excerpt(printable(messageOf(thrown)), longestError);
+    super(remedy === null ? message : `${message}. ${remedy}`);
     const details: Partial<NodemailerError> = thrown instanceof Error ? thrown : {};
     const { code, command, permanent, timeoutType } = details;
     const isOfMail = code === "EENVELOPE" || code === "EMESSAGE";
@@ -63,8 +65,16 @@ export class SmtpServer {
     this.#timeouts = timeouts;
   }
 
-  /** Answers the last line of the server, which has taken the mail. @throws an error for `SendFailure`. */
-  async send(mail: OutgoingMail, stopping: AbortSignal): Promise<string> {
+  /** Answers the last line of the server, which has taken the mail, or the failure. */
+  async send(mail: OutgoingMail, stopping: AbortSignal): Promise<string | SendFailure> {
+    try {
+      return await this.#handOver(mail, stopping);
+    } catch (thrown) {
+      return new SendFailure(thrown, this.#remedyOf(thrown));
+    }
+  }
+
+  async #handOver(mail: OutgoingMail, stopping: AbortSignal): Promise<string> {
     this.#transport ??= this.#open();
     const transport = await this.#transport;
     const limit = new AbortController();
@@ -89,6 +99,20 @@ export class SmtpServer {
       clearTimeout(timer);
       stopping.removeEventListener("abort", end);
     }
+  }
+
+  /** The remedy for a failure as of a scheme that is not the scheme of the port; null for another failure. */
+  #remedyOf(thrown: unknown): string | null {
+    const { protocol, port } = this.#address;
+    const { message = "", code, timeoutType }: Partial<NodemailerError> = thrown instanceof Error ? thrown : {};
+    if (protocol === "smtps:") {
+      if (!/wrong.version.number/i.test(message)) return null;
+      return `mail.smtp has smtps:// and the port ${port || 465}, where TLS does not begin at once: write smtp:// for STARTTLS (usual port 587), or name the port for TLS (usual port 465)`;
+    }
+    // A server of TLS waits for the first bytes of the client, and ends the connection at last.
+    const isSilent = timeoutType === "GREETING_TIMEOUT" || (code === "ECONNECTION" && port === "465");
+    if (!isSilent) return null;
+    return `mail.smtp has smtp:// and the port ${port || 587}: if TLS begins at once on this port (as on port 465), write smtps://, else name the port for STARTTLS (usual port 587)`;
   }
 
   async close(): Promise<void> {

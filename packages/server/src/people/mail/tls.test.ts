@@ -3,6 +3,8 @@ import { expect, test } from "bun:test";
 import { newCertificate } from "../../../test/certificates.ts";
 import { outboxes } from "../../../test/outbox.ts";
 import { SmtpSink } from "../../../test/smtp-sink.ts";
+import { Secret } from "../../base/kernel/index.ts";
+import { sendTestMail } from "./mails.ts";
 
 const open = outboxes();
 const certificate = await newCertificate("sink.example");
@@ -33,6 +35,45 @@ test.each([
   expect(stored()[0]).toMatchObject({ status: "waiting", error: expect.stringMatching(error) });
   expect(sink.taken).toEqual([]);
   expect(sink.commands.filter((line) => /^(AUTH|MAIL|RCPT|DATA)/.test(line))).toEqual([]);
+});
+
+test.each([
+  [
+    "smtps:// with a port for STARTTLS",
+    false,
+    /WRONG_VERSION_NUMBER\. mail\.smtp has smtps:\/\/ and the port (\d+), .* write smtp:\/\//,
+  ],
+  [
+    "smtp:// with a port for TLS",
+    true,
+    /^Greeting never received\. mail\.smtp has smtp:\/\/ and the port (\d+): .* write smtps:\/\//,
+  ],
+])(
+  "%s: the failed mail and the test mail name the scheme, the port and the remedy",
+  async (_name, isSecure, message) => {
+    await using sink = await SmtpSink.start({ certificate, isSecure, login: { user: "shop", password: "hush hush" } });
+    const smtp = sink.address.replace(/^smtps?/, isSecure ? "smtp" : "smtps");
+    const { code, stored } = await open({ smtp, connectMs: 300 });
+    await code("ann@example.com");
+    await sink.until(() => stored().some(({ attempts }) => attempts >= 1));
+    expect(stored()[0]).toMatchObject({ status: "waiting", error: expect.stringMatching(message) });
+    expect(message.exec(stored()[0]?.error ?? "")?.[1]).toBe(String(sink.port));
+    const settings = { "mail.from": "shop@example.com", "mail.smtp": new Secret(smtp) };
+    const timeouts = { connect: 300, silence: 60_000, mail: 60_000 };
+    const tested = await sendTestMail(settings, "ann@example.com", { timeouts }).catch((thrown: unknown) => thrown);
+    expect(String(tested)).toMatch(new RegExp(message.source.replace("^", "")));
+    expect(JSON.stringify([stored()[0]?.error, String(tested)])).not.toContain("hush");
+    expect(sink.taken).toEqual([]);
+  },
+);
+
+test("a failure with another cause names no other scheme", async () => {
+  await using sink = await SmtpSink.start({ certificate });
+  sink.behave = (step) => (step === "ehlo" ? "break" : undefined);
+  const { code, stored } = await open({ smtp: sink.address });
+  await code("ann@example.com");
+  await sink.until(() => stored().some(({ attempts }) => attempts >= 1));
+  expect(stored()[0]?.error).not.toContain("mail.smtp");
 });
 
 test("the user and the password of the address sign in; a wrong password is tried again, and no answer shows the password", async () => {
