@@ -15,7 +15,7 @@ const folder = await project({
     port,
     publicUrl: url,
     mail: { from: "The Shop <shop@example.com>", smtp: sink.address },
-    auth: { pages: { title: "The Shop" } },
+    auth: { pages: { title: "The Shop" }, commonPasswords: "refuse" },
     limits: { rate: { mail: "off", login: "off", register: "off" } },
   },
 });

@@ -135,8 +135,8 @@ test("a process that may open few files outlives more connections than it can ha
     answer = await post(`${limited.url}/api/notes`, { text: "later" }).catch(() => null);
   }
   expect(answer.status).toBe(201);
-  await until(() => heard.length >= 2);
-  expect([heard, isClosed]).toEqual([["subscribed", "event"], false]);
+  await until(() => heard.length >= 3);
+  expect([heard, isClosed]).toEqual([["connected", "subscribed", "event"], false]);
   expect(await metric(limited, "connections", "watching")).toBeGreaterThan(0);
   expect(limited.output()).toContain("The process may open few files");
   expect(await limited.stop()).toBe(0);

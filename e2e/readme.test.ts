@@ -70,7 +70,7 @@ test("a seed that is wrong names the place", async () => {
       /bad\.json: profiles\[0\]: "\$owner" "who@example\.com" is not one of the "users"/,
     ],
     [{ posts: [{ title: "x" }] }, /posts\[0\]: .*body is required/],
-    [{ comments: [{ text: "x", post: { $ref: "none" } }] }, /no earlier user or record is called "none"/],
+    [{ comments: [{ text: "x", post: { $ref: "none" } }] }, /comments\[0\]: no user or record is called "none"/],
     [{ nothing: [] }, /there is no collection "nothing"/],
     [{ posts: {} }, /"posts" must be an array/],
   ];
