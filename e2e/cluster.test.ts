@@ -145,9 +145,14 @@ test("a request that is sent again may name another position", async () => {
   }
 });
 
-test("a replica forwards a request whatever the Host", async () => {
+test("a replica forwards a request with any Host that names a host, and refuses another", async () => {
   for (const { url } of instances)
-    for (const host of ["Host: [", "Host: a b"]) {
+    for (const [host, status] of [
+      ["Host:", 404],
+      ["Host: elsewhere.example:99999", 404],
+      ["Host: [", 400],
+      ["Host: a b", 400],
+    ] as const) {
       const { promise, resolve } = Promise.withResolvers<string>();
       let text = "";
       await Bun.connect({
@@ -161,7 +166,10 @@ test("a replica forwards a request whatever the Host", async () => {
           open: (socket) => void socket.write(`GET /nope HTTP/1.1\r\n${host}\r\nConnection: close\r\n\r\n`),
         },
       });
-      expect(await promise).toMatch(/^HTTP\/1\.1 404[\s\S]*X-Request-Id/i);
+      expect([host, await promise]).toEqual([
+        host,
+        expect.stringMatching(new RegExp(`^HTTP/1.1 ${status}[^]*X-Request-Id`, "i")),
+      ]);
     }
 });
 

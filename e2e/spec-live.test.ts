@@ -1,24 +1,10 @@
 /** Functions, the dashboard, realtime and jobs, sentence by sentence of the specification, as a stranger reads it. */
 import { describe, expect, test } from "bun:test";
 import { until } from "./kit.ts";
-import {
-  ann,
-  bob,
-  connect,
-  get,
-  iso,
-  type Json,
-  logged,
-  make,
-  post,
-  put,
-  register,
-  remove,
-  request,
-  root,
-  server,
-  upload,
-} from "./spec-world.ts";
+import { iso, type Json, openSpecWorld } from "./spec-world.ts";
+
+const { ann, bob, connect, get, logged, make, post, put, register, remove, request, root, server, upload } =
+  await openSpecWorld();
 
 describe("Functions", () => {
   test("run after the record is saved, with record, logger, db, auth and storage", async () => {

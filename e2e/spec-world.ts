@@ -80,139 +80,144 @@ const files: Record<string, string> = {
 };
 
 const admin = { email: "admin@example.com", password: "password123" };
-const folder = await project({ collections });
-for (const [path, content] of Object.entries(files)) {
-  await mkdir(dirname(join(folder, path)), { recursive: true });
-  await Bun.write(join(folder, path), content);
-}
-export const server = await serve(folder, {
-  env: { SERVICE_ADMIN_EMAIL: admin.email, SERVICE_ADMIN_PASSWORD: admin.password },
-});
-
-export async function request(
-  method: string,
-  path: string,
-  { token, body, headers = {} }: { token?: string; body?: unknown; headers?: Record<string, string> } = {},
-): Promise<Answer> {
-  const isForm = body instanceof FormData;
-  const answer = await fetch(`${server.url}${path}`, {
-    method,
-    headers: {
-      ...(body !== undefined && !isForm && { "Content-Type": "application/json" }),
-      ...(token !== undefined && { Authorization: `Bearer ${token}` }),
-      ...headers,
-    },
-    ...(body !== undefined && { body: isForm || typeof body === "string" ? body : JSON.stringify(body) }),
+/** Starts the service with the users of the suite: one for each file, because the service ends with the file that started the service. */
+export async function openSpecWorld() {
+  const folder = await project({ collections });
+  for (const [path, content] of Object.entries(files)) {
+    await mkdir(dirname(join(folder, path)), { recursive: true });
+    await Bun.write(join(folder, path), content);
+  }
+  const server = await serve(folder, {
+    env: { SERVICE_ADMIN_EMAIL: admin.email, SERVICE_ADMIN_PASSWORD: admin.password },
   });
-  const all = await answer.text();
-  const isJson = all !== "" && answer.headers.get("content-type")?.includes("json") === true;
-  return { status: answer.status, body: isJson ? JSON.parse(all) : {}, headers: answer.headers, text: all };
+
+  async function request(
+    method: string,
+    path: string,
+    { token, body, headers = {} }: { token?: string; body?: unknown; headers?: Record<string, string> } = {},
+  ): Promise<Answer> {
+    const isForm = body instanceof FormData;
+    const answer = await fetch(`${server.url}${path}`, {
+      method,
+      headers: {
+        ...(body !== undefined && !isForm && { "Content-Type": "application/json" }),
+        ...(token !== undefined && { Authorization: `Bearer ${token}` }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: isForm || typeof body === "string" ? body : JSON.stringify(body) }),
+    });
+    const all = await answer.text();
+    const isJson = all !== "" && answer.headers.get("content-type")?.includes("json") === true;
+    return { status: answer.status, body: isJson ? JSON.parse(all) : {}, headers: answer.headers, text: all };
+  }
+
+  const get = (path: string, token?: string): Promise<Answer> =>
+    request("GET", path, token === undefined ? {} : { token });
+  const post = (path: string, body: unknown, token?: string): Promise<Answer> =>
+    request("POST", path, token === undefined ? { body } : { body, token });
+  const put = (path: string, body: unknown, token?: string): Promise<Answer> =>
+    request("PUT", path, token === undefined ? { body } : { body, token });
+  const remove = (path: string, token?: string): Promise<Answer> =>
+    request("DELETE", path, token === undefined ? {} : { token });
+
+  /** A refusal has the status, the code and a message. */
+  function refused(answer: Answer, status: number, code: string): void {
+    expect([answer.status, answer.body]).toEqual([
+      status,
+      { error: expect.objectContaining({ code, message: expect.stringMatching(/./) }) },
+    ] as never);
+    expect(answer.headers.get("content-type")).toContain("application/json");
+  }
+
+  async function register(email: string): Promise<{ email: string; token: string; id: string }> {
+    const answer = await post("/api/auth/register", { email, password: "password123" });
+    expect([email, answer.status]).toEqual([email, 201]);
+    const token = String(answer.body["accessToken"]);
+    return { email, token, id: String((await get("/api/auth/me", token)).body["user"]?.["id"]) };
+  }
+
+  const root = String((await post("/api/auth/login", admin)).body["accessToken"]);
+  const ann = await register("ann@example.com");
+  const bob = await register("bob@example.com");
+
+  async function make(collection: string, body: object, token?: string): Promise<Json> {
+    const answer = await post(`/api/${collection}`, body, token);
+    expect([collection, answer.status, answer.body["error"]]).toEqual([collection, 201, undefined] as never);
+    return answer.body;
+  }
+
+  async function upload(visibility: string, token: string, content = "hello"): Promise<string> {
+    const body = new FormData();
+    body.set("file", new File([content], "hello.txt", { type: "text/plain" }));
+    body.set("visibility", visibility);
+    const answer = await request("POST", "/api/storage/upload", { body, token });
+    expect([200, 201]).toContain(answer.status);
+    expect([typeof answer.body["id"], String(answer.body["visibility"])]).toEqual(["string", visibility]);
+    return String(answer.body["id"]);
+  }
+
+  const logLines = async (query = "?limit=200"): Promise<string[]> =>
+    ((await get(`/api/admin/logs${query}`, root)).body["items"] as unknown as { message: string }[]).map(
+      ({ message }) => message,
+    );
+
+  /** Waits for a line of the log, as a function writes the line. */
+  async function logged(line: string): Promise<void> {
+    for (let i = 0; i < 1_000; i++) {
+      if ((await logLines()).some((each) => each.includes(line))) return;
+      await Bun.sleep(20);
+    }
+    throw new Error(`The log has no "${line}"`);
+  }
+
+  /** A client of the realtime endpoint, by nothing but the frames of the specification. */
+  class Socket {
+    readonly frames: Json[] = [];
+    readonly #socket: WebSocket;
+
+    constructor(token?: string) {
+      const query = token === undefined ? "" : `?token=${token}`;
+      this.#socket = new WebSocket(`${server.url.replace("http", "ws")}/api/realtime${query}`);
+      this.#socket.onmessage = ({ data }) => this.frames.push(JSON.parse(String(data)));
+      afterAll(() => this.#socket.close());
+    }
+
+    async opened(): Promise<this> {
+      await until(() => this.#socket.readyState === WebSocket.OPEN);
+      return this;
+    }
+
+    /** Sends a frame, and waits until the service has followed all frames. */
+    async send(frame: object): Promise<void> {
+      this.#socket.send(JSON.stringify(frame));
+      const before = this.frames.length;
+      this.#socket.send(JSON.stringify({ action: "ping" }));
+      await until(() => this.frames.slice(before).some(({ type }) => String(type) === "pong"));
+    }
+
+    async subscribe(...channels: string[]): Promise<this> {
+      for (const channel of channels) await this.send({ action: "subscribe", channel });
+      return this;
+    }
+
+    get events(): Json[] {
+      return this.frames.filter(({ type }) => String(type) === "event").map(({ event }) => event as Json);
+    }
+
+    get types(): string[] {
+      return this.events.map(({ type }) => String(type));
+    }
+
+    async settled(): Promise<string[]> {
+      await this.send({ action: "ping" });
+      return this.types;
+    }
+  }
+
+  const connect = (token?: string): Promise<Socket> => new Socket(token).opened();
+
+  return { server, request, get, post, put, remove, refused, register, root, ann, bob, make, upload, logged, connect };
 }
-
-export const get = (path: string, token?: string): Promise<Answer> =>
-  request("GET", path, token === undefined ? {} : { token });
-export const post = (path: string, body: unknown, token?: string): Promise<Answer> =>
-  request("POST", path, token === undefined ? { body } : { body, token });
-export const put = (path: string, body: unknown, token?: string): Promise<Answer> =>
-  request("PUT", path, token === undefined ? { body } : { body, token });
-export const remove = (path: string, token?: string): Promise<Answer> =>
-  request("DELETE", path, token === undefined ? {} : { token });
-
-/** A refusal has the status, the code and a message. */
-export function refused(answer: Answer, status: number, code: string): void {
-  expect([answer.status, answer.body]).toEqual([
-    status,
-    { error: expect.objectContaining({ code, message: expect.stringMatching(/./) }) },
-  ] as never);
-  expect(answer.headers.get("content-type")).toContain("application/json");
-}
-
-export async function register(email: string): Promise<{ email: string; token: string; id: string }> {
-  const answer = await post("/api/auth/register", { email, password: "password123" });
-  expect([email, answer.status]).toEqual([email, 201]);
-  const token = String(answer.body["accessToken"]);
-  return { email, token, id: String((await get("/api/auth/me", token)).body["user"]?.["id"]) };
-}
-
-export const root = String((await post("/api/auth/login", admin)).body["accessToken"]);
-export const ann = await register("ann@example.com");
-export const bob = await register("bob@example.com");
-
-export async function make(collection: string, body: object, token?: string): Promise<Json> {
-  const answer = await post(`/api/${collection}`, body, token);
-  expect([collection, answer.status, answer.body["error"]]).toEqual([collection, 201, undefined] as never);
-  return answer.body;
-}
-
-export async function upload(visibility: string, token: string, content = "hello"): Promise<string> {
-  const body = new FormData();
-  body.set("file", new File([content], "hello.txt", { type: "text/plain" }));
-  body.set("visibility", visibility);
-  const answer = await request("POST", "/api/storage/upload", { body, token });
-  expect([200, 201]).toContain(answer.status);
-  expect([typeof answer.body["id"], String(answer.body["visibility"])]).toEqual(["string", visibility]);
-  return String(answer.body["id"]);
-}
-
-const logLines = async (query = "?limit=200"): Promise<string[]> =>
-  ((await get(`/api/admin/logs${query}`, root)).body["items"] as unknown as { message: string }[]).map(
-    ({ message }) => message,
-  );
-
-/** Waits for a line of the log, as a function writes the line. */
-export async function logged(line: string): Promise<void> {
-  for (let i = 0; i < 1_000; i++) {
-    if ((await logLines()).some((each) => each.includes(line))) return;
-    await Bun.sleep(20);
-  }
-  throw new Error(`The log has no "${line}"`);
-}
-
-/** A client of the realtime endpoint, by nothing but the frames of the specification. */
-class Socket {
-  readonly frames: Json[] = [];
-  readonly #socket: WebSocket;
-
-  constructor(token?: string) {
-    const query = token === undefined ? "" : `?token=${token}`;
-    this.#socket = new WebSocket(`${server.url.replace("http", "ws")}/api/realtime${query}`);
-    this.#socket.onmessage = ({ data }) => this.frames.push(JSON.parse(String(data)));
-    afterAll(() => this.#socket.close());
-  }
-
-  async opened(): Promise<this> {
-    await until(() => this.#socket.readyState === WebSocket.OPEN);
-    return this;
-  }
-
-  /** Sends a frame, and waits until the service has followed all frames. */
-  async send(frame: object): Promise<void> {
-    this.#socket.send(JSON.stringify(frame));
-    const before = this.frames.length;
-    this.#socket.send(JSON.stringify({ action: "ping" }));
-    await until(() => this.frames.slice(before).some(({ type }) => String(type) === "pong"));
-  }
-
-  async subscribe(...channels: string[]): Promise<this> {
-    for (const channel of channels) await this.send({ action: "subscribe", channel });
-    return this;
-  }
-
-  get events(): Json[] {
-    return this.frames.filter(({ type }) => String(type) === "event").map(({ event }) => event as Json);
-  }
-
-  get types(): string[] {
-    return this.events.map(({ type }) => String(type));
-  }
-
-  async settled(): Promise<string[]> {
-    await this.send({ action: "ping" });
-    return this.types;
-  }
-}
-
-export const connect = (token?: string): Promise<Socket> => new Socket(token).opened();
 
 export const iso = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 export const recordId = expect.stringMatching(/^rec_[0-9a-f-]{32,36}$/);

@@ -110,7 +110,9 @@ describe("JSONTestSuite", () => {
   /** Whether a json field keeps the value: numbers that a double changes and lone surrogates are refused, as deep nesting is. */
   function isKept(value: unknown, depth = 0): boolean {
     if (typeof value === "number")
-      return Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value));
+      return (
+        Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value) || Math.abs(value) >= 1e21)
+      );
     if (typeof value === "string") return value.isWellFormed();
     if (typeof value !== "object" || value === null) return true;
     return depth < 100 && Object.entries(value).every(([name, item]) => name.isWellFormed() && isKept(item, depth + 1));
@@ -146,6 +148,12 @@ describe("JSONTestSuite", () => {
     for (const { name, bytes } of utf8) {
       const value: unknown = JSON.parse(bytes.toString());
       const made = await create(member(bytes));
+      // A whole number of more digits than a double keeps is refused by the text.
+      if (/^\[?-?\d{22,}\]?$/.test(bytes.toString().trim())) {
+        expect([name, made.status, made.body.error?.code]).toEqual([name, 400, "bad_request"]);
+        refused.push(name);
+        continue;
+      }
       if (!isKept(value)) {
         expect([name, made.status, made.body.error?.details?.[0]?.field]).toEqual([name, 400, "value"]);
         refused.push(name);
@@ -156,14 +164,8 @@ describe("JSONTestSuite", () => {
       // As text, so that the order of the members and the sign of zero count.
       for (const { body } of [made, read]) expect(JSON.stringify(body.value)).toBe(JSON.stringify(value));
     }
-    // JSON of the suite that a json field refuses by the rule of whole numbers, however the number is written.
-    expect(refused.filter((name) => name.startsWith("y_"))).toEqual([
-      "y_number",
-      "y_number_real_capital_e",
-      "y_number_real_exponent",
-      "y_number_real_fraction_exponent",
-      "y_object_extreme_numbers",
-    ]);
+    // Texts of the suite that must be read are all kept; those that may be refused are refused for a number, a surrogate or their depth.
+    expect(refused.filter((name) => name.startsWith("y_"))).toEqual([]);
   });
 
   test("a body that is not UTF-8 is refused, and no byte is replaced", async () => {

@@ -16,7 +16,7 @@ import {
   writeTypesModule,
 } from "../../app/index.ts";
 import { count, messageOf, SetupError } from "../../base/kernel/index.ts";
-import { findScripts, runTool, toolOutput } from "../../code/script-host/index.ts";
+import { findScripts, runTool, toolOutput, withRuntimeNames } from "../../code/script-host/index.ts";
 import { readDefinitionFiles } from "../../data/collections/index.ts";
 import { sharedAddresses } from "../../people/auth/index.ts";
 import { DatabaseFile } from "../../store/database/index.ts";
@@ -181,6 +181,10 @@ export const add: Command = {
     const manifest = join(config.folder, "package.json");
     // Without a manifest, the tool would take the next manifest above, which belongs to some other project.
     if (!existsSync(manifest)) await writeFile(manifest, '{\n  "private": true\n}\n');
-    return runTool(["add", ...args], { cwd: config.folder, environment: terminal.environment });
+    const cwd = config.folder;
+    return runTool(["add", ...args], {
+      cwd,
+      environment: withRuntimeNames({ cwd, environment: terminal.environment }),
+    });
   },
 };

@@ -2,8 +2,8 @@
  * A process of the same executable beside the service, with a channel for messages: the interface, and the real process. Also the
  * tools of the runtime, which `socle add`, `socle check` and `socle test` run by the same executable.
  */
-import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
-import { setPriority, tmpdir } from "node:os";
+import { mkdirSync, renameSync, rmSync, symlinkSync } from "node:fs";
+import { setPriority } from "node:os";
 import { delimiter, isAbsolute, join } from "node:path";
 import { ownExecutable, residentBytes, watchMemory } from "../../base/kernel/index.ts";
 import { withoutSettings } from "./environment.ts";
@@ -165,23 +165,31 @@ export async function runTool(
   args: readonly string[],
   { signal, ...surroundings }: Surroundings & { readonly signal?: AbortSignal },
 ): Promise<number> {
-  const { cwd, env } = settingsOf(surroundings);
-  const { PATH = "" } = env;
-  // The runtime is this executable: scripts of packages find the executable by the names of the runtime, and as Node.js where there is none.
-  const names = ["bun", "bunx", ...(Bun.which("node", { PATH }) === null ? ["node"] : [])];
-  const folder = mkdtempSync(join(tmpdir(), "socle-tool-"));
-  try {
-    if (process.platform !== "win32") for (const name of names) symlinkSync(process.execPath, join(folder, name));
-    const child = Bun.spawn([process.execPath, ...args], {
-      cwd,
-      env: { ...env, PATH: `${PATH}${PATH === "" ? "" : delimiter}${folder}` },
-      ...(signal !== undefined && { signal }),
-      stdio: ["inherit", "inherit", "inherit"],
-    });
-    return await child.exited;
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
+  const child = Bun.spawn([process.execPath, ...args], {
+    ...settingsOf(surroundings),
+    ...(signal !== undefined && { signal }),
+    stdio: ["inherit", "inherit", "inherit"],
+  });
+  return child.exited;
+}
+
+/**
+ * The environment in which scripts of packages find this executable by the names of the runtime, and as Node.js where there is none. The
+ * names are links in `.socle/bin` of the project.
+ */
+export function withRuntimeNames({ cwd, environment }: Surroundings): Surroundings["environment"] {
+  if (process.platform === "win32") return environment;
+  const { PATH = "" } = environment;
+  const folder = join(cwd, ".socle", "bin");
+  mkdirSync(folder, { recursive: true });
+  for (const name of ["bun", "bunx", ...(Bun.which("node", { PATH }) === null ? ["node"] : [])]) {
+    // Another command may make the same link at this moment.
+    const link = join(folder, `${name}-${process.pid}`);
+    rmSync(link, { force: true });
+    symlinkSync(process.execPath, link);
+    renameSync(link, join(folder, name));
   }
+  return { ...environment, PATH: `${PATH}${PATH === "" ? "" : delimiter}${folder}` };
 }
 
 /** Like `runTool`, but answers the output instead of showing the output. */

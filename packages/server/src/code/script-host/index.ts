@@ -16,7 +16,15 @@ export { inspectAddresses, maxInspectPort, refuseTakenPorts, usualInspectPort } 
 export { readEnvironmentFile } from "./environment.ts";
 export { useFetchMocks } from "./fetch-mocks.ts";
 export { type HandlerKind, mayName } from "./handler-kinds.ts";
-export { dispatch, type Handlers, runTool, SpawnedProcess, type SpawnOptions, toolOutput } from "./host-process.ts";
+export {
+  dispatch,
+  type Handlers,
+  runTool,
+  SpawnedProcess,
+  type SpawnOptions,
+  toolOutput,
+  withRuntimeNames,
+} from "./host-process.ts";
 export type { BrokenScript, Lane, Script, ScriptKind, ScriptOwners } from "./load.ts";
 export {
   appErrorOf,

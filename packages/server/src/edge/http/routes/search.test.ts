@@ -286,8 +286,8 @@ test("neither order nor cursor tells of words in fields and records that the cal
   await api.request("PUT", `/api/mine/${newer}`, { body: { secret: "word ".repeat(40) }, token: admin });
   await make({ title: "rank rank rank", by: null });
   expect([await ids(), await cursor()]).toEqual(before);
-  // The cursor holds a record that the caller reads, and the weight of texts that the caller may read.
-  expect(contentOf(await cursor())).toEqual([newer, [expect.any(Number)]]);
+  // The cursor holds a record that the caller reads, the weight of texts that the caller may read, and the masked place of the record.
+  expect(contentOf(await cursor())).toEqual([newer, [expect.any(Number)], null, expect.any(Number)]);
   expect((await find("rank", { limit: "1", cursor: (await cursor()) ?? "" }, own)).items.map(({ id }) => id)).toEqual([
     older,
   ]);
