@@ -224,7 +224,7 @@ export const keys = {
   "limits.providerSignIns": key(
     wholeNumber(1, 1_000_000),
     10_000,
-    "sign-ins at providers that have begun, and codes for apps; a further sign-in makes the service forget the oldest",
+    "sign-ins at providers that have begun, and codes for apps; an address has an eighth of these; a further sign-in makes the service forget the oldest of the address, or of all",
   ),
   "limits.providerRequests": key(
     wholeNumber(4, 10_000),

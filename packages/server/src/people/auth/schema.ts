@@ -50,5 +50,8 @@ export const authSchema: ModuleSchema = {
     "ALTER TABLE _users ADD COLUMN hasGivenPassword INTEGER NOT NULL DEFAULT 0",
     // 0 for a successor that no request has shown yet: neither the refresh token nor an access token that came with the successor.
     "ALTER TABLE _refresh_tokens ADD COLUMN isSeen INTEGER NOT NULL DEFAULT 1",
+    // The key of the caller whose share a step takes; empty in steps of earlier versions.
+    "ALTER TABLE _provider_steps ADD COLUMN caller TEXT NOT NULL DEFAULT ''",
+    "CREATE INDEX _provider_steps_caller ON _provider_steps (caller)",
   ],
 };

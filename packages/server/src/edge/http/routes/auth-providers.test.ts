@@ -275,8 +275,24 @@ test("without publicUrl nobody signs in, and the start says so; unknown provider
   expect((await openApi({})).log.filter((line) => line.includes("publicUrl"))).toEqual([]);
 });
 
-test("sign-ins that have begun are bounded: the oldest is forgotten", async () => {
-  const service = await openWithProviders({ other }, { SERVICE_LIMITS_PROVIDER_SIGN_INS: "3" });
+test("an address that begins many sign-ins makes the service forget none of another address", async () => {
+  const settings = { SERVICE_LIMITS_PROVIDER_SIGN_INS: "16" };
+  const service = await openWithProviders({ other }, settings);
+  const begin = (address: string) =>
+    service.answer("GET", new TestApp().begin("other"), { headers: { "x-test-address": address } });
+  await begin("203.0.113.1");
+  for (let n = 0; n < 24; n++) expect((await begin("203.0.113.2")).status).toBe(302);
+  const sql = "SELECT caller, count(*) AS n FROM _provider_steps GROUP BY caller ORDER BY caller";
+  expect(service.service.database.reader.all(sql)).toEqual([
+    { caller: "203.0.113.1", n: 1 },
+    { caller: "203.0.113.2", n: 2 },
+  ]);
+  for (let n = 3; n < 20; n++) await begin(`203.0.113.${n}`);
+  expect(service.service.database.reader.get("SELECT count(*) AS n FROM _provider_steps")).toEqual({ n: 16 });
+});
+
+test("sign-ins of an address that have begun are bounded: the oldest is forgotten", async () => {
+  const service = await openWithProviders({ other }, { SERVICE_LIMITS_PROVIDER_SIGN_INS: "24" });
   const browsers = Array.from({ length: 4 }, () => new TestBrowser(service));
   const backs: string[] = [];
   for (const browser of browsers) backs.push(other.approve(await browser.follow(new TestApp().begin("other")), ann));

@@ -72,7 +72,7 @@ export function providerRoutes({ providers, pages, rates }: Options): Routes {
       GET: inBrowser(pages, async (exchange) => {
         const { secret, headers } = cookie.keep(exchange);
         const from = exchange.query("ticket") ?? appRequest((name) => exchange.query(name));
-        const location = await providers.begin(exchange.param("name"), from, secret);
+        const location = await providers.begin(exchange.param("name"), from, { secret, caller: exchange.waiter });
         return redirect(exchange, location, headers);
       }),
     }),

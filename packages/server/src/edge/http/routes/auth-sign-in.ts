@@ -185,7 +185,11 @@ class SignInSteps {
 
   async toProvider(exchange: Exchange, visit: Visit): Promise<Response> {
     const page = `${providerPage}?${queryOf(visit)}`;
-    const location = await this.#options.providers.begin(exchange.param("name"), { page }, visit.secret);
+    const location = await this.#options.providers.begin(
+      exchange.param("name"),
+      { page },
+      { secret: visit.secret, caller: exchange.waiter },
+    );
     return redirect(exchange, location, visit.headers);
   }
 
@@ -220,7 +224,7 @@ class SignInSteps {
       // A code of somebody who adds a link signs nobody in.
       if ("link" in outcome) throw unusable();
       if ("next" in outcome) return this.view.factor(exchange, visit, outcome);
-      location = await this.#options.providers.apps.leave(visit.app, outcome);
+      location = await this.#options.providers.apps.leave(visit.app, outcome, exchange.waiter);
     } catch (thrown) {
       return show(refusalOf(thrown));
     }

@@ -143,7 +143,7 @@ const families: { readonly [family: string]: () => Promise<Live> } = {
   async "a code of a sign-in page"() {
     const tokens = await api.register("page@matrix.example");
     const target = { redirect: home, challenge: app.challenge };
-    const token = fragmentOf(await api.service.providers.apps.leave(target, tokens))["code"] ?? "";
+    const token = fragmentOf(await api.service.providers.apps.leave(target, tokens, { key: "test" }))["code"] ?? "";
     return { token, route: "code of a provider", use: async () => (await app.exchange(api, token)).status };
   },
   async "a link of a user"() {

@@ -52,13 +52,13 @@ export class AppCodes {
    * ends with the code.
    * @throws AppError `conflict` for a session that has ended meanwhile.
    */
-  async leave(target: AppTarget, { refreshToken }: TokenResponse): Promise<string> {
+  async leave(target: AppTarget, { refreshToken }: TokenResponse, caller: PasswordCaller): Promise<string> {
     const { database, sessions, steps } = this.#options;
     const code = await database.transact((tx) => {
       const session = sessions.ofRefreshToken(tx, refreshToken);
       if (session === null) throw new AppError("conflict", "The user was changed during the login. Try again.");
       sessions.shorten(tx, session.id, ttlMs.code);
-      return steps.add(tx, "code", { ...target, sessionId: session.id });
+      return steps.add(tx, "code", { content: { ...target, sessionId: session.id }, caller: caller.key });
     });
     return withFragment(target, { code });
   }

@@ -36,24 +36,32 @@ interface StepRow {
 
 /**
  * Adds a step. Answers the token, and whether an earlier step that is still good was forgotten.
- * @param step `most` is the number of steps that are kept: with more, the oldest is forgotten.
+ * @param step `most` is the number of steps that are kept, an eighth for a caller: with more, the oldest of the caller, or of all, is forgotten.
  */
 export function addStep(
   tx: Transactor,
   purpose: StepPurpose,
-  step: { content: object; ttlMs: number; most: number },
+  step: { content: object; ttlMs: number; most: number; caller: string },
 ): { token: string; hasForgotten: boolean } {
   const token = randomToken(32);
   const now = Date.now();
-  const added = tx.get<{ _seq: number }>(
-    "INSERT INTO _provider_steps (hash, purpose, content, expiresAt) VALUES (?, ?, ?, ?) RETURNING _seq",
+  const { caller, most } = step;
+  tx.run(
+    "INSERT INTO _provider_steps (hash, purpose, content, expiresAt, caller) VALUES (?, ?, ?, ?, ?)",
     hashOf(purpose, token),
     purpose,
     JSON.stringify(step.content),
     now + step.ttlMs,
+    caller,
   );
-  const old = "DELETE FROM _provider_steps WHERE _seq <= ? RETURNING expiresAt";
-  const forgotten = tx.all<{ expiresAt: number }>(old, (added?._seq ?? 0) - step.most);
+  const own = tx.get<{ n: number }>("SELECT count(*) AS n FROM _provider_steps WHERE caller = ?", caller)?.n ?? 0;
+  const ofCaller =
+    "DELETE FROM _provider_steps WHERE _seq IN (SELECT _seq FROM _provider_steps WHERE caller = ? ORDER BY _seq LIMIT ?) RETURNING expiresAt";
+  const forgotten = tx.all<{ expiresAt: number }>(ofCaller, caller, Math.max(0, own - Math.ceil(most / 8)));
+  const all = tx.get<{ n: number }>("SELECT count(*) AS n FROM _provider_steps")?.n ?? 0;
+  const ofAll =
+    "DELETE FROM _provider_steps WHERE _seq IN (SELECT _seq FROM _provider_steps ORDER BY _seq LIMIT ?) RETURNING expiresAt";
+  forgotten.push(...tx.all<{ expiresAt: number }>(ofAll, Math.max(0, all - most)));
   return { token, hasForgotten: forgotten.some(({ expiresAt }) => expiresAt > now) };
 }
 

@@ -63,6 +63,9 @@ interface Browser {
   readonly caller: PasswordCaller;
 }
 
+/** The browser of a request that begins a sign-in, which has a secret. */
+type BeginningBrowser = Browser & { readonly secret: string };
+
 export class Providers {
   /** The users and links behind identities. */
   readonly accounts: ProviderAccounts;
@@ -156,16 +159,22 @@ export class Providers {
    * Begins a sign-in, or goes on with a link that a signed-in user adds. Answers the address that the browser opens: at the
    * provider, or of the app with an error.
    * @param from the app, a page of this service, or the ticket of `addTicket`.
-   * @param secret of the browser.
    * @throws AppError `not_found`, `validation_error`, `bad_request` for a ticket that does not work, `unavailable`.
    */
-  async begin(name: string, from: AppRequest | PageVisit | string, secret: string): Promise<string> {
+  async begin(
+    name: string,
+    from: AppRequest | PageVisit | string,
+    { secret, caller }: BeginningBrowser,
+  ): Promise<string> {
     const provider = this.get(name);
     const asked = typeof from === "string" ? null : { provider: name, ...this.#targetOf(from, secret), linkFor: null };
     const { step, state } = await this.#options.database.transact((tx) => {
       const isOwn = (step: ProviderStep): boolean => step.provider === name;
       const step = asked ?? this.#steps.take(tx, "link", { token: String(from), isOwn });
-      return { step, state: this.#steps.add(tx, "state", { ...step, browser: hashOf(secret) }) };
+      return {
+        step,
+        state: this.#steps.add(tx, "state", { content: { ...step, browser: hashOf(secret) }, caller: caller.key }),
+      };
     });
     try {
       return await provider.address(this.#flow(provider, state));
@@ -183,7 +192,7 @@ export class Providers {
     const step = { provider, ...this.apps.check(from), linkFor: caller };
     const ticket = await this.#options.database.transactFor(caller, (tx) => {
       checkRecent(tx, caller);
-      return this.#steps.add(tx, "link", step);
+      return this.#steps.add(tx, "link", { content: step, caller: caller.userId });
     });
     return `${this.#publicUrl()}/api/auth/oauth/${provider}?${new URLSearchParams({ ticket })}`;
   }
@@ -220,7 +229,9 @@ export class Providers {
       if (step.linkFor !== null) checkLink(database.reader, identity, { userId: step.linkFor.userId, provider });
       // A page tells the person of a conflict itself.
       else if (step.isOnPage !== true) this.accounts.match(database.reader, identity, provider);
-      const code = await database.transact((tx) => this.#steps.add(tx, "code", { ...step, identity }));
+      const code = await database.transact((tx) =>
+        this.#steps.add(tx, "code", { content: { ...step, identity }, caller: caller.key }),
+      );
       return withOutcome(step, { code });
     } catch (thrown) {
       return this.#failed(provider, step, thrown);

@@ -62,10 +62,10 @@ export class Steps {
     this.#options = options;
   }
 
-  /** Adds a step and answers the token of the step. */
-  add<P extends StepPurpose>(tx: Transactor, purpose: P, content: StepOf[P]): string {
+  /** Adds a step and answers the token of the step. `caller` is the key of the caller whose share the step takes. */
+  add<P extends StepPurpose>(tx: Transactor, purpose: P, step: { content: StepOf[P]; caller: string }): string {
     const { limits, most } = this.#options;
-    const { token, hasForgotten } = addStep(tx, purpose, { content, ttlMs: ttlMs[purpose], most });
+    const { token, hasForgotten } = addStep(tx, purpose, { ...step, ttlMs: ttlMs[purpose], most });
     if (hasForgotten) tx.onDurable(() => limits.reached("providerSignIns", {}));
     return token;
   }
