@@ -8,10 +8,17 @@ let browser: Promise<Browser> | undefined;
 
 type Options = Parameters<Browser["newContext"]>[0];
 
+/** The browser; another browser in place of a browser that has ended, or that did not start. */
+async function openBrowser(): Promise<Browser> {
+  const known = await browser?.catch(() => undefined);
+  if (known?.isConnected() === true) return known;
+  browser = launchBrowser();
+  return browser;
+}
+
 /** A window that the caller closes. */
 export async function newWindow(options: Options): Promise<BrowserContext> {
-  browser ??= launchBrowser();
-  const context = await (await browser).newContext(options);
+  const context = await (await openBrowser()).newContext(options);
   context.setDefaultTimeout(patience);
   return context;
 }
