@@ -1,5 +1,13 @@
 /** Changes of the property test of rules: whether the model allows a change of a caller. */
-import { itemsIn, type Model, type ModelCaller, type ModelFile, type ModelRecord, ownerField } from "./model.ts";
+import {
+  itemsIn,
+  type Model,
+  type ModelCaller,
+  type ModelFile,
+  type ModelRecord,
+  ownerField,
+  pairOf,
+} from "./model.ts";
 import type { Literal, Value } from "./syntax.ts";
 
 export interface Attempt {
@@ -31,16 +39,29 @@ export function refusalOf(model: Model, attempt: Attempt): readonly number[] | n
   return pointsToHidden(model, attempt) ? [400] : null;
 }
 
-/** Whether a body lets a record point anew to a file that the caller may not download, or to a record that the caller may not read. */
-function pointsToHidden(model: Model, { caller, name, body, record, files }: Attempt): boolean {
-  const named = (field: string): Literal[] =>
-    itemsIn(body[field]).filter((id) => id !== null && !itemsIn(record?.[field]).includes(id));
+/** The ids that a body lets a field point to anew. */
+function namedAnew({ body, record }: Attempt, field: string): Literal[] {
+  return itemsIn(body[field]).filter((id) => id !== null && !itemsIn(record?.[field]).includes(id));
+}
+
+/** Whether a body lets a record point anew to a record that the caller may not read. */
+function pointsToHidden(model: Model, attempt: Attempt): boolean {
+  const { caller, name } = attempt;
   return model.collection(name).fields.some(({ name: field, type, collection: target }) => {
-    if (type === "file")
-      return files.some((file) => named(field).includes(file.id) && !model.mayDownload(caller, file));
     if (type !== "relation" || target === undefined || target === "users") return false;
-    return named(field).some((id) => !model.list(caller, target).some((each) => each.id === id));
+    return namedAnew(attempt, field).some((id) => !model.list(caller, target).some((each) => each.id === id));
   });
+}
+
+/** Notes for each file that a change names anew whether the caller could download the file. @param id the changed record. */
+export function noteFiles(model: Model, attempt: Attempt, { id, unread }: { id: Value; unread: Set<string> }): void {
+  const { caller, name, files } = attempt;
+  for (const { name: field, type } of model.collection(name).fields) {
+    if (type !== "file") continue;
+    for (const file of files.filter((each) => namedAnew(attempt, field).includes(each.id)))
+      if (model.mayDownload(caller, file)) unread.delete(pairOf(id, file.id));
+      else unread.add(pairOf(id, file.id));
+  }
 }
 
 /** The record after the change. */

@@ -40,6 +40,11 @@ export interface ModelFile {
   readonly visibility: "public" | "record" | "protected";
 }
 
+/** A record and a file, as a text. */
+export function pairOf(record: Value, file: string): string {
+  return `${String(record)} ${file}`;
+}
+
 /** Records by collection, in the order of creation. */
 export type Tables = ReadonlyMap<string, readonly ModelRecord[]>;
 
@@ -68,9 +73,13 @@ export class Model {
   readonly #collections: ReadonlyMap<string, ModelCollection>;
   readonly tables: Tables;
 
-  constructor(collections: readonly ModelCollection[], tables: Tables) {
+  /** Pairs of a record and a file whose writer could not download the file: the record gives no right to the file. */
+  readonly #unread: ReadonlySet<string>;
+
+  constructor(collections: readonly ModelCollection[], tables: Tables, unread: ReadonlySet<string> = new Set()) {
     this.#collections = new Map(collections.map((each) => [each.name, each]));
     this.tables = tables;
+    this.#unread = unread;
   }
 
   collection(name: string): ModelCollection {
@@ -100,7 +109,11 @@ export class Model {
   /** The same model with a record in another state. */
   with(collection: string, record: ModelRecord): Model {
     const others = this.records(collection).filter(({ id }) => id !== record.id);
-    return new Model([...this.#collections.values()], new Map([...this.tables, [collection, [...others, record]]]));
+    return new Model(
+      [...this.#collections.values()],
+      new Map([...this.tables, [collection, [...others, record]]]),
+      this.#unread,
+    );
   }
 
   standing(rule: Rule, caller: ModelCaller): Standing {
@@ -175,7 +188,10 @@ export class Model {
     return [...this.#collections.values()].some(({ name }) =>
       this.list(caller, name).some((record) =>
         [fileField, fileItems].some(
-          (field) => itemsIn(record[field]).includes(id) && this.visible(caller, name, record).has(field),
+          (field) =>
+            itemsIn(record[field]).includes(id) &&
+            !this.#unread.has(pairOf(record.id, id)) &&
+            this.visible(caller, name, record).has(field),
         ),
       ),
     );

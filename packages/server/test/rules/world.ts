@@ -9,7 +9,7 @@
 import { expect } from "bun:test";
 import type { Answer } from "../kit.ts";
 import type { Actor, Cast } from "./cast.ts";
-import { type Attempt, refusalOf } from "./changes.ts";
+import { type Attempt, noteFiles, refusalOf } from "./changes.ts";
 import { Downloads } from "./files.ts";
 import { Generator } from "./generate.ts";
 import { Interview } from "./interview.ts";
@@ -29,6 +29,8 @@ export class World {
   readonly #interview: Interview;
   #collections: readonly ModelCollection[];
   #model: Model;
+  /** See `Model`. */
+  readonly #unread = new Set<string>();
   #secrets = 0;
 
   constructor(cast: Cast, choose: (bound: number) => number) {
@@ -104,7 +106,7 @@ export class World {
       const { items } = (await this.#cast.must("GET", `/api/${name}`)) as { items: ModelRecord[] };
       tables.set(name, items.reverse());
     }
-    this.#model = new Model(this.#collections, tables);
+    this.#model = new Model(this.#collections, tables, new Set(this.#unread));
   }
 
   /** Asks all questions as every caller. */
@@ -129,9 +131,12 @@ export class World {
     await this.#whilePaging(name, async () => {
       const before = this.#model;
       const answer = await this.#cast.request(caller, { method, path, ...(body !== undefined && { body }) });
+      const attempt = { caller, name, operation, body: body ?? {}, record, files } as const;
+      const id = record === null ? (answer.body as { id: Value }).id : record.id;
+      if (answer.status < 300) noteFiles(before, attempt, { id, unread: this.#unread });
       await this.#refresh();
-      const after = this.#model.record(name, record === null ? (answer.body as { id: Value }).id : record.id);
-      this.#expectAnswer(before, { caller, name, operation, body: body ?? {}, record, files }, { answer, after });
+      const after = this.#model.record(name, id);
+      this.#expectAnswer(before, attempt, { answer, after });
       if (JSON.stringify(record) !== JSON.stringify(after))
         this.#listeners.tell(this.#model, { name, before: record, after });
       await this.#listeners.caughtUp();
