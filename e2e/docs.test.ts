@@ -112,6 +112,7 @@ describe("docs/functions.md", async () => {
       "collections/orders.json",
       "collections/payments.json",
       "functions/posts/slug.ts",
+      "functions/audit.ts",
       "functions/orders/check.ts",
       "functions/payments/limit.ts",
       "functions/orders/pay.ts",
