@@ -43,7 +43,7 @@ test("neither library is loaded by a start, a registration and a login; each is 
     const options = auth.passkeys.creation(caller, by);
     look("login");
     const challenge = "c".repeat(43);
-    await providers.begin("one", { redirect: "https://example.com/", challenge }, { secret: "s".repeat(43), caller: "test" });
+    await providers.begin("one", { redirect: "https://example.com/", challenge }, { secret: "s".repeat(43), caller: by });
     look("provider");
     const passkey = new SoftPasskey().register(options, { origin: "https://example.com" });
     await auth.passkeys.register(caller, { passkey }, by);
