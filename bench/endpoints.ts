@@ -2,11 +2,11 @@
 import { Database } from "bun:sqlite";
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
-import { crossingFiles, measureCrossings } from "./crossings.ts";
 import { executable } from "./executable.ts";
 import { type LoadRequest, runLoad } from "./load/index.ts";
 import { median } from "./median.ts";
 import { type ServerProcess, startServer } from "./server.ts";
+import { crossingFiles, measureCrossings } from "./user-code-calls.ts";
 
 interface Options {
   readonly folder: string;

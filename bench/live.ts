@@ -3,10 +3,10 @@
  * the time from the answer of a write to the last socket with the write, the processor time of the service, and a bystander's reads.
  */
 import { mkdir } from "node:fs/promises";
-import { processorTime } from "./crossings.ts";
 import { executable } from "./executable.ts";
 import { median } from "./median.ts";
 import { startServer } from "./server.ts";
+import { processorTime } from "./user-code-calls.ts";
 
 const sockets = 1_000;
 const writesPerSecond = 100;

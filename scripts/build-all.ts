@@ -8,7 +8,7 @@ import { join } from "node:path";
 import packageJson from "../package.json" with { type: "json" };
 import { buildDashboard } from "./build-dashboard.ts";
 import { compile } from "./compile.ts";
-import { lookInto } from "./look-into.ts";
+import { inspectExecutable } from "./inspect-executable.ts";
 import { must, root } from "./run.ts";
 
 interface Platform {
@@ -57,7 +57,7 @@ for (const platform of platforms) {
     const file = `socle-${packageJson.version}-${platform.name}${platform.windows === true ? ".exe" : ""}`;
     const outfile = join(release, file);
     await compile(outfile, { name: platform.target, runtime: await fetchRuntime(platform, folder) });
-    await lookInto(outfile, platform.target);
+    await inspectExecutable(outfile, platform.target);
     const hash = new Bun.SHA256();
     for await (const chunk of Bun.file(outfile).stream()) hash.update(chunk);
     sums.push(`${hash.digest("hex")}  ${file}`);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { Glob } from "bun";
 import type { EmbeddedBuild } from "../packages/server/src/edge/http/dashboard.ts";
-import { isCompressible } from "../packages/server/src/edge/http/file-answer.ts";
+import { isCompressible } from "../packages/server/src/edge/http/file-response.ts";
 import { typeOfName } from "../packages/server/src/files/storage/index.ts";
 
 const codings = [

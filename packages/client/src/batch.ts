@@ -1,6 +1,6 @@
 /** Batches of the client: operations with the types of the collections, and the request. */
 import type { BatchReference, BatchResult, BatchValues, StoredRecord } from "@socle/protocol";
-import type { OnceOptions } from "./once.ts";
+import type { OnceOptions } from "./idempotency.ts";
 import type { CollectionTypes } from "./query-types.ts";
 import { type CreateOf, type VersionOptions, versionText } from "./records.ts";
 import type { Transport } from "./transport.ts";

@@ -32,9 +32,9 @@ export type { ConnectionState } from "./connection.ts";
 export type { AnyEndpoint, EndpointOptions, EndpointTree } from "./endpoints.ts";
 export { SecondFactorRequired, SocleError, type SocleErrorCode } from "./error.ts";
 export { type FilterValue, filter } from "./filter.ts";
+export type { OnceOptions } from "./idempotency.ts";
 export type { LiveFeature, LiveOptions, LiveState, LiveStatus, LiveValue } from "./live-types.ts";
 export type { Observable } from "./observable.ts";
-export type { OnceOptions } from "./once.ts";
 export type { PageQuery } from "./page-query.ts";
 export type {
   CollectionTypes,

@@ -1,6 +1,6 @@
 /** The records of a collection: queries, and reading and writing single records. */
 import { type RecordSelection, type SystemFields, type USERS, versionOf } from "@socle/protocol";
-import type { OnceOptions } from "./once.ts";
+import type { OnceOptions } from "./idempotency.ts";
 import { QueryBuilder, type Source } from "./query.ts";
 import type { CollectionTypes, QueryStart, RecordIn } from "./query-types.ts";
 import { searchOf } from "./search.ts";

@@ -1,8 +1,8 @@
 /** Transport of the client: sends requests with the tokens of a user and renews the tokens. */
 import { type LoginResponse, SERIES, type TokenResponse, type User, VERSION_HEADER } from "@socle/protocol";
 import { errorOf, numberIn, offline, SecondFactorRequired, SocleError } from "./error.ts";
+import { defaultRetries, type OnceOptions, once } from "./idempotency.ts";
 import { POSITION_HEADER } from "./live-frames.ts";
-import { defaultRetries, type OnceOptions, once } from "./once.ts";
 import type { WebSocketConstructor } from "./socket.ts";
 
 export interface ClientOptions {

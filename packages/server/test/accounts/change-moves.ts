@@ -5,7 +5,7 @@ import type { Answer } from "../kit.ts";
 import { publicUrl } from "../sign-in-world.ts";
 import { SoftPasskey } from "../soft-authenticator.ts";
 import { type Account, clearFactors, type Expected, type Person } from "./account-state.ts";
-import type { SecretOf } from "./pockets.ts";
+import type { SecretOf } from "./person-secrets.ts";
 import type { World } from "./world.ts";
 
 export function askMail(world: World, by: Person): Promise<void> {

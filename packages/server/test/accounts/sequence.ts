@@ -22,7 +22,7 @@ import {
   useProof,
   useProofOf,
 } from "./change-moves.ts";
-import type { Secret } from "./pockets.ts";
+import type { Secret } from "./person-secrets.ts";
 import {
   addLink,
   askWho,

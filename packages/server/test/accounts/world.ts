@@ -8,7 +8,7 @@ import type { Answer, TestApi } from "../kit.ts";
 import { randomNumbers } from "../random.ts";
 import { type Account, type Expected, type Identity, type Person, type Purpose, people } from "./account-state.ts";
 import { AccountModel } from "./model.ts";
-import { Pockets, type SecretOf } from "./pockets.ts";
+import { Pockets, type SecretOf } from "./person-secrets.ts";
 
 /** The services that sequences share: no two sequences have an address in common. */
 export interface Stage {

@@ -9,7 +9,7 @@ import { deleteLater, onDeletes, useDeletions } from "../../service/deletes.ts";
 import { text } from "../../texts/index.ts";
 import type { RecordSearch } from "../search.ts";
 import { gridColumns, useColumns } from "./columns/use-columns.ts";
-import { searchOf } from "./data/found.ts";
+import { searchOf } from "./data/full-text-search.ts";
 import { mergeChanges, withoutRows } from "./data/live-merge.ts";
 import { changePages, type PageChange, recordsKey } from "./data/record-query.ts";
 import { parseSort, toggleSort, writeSort } from "./data/sort.ts";

@@ -3,9 +3,10 @@
  * of requests and responses go in base64. Any other message with bytes, or with values of the user's code, goes alone: the channel
  * of the runtime can carry the message, at a higher price.
  */
-import type { BegunPlace } from "./begun.ts";
+
 import { SpawnedProcess, type SpawnOptions } from "./host-process.ts";
 import type { BodyData, FromChild, ToChild } from "./protocol.ts";
+import type { StartedAttemptSlot } from "./started-attempts.ts";
 
 type Message = FromChild | ToChild;
 /** The content of the channel: the JSON of an array of messages, or a message. */
@@ -89,9 +90,9 @@ function isSmall(body: BodyData | undefined): boolean {
 /** The service's end of a script process. */
 export class FramedProcess extends SpawnedProcess<Frame, Frame> {
   readonly #frames = new FrameSender((frame) => super.send(frame));
-  readonly #place: BegunPlace;
+  readonly #place: StartedAttemptSlot;
 
-  constructor(options: SpawnOptions, place: BegunPlace, onMessage: (message: FromChild) => void) {
+  constructor(options: SpawnOptions, place: StartedAttemptSlot, onMessage: (message: FromChild) => void) {
     const { descriptor, offset } = place;
     super({ ...options, options: { ...options.options, begunAt: offset }, descriptor }, (frame) => {
       for (const message of messagesOf<FromChild>(frame)) onMessage(message);

@@ -2,7 +2,6 @@
 import { messageOf, SetupError } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import { type CallOutcome, runOutcome, type ScriptOutcome, type ScriptTask } from "./attempt.ts";
-import { BegunFile } from "./begun.ts";
 import { DebugPorts, endless } from "./debug.ts";
 import { missingVariables, readEnvironmentFile, withoutSettings } from "./environment.ts";
 import { FramedProcess } from "./frames.ts";
@@ -22,6 +21,7 @@ import {
   type ScriptOwners,
 } from "./load.ts";
 import { changedModules, codeState, type FileState, FileStates, findScripts, type ScriptFile } from "./script-files.ts";
+import { StartedAttemptsFile } from "./started-attempts.ts";
 import { Supervisor, type SupervisorOptions } from "./supervisor.ts";
 import { update } from "./update.ts";
 
@@ -101,7 +101,7 @@ export class ScriptHost {
   readonly #states = new FileStates();
   #missing: readonly string[] = [];
   /** Null before the first process. */
-  #begun: BegunFile | null = null;
+  #begun: StartedAttemptsFile | null = null;
   #isStopped = false;
 
   constructor(options: ScriptHostOptions) {
@@ -324,7 +324,7 @@ export class ScriptHost {
 
   #start(lane: Lane, { root, state, calls }: Load): readonly Supervisor[] {
     const { memoryLimit, logger, begunFile, process } = this.#options;
-    this.#begun ??= BegunFile.open(begunFile);
+    this.#begun ??= StartedAttemptsFile.open(begunFile);
     const begun = this.#begun;
     const options = process(root);
     const ports = this.#debugPorts;

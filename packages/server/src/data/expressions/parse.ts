@@ -20,8 +20,8 @@ import {
   valueTypeNames,
 } from "./expression.ts";
 import { beginOf, type FieldReference, type LookupScope, pathIn, rootScope } from "./lookup.ts";
+import { alongPath, failingPath, type PathFrom } from "./multi-valued.ts";
 import { inForm } from "./paths.ts";
-import { alongPath, failingPath, type PathFrom } from "./several.ts";
 
 /** The tree of an expression's text; no name is looked up. @throws ExpressionError. */
 export function syntaxOf(text: string): Syntax {

@@ -3,7 +3,7 @@ import { FilterSyntaxError, isName, type PathTerm, parsePathSyntax } from "@socl
 import { quote } from "../../base/kernel/index.ts";
 import { ExpressionError, type ExpressionSchema, type Path } from "./expression.ts";
 import { followRelations, pathIn, rootScope } from "./lookup.ts";
-import { itemsOf } from "./several.ts";
+import { itemsOf } from "./multi-valued.ts";
 
 /** Looks up a path to a single value, as `author.name`. @throws ExpressionError; the errors of the schema. */
 export function parsePath(text: string, schema: ExpressionSchema): Path {

@@ -7,7 +7,7 @@
  * 2. **Query → plan.** The query becomes plain data (`plan.ts`) with the SQL (`sql/`).
  * 3. **Plan → records.** `sql/run.ts` reads a page (`cursor.ts` finds the start), `sql/expand.ts` reads the related
  *    records. A query is tried on the event loop, within a bound of rows and time. A query beyond the bound begins anew on a
- *    reader thread (`query-thread.ts`) with a time limit; `loop-tries.ts` spares tries that are likely to be in vain.
+ *    reader thread (`query-thread.ts`) with a time limit; `query-budget.ts` spares tries that are likely to be in vain.
  */
 
 import { AppError, BoundedMap, identityOf, isAdmin, JsonText, type Principal } from "../../base/kernel/index.ts";
@@ -27,7 +27,6 @@ import {
 import { Cursors } from "./cursor.ts";
 import { indexAdvice } from "./index-advice.ts";
 import { type ListQuery, parseListQuery, readQueryText } from "./list-query.ts";
-import { LoopTries, shapeOf } from "./loop-tries.ts";
 import type {
   CursorPosition,
   FileShownInput,
@@ -37,6 +36,7 @@ import type {
   QueryInput,
   RecordInput,
 } from "./plan.ts";
+import { QueryBudget, shapeOf } from "./query-budget.ts";
 import { selectionParameters } from "./query-text.ts";
 import { classOf, isForEverybody, ReadScope } from "./read-scope.ts";
 import { parseSelection } from "./selection.ts";
@@ -114,7 +114,7 @@ export class Queries {
   readonly #cursors: Cursors;
   /** Parsed queries, by parameters without the cursor; null for parameters that make no query. */
   readonly #prepared = new BoundedMap<string, ListQuery | null>(maxQueries);
-  readonly #tries = new LoopTries();
+  readonly #tries = new QueryBudget();
 
   constructor(options: QueriesOptions) {
     this.#options = options;

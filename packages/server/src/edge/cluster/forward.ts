@@ -4,7 +4,7 @@
  */
 import { AppError, isObject } from "../../base/kernel/index.ts";
 import { outcomeUnknown } from "../../store/database/index.ts";
-import { type PassOn, pathIn } from "../http/index.ts";
+import { type ForwardRequest, pathIn } from "../http/index.ts";
 import { instancePrefix } from "./instance-routes.ts";
 import type { ClusterMember } from "./member.ts";
 
@@ -34,7 +34,7 @@ export interface ForwardOptions {
   readonly givenUp: AbortSignal;
 }
 
-export function forwardBy({ member, addressOf, keepOpen, reached, givenUp }: ForwardOptions): PassOn {
+export function forwardBy({ member, addressOf, keepOpen, reached, givenUp }: ForwardOptions): ForwardRequest {
   return async (request) => {
     if (pathIn(request.url).startsWith(`${instancePrefix}/`)) return nothing();
     const answering = forward(request, member, addressOf(request));

@@ -1,7 +1,7 @@
 /** The dashboard under `/_/` (spec, "Dashboard"): a single-page app of static files, with the headers that fence the app in. */
 import { typeOfName } from "../../files/storage/index.ts";
 import type { Exchange } from "./exchange.ts";
-import { accepts, answerSiteFile, type Coding } from "./file-answer.ts";
+import { accepts, answerSiteFile, type Coding } from "./file-response.ts";
 import { namesOf } from "./static-files.ts";
 
 /** The page on which a browser sets up the first admin. */

@@ -4,7 +4,7 @@ import { statSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { temporaryFolder } from "../../../test/kit.ts";
-import { accepts, isCompressible } from "./file-answer.ts";
+import { accepts, isCompressible } from "./file-response.ts";
 import { CompressedFiles } from "./static-files.ts";
 
 test.each<[string | null, boolean, boolean]>([

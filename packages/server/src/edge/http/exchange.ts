@@ -2,12 +2,12 @@
 import { type ErrorBody, SERIES, VERSION_HEADER } from "@socle/protocol";
 import { AppError, JsonText, type Principal } from "../../base/kernel/index.ts";
 import type { FileBody } from "../../files/storage/index.ts";
-import { lateBody, madePieces, type Pieces, partsOf, streamOf } from "./answer-stream.ts";
 import { SlowBody } from "./bodies.ts";
 import { type Cors, cacheHeaders, hasTag, jsonType, statusOf } from "./headers.ts";
 import { countedBytes, type Hold, type InFlight, NoRoom, presentTurn, Stopping } from "./in-flight.ts";
 import { IncomingRequest, type RequestService } from "./incoming-request.ts";
 import { type HttpRequest, PassedRequest } from "./passed-request.ts";
+import { lateBody, madePieces, type Pieces, partsOf, streamOf } from "./response-stream.ts";
 
 const encoder = new TextEncoder();
 

@@ -11,11 +11,11 @@
  */
 import { AppError, CallerGone, count, identityOf, type JsonText } from "../../base/kernel/index.ts";
 import type { Database, Transactor } from "../../store/database/index.ts";
-import { madePieces, type Pieces } from "./answer-stream.ts";
 import { type Exchange, errorText } from "./exchange.ts";
 import { jsonType, pathIn, statusOf } from "./headers.ts";
+import type { KeptAnswer, KeptAnswers, KeyedRequest } from "./idempotency-table.ts";
 import { countedBytes } from "./in-flight.ts";
-import type { KeptAnswer, KeptAnswers, KeyedRequest } from "./kept-answer-table.ts";
+import { madePieces, type Pieces } from "./response-stream.ts";
 
 const header = "Idempotency-Key";
 const keyForm = /^[\x21-\x7e]{1,255}$/;

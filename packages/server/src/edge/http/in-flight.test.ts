@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { AppError } from "../../base/kernel/index.ts";
-import { madePieces, type Pieces, streamOf } from "./answer-stream.ts";
 import { InFlight } from "./in-flight.ts";
+import { madePieces, type Pieces, streamOf } from "./response-stream.ts";
 
 const mib = 1024 ** 2;
 const patient = { patienceMs: 60_000, stalledMs: 60_000 };

@@ -1,7 +1,6 @@
 /** HTTP: the routes, a file for each kind of thing; the status of each error code; CORS; static files and the dashboard; the server, HTTPS. */
 
 export { Acme } from "./acme.ts";
-export { lateBody } from "./answer-stream.ts";
 export { type ApiParts, type InstancePart, openRouter } from "./api-router.ts";
 export { AuthPages } from "./auth-page.ts";
 export { AuthPageTexts } from "./auth-page-texts.ts";
@@ -11,12 +10,13 @@ export { Dashboard, dashboardPath, dashboardSetupPath, EmbeddedFiles } from "./d
 export { dashboardBuild } from "./dashboard-build.ts";
 export { projectDocument } from "./documents.ts";
 export { type Exchange, type GivenAnswer, isWhole, type WritePositions } from "./exchange.ts";
+export type { ForwardRequest, RoutePlace } from "./forwarding.ts";
 export { pathIn } from "./headers.ts";
-export { KeptAnswers, keptAnswerSchema } from "./kept-answer-table.ts";
+export { KeptAnswers, keptAnswerSchema } from "./idempotency-table.ts";
 export { LiveStreams } from "./live-streams.ts";
-export type { PassOn, RoutePlace } from "./pass-on.ts";
 export { type HttpRequest, PassedRequest } from "./passed-request.ts";
 export { openReaderRouter } from "./reader-router.ts";
+export { lateBody } from "./response-stream.ts";
 export type { Routes } from "./router.ts";
 export { firstAdminPath } from "./routes/auth.ts";
 export { freePort, HttpServer } from "./server.ts";

@@ -6,9 +6,9 @@
 import { BoundedMap, identityOf, JsonText, nextTurn, type Principal, releasedMemory } from "../../base/kernel/index.ts";
 import type { Collection } from "../../data/collections/index.ts";
 import type { LaterPages, PreparedList, Queries } from "../../data/queries/index.ts";
-import type { Pieces } from "./answer-stream.ts";
 import type { Exchange } from "./exchange.ts";
 import { cacheHeaders, hasTag, jsonType } from "./headers.ts";
+import type { Pieces } from "./response-stream.ts";
 
 const encoder = new TextEncoder();
 const comma = 0x2c;

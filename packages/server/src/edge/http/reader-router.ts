@@ -13,8 +13,8 @@ import { type Connections, inFlightOf } from "./api-router.ts";
 import { Bodies } from "./bodies.ts";
 import type { Dashboard } from "./dashboard.ts";
 import type { WritePositions } from "./exchange.ts";
+import { type ForwardRequest, NeedsLeader } from "./forwarding.ts";
 import { Cors } from "./headers.ts";
-import { NeedsLeader, type PassOn } from "./pass-on.ts";
 import type { HttpRequest } from "./passed-request.ts";
 import { RateLimiter, RequestLimiter } from "./rate-limiter.ts";
 import { Router, type Routes } from "./router.ts";
@@ -41,7 +41,7 @@ export interface ReaderParts {
   readonly version: string;
   /** The paths of the leader's table. */
   readonly paths: readonly string[];
-  readonly passOn: PassOn;
+  readonly passOn: ForwardRequest;
   /** Why this instance of a cluster is not ready; absent in a reader process. */
   readonly readiness?: () => Promise<readonly string[]>;
   /** The metrics of this instance of a cluster; absent in a reader process. */

@@ -3,10 +3,10 @@ import { AppError, excerpt, isObject, messageOf } from "../../base/kernel/index.
 import { type LimitMeter, type Logger, Repeats, type RequestMeter } from "../../base/logging/index.ts";
 import { Dashboard } from "./dashboard.ts";
 import { Exchange, type ExchangeService } from "./exchange.ts";
+import { type ForwardRequest, NeedsLeader, noRoute, type RoutePlace } from "./forwarding.ts";
 import { checkHost, decodePart, jsonType, nothingHere, pathIn } from "./headers.ts";
 import { type InFlight, NoRoom, Stopping } from "./in-flight.ts";
 import { isClosedToKeys } from "./key-guard.ts";
-import { NeedsLeader, noRoute, type PassOn, type RoutePlace } from "./pass-on.ts";
 import type { HttpRequest, PassedRequest } from "./passed-request.ts";
 import type { StaticFiles } from "./static-files.ts";
 
@@ -103,7 +103,7 @@ interface Matched extends RoutePlace {
 interface RouterOptions {
   readonly routes: Routes;
   /** Takes the requests for which the table has no handler, in a reader process; null in the leader. */
-  readonly passOn: PassOn | null;
+  readonly passOn: ForwardRequest | null;
   readonly service: Omit<ExchangeService, "onBrokenStream">;
   readonly limits: LimitMeter;
   readonly logger: Logger;

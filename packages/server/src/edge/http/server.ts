@@ -10,9 +10,9 @@ import type { Acme } from "./acme.ts";
 import type { Connections } from "./api-router.ts";
 import type { Certificate } from "./certificate.ts";
 import type { Exchange } from "./exchange.ts";
+import type { RoutePlace } from "./forwarding.ts";
 import { PortListener } from "./listener.ts";
 import { LiveStreams } from "./live-streams.ts";
-import type { RoutePlace } from "./pass-on.ts";
 import { type HttpRequest, PassedRequest } from "./passed-request.ts";
 import type { Router } from "./router.ts";
 

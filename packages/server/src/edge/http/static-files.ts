@@ -5,7 +5,7 @@ import { basename, dirname, join, relative, sep } from "node:path";
 import { Admission, BoundedMap, messageOf, SetupError } from "../../base/kernel/index.ts";
 import { typeOfName } from "../../files/storage/index.ts";
 import type { Exchange } from "./exchange.ts";
-import { accepts, answerSiteFile, type Coding, isCompressible, type Representation } from "./file-answer.ts";
+import { accepts, answerSiteFile, type Coding, isCompressible, type Representation } from "./file-response.ts";
 import { decodePart, nothingHere } from "./headers.ts";
 import type { HttpRequest } from "./passed-request.ts";
 

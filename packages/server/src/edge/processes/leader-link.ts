@@ -1,5 +1,5 @@
 /** Leader link: a reader process's side of the link: the commits, the events, the requests that the leader answers, and the messages. */
-import type { PassOn } from "../http/index.ts";
+import type { ForwardRequest } from "../http/index.ts";
 import { type CommitHead, type EventsHead, kinds } from "./frames.ts";
 import { Link, type LinkFrame } from "./link.ts";
 import type { ForLeader, ForReader } from "./messages.ts";
@@ -19,7 +19,7 @@ export interface LeaderLinkOptions {
 
 export class LeaderLink {
   readonly talk: Talk<ForLeader, ForReader>;
-  readonly passOn: PassOn;
+  readonly passOn: ForwardRequest;
   readonly #link: Link;
   readonly #passer: RequestPasser;
 

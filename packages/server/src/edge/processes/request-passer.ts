@@ -1,5 +1,5 @@
 /** Request passer: a reader process passes requests on to the leader, and gives the answers of the leader to the clients. */
-import { lateBody, type PassOn, type RoutePlace } from "../http/index.ts";
+import { type ForwardRequest, lateBody, type RoutePlace } from "../http/index.ts";
 import { ReceivedBody, SentBody } from "./body-stream.ts";
 import { type AnswerHead, kinds, type RequestHead } from "./frames.ts";
 import type { FrameSink, LinkFrame } from "./link.ts";
@@ -47,7 +47,7 @@ export class RequestPasser {
     this.#options = options;
   }
 
-  readonly passOn: PassOn = (request, place) => {
+  readonly passOn: ForwardRequest = (request, place) => {
     const id = this.#nextId;
     this.#nextId = (id + 1) >>> 0;
     const passing: Passing = { request, answer: Promise.withResolvers(), sent: null, received: null };

@@ -23,10 +23,10 @@ import { FilterTable } from "./filter-table.ts";
 import { eventText, parseKnown } from "./frames.ts";
 import { ListenerClass } from "./listener-class.ts";
 import { type LiveOptions, LiveQueries } from "./live-queries.ts";
+import { Outdated, PerListenerEvent } from "./per-listener-events.ts";
 import { Positions } from "./positions.ts";
 import { Readers, type ReadersOptions, Verdicts } from "./reader-table.ts";
 import { type Buffered, type Publisher, SocketBuffers } from "./socket-buffers.ts";
-import { Outdated, Telling } from "./tellings.ts";
 import { Budgets, Inboxes, Turns } from "./turns.ts";
 import { Visibility, type VisibilityOptions } from "./visibility.ts";
 
@@ -248,18 +248,18 @@ export class Feed {
   }
 
   /** A change by the definitions and rules of this moment; null if its collection is gone. @throws Outdated. */
-  #tellingNow(event: LoggedEvent): Telling | null {
+  #tellingNow(event: LoggedEvent): PerListenerEvent | null {
     const collection = this.#options.collections.get(collectionOf(event) ?? "");
     if (collection !== undefined && event.seq <= collection.logMarks.fields) throw new Outdated(event.seq);
     return collection === undefined ? null : this.#telling(event, collection);
   }
 
-  #telling(event: LoggedEvent, collection: Collection): Telling | null {
+  #telling(event: LoggedEvent, collection: Collection): PerListenerEvent | null {
     // An event of a dropped collection of the same name is for admins, and for no filter.
     if (this.visibility.isOfPredecessor(event, collection)) return null;
     const audience = this.visibility.audience(event, collection.name);
     const answers = new Verdicts(this.readers, { among: this.readers.everybody, ms: ruleLoopMs });
-    return new Telling(event, collection, { audience, answers });
+    return new PerListenerEvent(event, collection, { audience, answers });
   }
 
   #publishOfService(event: LoggedEvent): Promise<unknown> | undefined {

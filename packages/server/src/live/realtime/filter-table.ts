@@ -7,7 +7,7 @@ import { classOf } from "../../data/queries/index.ts";
 import { Filter, type FilterOptions, type FilterSource } from "./filter.ts";
 import { FrameError } from "./frames.ts";
 import { ListenerClass } from "./listener-class.ts";
-import type { Telling } from "./tellings.ts";
+import type { PerListenerEvent } from "./per-listener-events.ts";
 
 interface Entry {
   readonly filter: Filter;
@@ -65,7 +65,7 @@ export class FilterTable {
   }
 
   /** Tells a change to the subscriptions whose filter the record fulfilled before the change, or fulfils after the change. */
-  publish(telling: Telling): void {
+  publish(telling: PerListenerEvent): void {
     for (const { listeners } of [...(this.#entries.get(telling.collection.name)?.values() ?? [])])
       if (listeners.live.size > 0) listeners.publish(telling);
   }

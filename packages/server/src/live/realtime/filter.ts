@@ -21,6 +21,7 @@ import { recordTableOf } from "../../data/records/index.ts";
 import type { LoggedEvent } from "../../store/events/index.ts";
 import { type Listener, tally } from "./audience.ts";
 import { FrameError } from "./frames.ts";
+import type { PerListenerEvent } from "./per-listener-events.ts";
 import {
   type Answer,
   type Condition,
@@ -36,7 +37,6 @@ import {
   Verdicts,
   whenFree,
 } from "./reader-table.ts";
-import type { Telling } from "./tellings.ts";
 import type { Budgets, Turns } from "./turns.ts";
 
 /** A text, the collection whose records the text is about, and a caller of the class. */
@@ -79,7 +79,7 @@ export interface FilterOptions {
   /** Units of filters that a collection may have. Collections that do not exist share the same number. */
   readonly capacity: number;
   /** A change by the definitions and rules of this moment; null if its collection is gone. @throws Outdated. */
-  telling(event: LoggedEvent): Telling | null;
+  telling(event: LoggedEvent): PerListenerEvent | null;
 }
 
 /** The units of a filter that asks for the caller or for other records; any other filter takes 1. */
@@ -147,7 +147,7 @@ export class Filter {
    * The listeners for whom the filter holds before and after a change. The callers pay for the decision.
    * @throws TooSlow; FrameError `invalid_filter`.
    */
-  decide({ before, after }: Telling, answers: Verdicts): [Held, Held] {
+  decide({ before, after }: PerListenerEvent, answers: Verdicts): [Held, Held] {
     const start = performance.now();
     try {
       return [this.#held(before, answers.of), this.#held(after, answers.of)];

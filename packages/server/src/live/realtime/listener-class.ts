@@ -11,8 +11,8 @@
 import type { LoggedEvent } from "../../store/events/index.ts";
 import { type LiveListener, LiveListeners } from "./audience.ts";
 import { type Filter, type FilterOptions, quickMs } from "./filter.ts";
+import { Outdated, type PerListenerEvent } from "./per-listener-events.ts";
 import { TooLate, TooSlow, type Verdicts, whenFree } from "./reader-table.ts";
-import { Outdated, type Telling } from "./tellings.ts";
 
 /** A change that waits for so long, because its listeners have no processor time left, ends their subscriptions. */
 const longestWaitMs = 10_000;
@@ -49,7 +49,7 @@ export class ListenerClass {
   }
 
   /** Tells a change now or later. */
-  publish(telling: Telling): void {
+  publish(telling: PerListenerEvent): void {
     const { turns } = this.#options;
     const isQuick = this.#waiting.length === 0 && !this.#isSlow && turns.hasTime && this.#payer().wait === 0;
     if (isQuick) {
@@ -73,7 +73,7 @@ export class ListenerClass {
   }
 
   /** Decides on the event loop. Answers false if that is too long. */
-  #tryNow(telling: Telling): boolean {
+  #tryNow(telling: PerListenerEvent): boolean {
     try {
       this.#tell(telling);
     } catch (thrown) {
@@ -137,7 +137,7 @@ export class ListenerClass {
    * Decides and sends on the event loop. Nothing is sent before everything is decided.
    * @throws TooSlow; FrameError `invalid_filter`.
    */
-  #tell(telling: Telling, answers: Verdicts | undefined = this.#filter?.answers()): void {
+  #tell(telling: PerListenerEvent, answers: Verdicts | undefined = this.#filter?.answers()): void {
     const seen = answers === undefined ? null : (this.#filter?.decide(telling, answers) ?? null);
     const frames: [LiveListener, string][] = [];
     for (const subscription of this.live.among(telling.candidates(seen))) {
@@ -153,7 +153,7 @@ export class ListenerClass {
    * Like `#tell`, with decisions of a reader thread. Answers the milliseconds that the thread took.
    * @throws TooSlow beyond the time that a decision may take; AppError `unavailable` when the threads have too much to do.
    */
-  async #tellFromThread(telling: Telling): Promise<number> {
+  async #tellFromThread(telling: PerListenerEvent): Promise<number> {
     const { caller } = this.#payer();
     const answers = this.#filter?.answers();
     let took = 0;

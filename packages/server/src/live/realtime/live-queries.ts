@@ -15,10 +15,10 @@ import type { EventLog } from "../../store/events/index.ts";
 import { tally } from "./audience.ts";
 import { CommitWatch } from "./commit-watch.ts";
 import { FrameError } from "./frames.ts";
+import { LiveBudget, recordsOf, sharesOf } from "./live-budget.ts";
 import { entryOf, isNamed, keysOf, type LiveEntry } from "./live-entry.ts";
 import { frameErrorOf, refusing, tooLarge } from "./live-errors.ts";
 import { LiveQuery, type Viewer } from "./live-query.ts";
-import { LiveRoom, recordsOf, sharesOf } from "./live-room.ts";
 import { anything, type LivePlan, type LiveSource, LiveSources, type NamedQueries } from "./live-sources.ts";
 import type { Budgets, Turns } from "./turns.ts";
 
@@ -61,7 +61,7 @@ export class LiveQueries {
   readonly #sources: LiveSources;
   /** The entries that no commit since the last read may have changed. */
   readonly #clean = new CommitWatch<LiveEntry>();
-  readonly #room: LiveRoom;
+  readonly #room: LiveBudget;
   /** Called when the events of a group commit are on disk. */
   #flushed: PromiseWithResolvers<void> | null = null;
   /** Ends the calls of the event log; null without entries: a service without live queries does no work for an event. */
@@ -73,7 +73,7 @@ export class LiveQueries {
   constructor(options: LiveOptions) {
     this.#options = options;
     this.#sources = new LiveSources(options);
-    this.#room = new LiveRoom(options);
+    this.#room = new LiveBudget(options);
     const { projection } = options.database;
     projection.on(recordsChanged, ({ collection, owners }) => {
       if (this.#entries.size === 0) return;

@@ -16,7 +16,7 @@ export interface Viewer {
   readonly listener: Listener;
   /** The caller who pays for the query: a user id or an address. */
   readonly caller: string;
-  /** The address of the socket, see `LiveRoom`. */
+  /** The address of the socket, see `LiveBudget`. */
   readonly address: string;
   /** The seq up to which the viewer knows the window; null before the first window. */
   toldSeq: number | null;

@@ -8,8 +8,8 @@ import { fieldLimits, type Records, recordTableOf, touchesReadRule } from "../..
 import type { Storage } from "../../files/storage/index.ts";
 import type { EventBasis, EventHead, EventLog, LoggedEvent } from "../../store/events/index.ts";
 import { type Listener, mayHear, reducedFor, subjectOf } from "./audience.ts";
+import { changeTypes, stateOf, toldText, toldType } from "./per-listener-events.ts";
 import { type DeletedRecords, isHeld, type OwnedState, type Readers } from "./reader-table.ts";
-import { changeTypes, stateOf, toldText, toldType } from "./tellings.ts";
 
 /** An event as a replay tells the event: the type differs from the event's own if the change has taken a record out of sight. */
 export interface Told {

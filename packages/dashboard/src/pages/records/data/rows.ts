@@ -2,7 +2,7 @@
 import type { JsonValue, StoredRecord } from "@socle/protocol";
 import { isObject, type Values } from "../../../kit/diff.ts";
 import { visible } from "../../../kit/format.ts";
-import { type Piece, piecesOf } from "./found.ts";
+import { type Piece, piecesOf } from "./full-text-search.ts";
 
 /** The longest text that a row keeps in full; the user can edit the text in the grid. */
 const longestText = 1_000;

@@ -4,7 +4,6 @@
  */
 import { moveTime, nextTurn } from "../../../base/kernel/index.ts";
 import type { EarlierRecord } from "../../../data/records/index.ts";
-import { BegunNote } from "../begun.ts";
 import { useFetchMocks } from "../fetch-mocks.ts";
 import { type Frame, FrameSender, messagesOf } from "../frames.ts";
 import { dispatch, type Handlers, inspectVariable } from "../host-process.ts";
@@ -18,11 +17,12 @@ import type {
   ResponseData,
   ToChild,
 } from "../protocol.ts";
+import { StartedAttemptWriter } from "../started-attempts.ts";
 import { makeContext } from "./context.ts";
-import { Doubt, type Invoke } from "./doubt.ts";
 import { RequestBody, type ResponseBody, requestOf, responseOf } from "./endpoint-io.ts";
 import { Errors } from "./errors.ts";
 import { declaredEnvironment, loadEnvironment, refusalOf } from "./globals.ts";
+import { type Invoke, Liveness } from "./liveness.ts";
 import { Loader, type LoaderOptions } from "./loader.ts";
 import { answerOf } from "./middleware.ts";
 import { type AttemptScope, Budget, Output, scopes } from "./output.ts";
@@ -70,7 +70,7 @@ class Child {
   readonly #env: object;
   readonly #errors: Errors;
   readonly #output: Output;
-  readonly #begun: BegunNote;
+  readonly #begun: StartedAttemptWriter;
   /** Attempts that wait for the call of the handler. */
   readonly #queue: Invocation[] = [];
   readonly #loader: Loader;
@@ -84,7 +84,7 @@ class Child {
   readonly #answers: HandlerAnswer[] = [];
   /** The attempt with the handler that was called in this turn of the loop. */
   #entered: number | null = null;
-  readonly #doubt = new Doubt({
+  readonly #doubt = new Liveness({
     send: (message) => this.#send(message),
     isIdle: () => this.#active.size === 0 && this.#queue.length === 0 && this.#answers.length === 0,
     begin: (message) => this.#begin(message),
@@ -125,7 +125,7 @@ class Child {
     this.#errors = new Errors(options.root);
     this.#loader = new Loader(options, this.#errors);
     this.#output = new Output(send, this.#errors);
-    this.#begun = new BegunNote(options.begunAt);
+    this.#begun = new StartedAttemptWriter(options.begunAt);
     this.#output.capture();
   }
 

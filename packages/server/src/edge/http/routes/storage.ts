@@ -13,7 +13,7 @@ import {
 } from "../../../files/storage/index.ts";
 import { BodyReadLimiter } from "../body-read-limiter.ts";
 import type { Exchange } from "../exchange.ts";
-import { type AnswerableFile, answerFile, disposition, uploadedType } from "../file-answer.ts";
+import { type AnswerableFile, answerFile, disposition, uploadedType } from "../file-response.ts";
 import type { RateLimiter } from "../rate-limiter.ts";
 import type { Methods, Routes } from "../router.ts";
 import { leastFileSize, readUploadForm } from "../upload-form.ts";

@@ -3,7 +3,7 @@ import { AppError } from "../../../base/kernel/index.ts";
 import type { Records } from "../../../data/records/index.ts";
 import { formatOf, type TransferFormat, type Transfers, transferTypes } from "../../../data/transfer/index.ts";
 import type { Exchange } from "../exchange.ts";
-import { disposition } from "../file-answer.ts";
+import { disposition } from "../file-response.ts";
 import { refuseEncoded } from "../headers.ts";
 import type { KeepOpen, Routes } from "../router.ts";
 import { collectionOf } from "./records.ts";

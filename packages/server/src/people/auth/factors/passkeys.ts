@@ -6,9 +6,9 @@ import type { Database, Reader, Transactor } from "../../../store/database/index
 import type { Notices } from "../notices.ts";
 import { changeOwn, checkRecent } from "../own-change.ts";
 import type { PasswordCaller } from "../passwords.ts";
+import { requireSignInMethod, type SignInMethods } from "../sign-in-methods.ts";
 import type { SignIns } from "../sign-ins.ts";
 import type { Users } from "../users.ts";
-import { checkWayIn, type OpenWays } from "../ways-in.ts";
 import { userOfAttempt } from "./attempt-table.ts";
 import { type ChallengePurpose, Challenges, challengeMs } from "./challenges.ts";
 import {
@@ -24,7 +24,7 @@ import {
 import { readAssertion, readName, readRegistration } from "./read-passkey.ts";
 import { type RelyingParty, relyingParty } from "./relying-party.ts";
 
-interface PasskeysOptions extends OpenWays {
+interface PasskeysOptions extends SignInMethods {
   database: Database;
   logger: Logger;
   signIns: SignIns;
@@ -141,7 +141,7 @@ export class Passkeys {
   async remove(caller: SignedIn, id: string, by: PasswordCaller): Promise<void> {
     await changeOwn(this.#options, { caller, by, change: "A passkey was deleted." }, (tx) => {
       if (!removePasskey(tx, caller.userId, id)) throw new AppError("not_found", "There is no such passkey.");
-      checkWayIn(tx, caller.userId, this.#options);
+      requireSignInMethod(tx, caller.userId, this.#options);
     });
   }
 

@@ -7,9 +7,9 @@ import { nothingShown, proveAddress } from "../credentials.ts";
 import type { Change, Notices } from "../notices.ts";
 import { checkRecent } from "../own-change.ts";
 import type { PasswordCaller } from "../passwords.ts";
+import { requireSignInMethod } from "../sign-in-methods.ts";
 import type { SignIns } from "../sign-ins.ts";
 import { spendAdminEmail, type Users } from "../users.ts";
-import { checkWayIn } from "../ways-in.ts";
 import type { ProviderIdentity } from "./presets.ts";
 import type { Provider } from "./provider.ts";
 import { findLink, insertLink, type LinkRow, linksOf, removeLink } from "./provider-table.ts";
@@ -130,7 +130,7 @@ export class ProviderAccounts {
     await database.transactFor(caller, (tx) => {
       checkRecent(tx, caller);
       this.remove(tx, users.get(caller.userId, tx), { provider, by });
-      checkWayIn(tx, caller.userId, { codes: settings["auth.codes"], providers });
+      requireSignInMethod(tx, caller.userId, { codes: settings["auth.codes"], providers });
     });
   }
 

@@ -7,10 +7,10 @@ import type { Connection, SnapshotReader } from "./connection.ts";
 import { addFunctions } from "./functions.ts";
 import type { HoldOptions } from "./held-state.ts";
 import { Flusher, flushOf, type SqliteMeter } from "./jobs.ts";
-import { warnOfRemains } from "./log-remains.ts";
 import { DatabaseLock, openDescriptor, openWriter } from "./open-file.ts";
 import { Reserve } from "./reserve.ts";
 import { ThreadConnection } from "./thread-connection.ts";
+import { warnOfUnrecoveredFrames } from "./unrecovered-frames.ts";
 import { Writer } from "./writer.ts";
 
 export interface WriteSideOptions {
@@ -59,7 +59,7 @@ export class WriteSide {
     this.#lock = new DatabaseLock(path);
     closers.push(() => this.#lock.close());
     parts.onLocked?.();
-    warnOfRemains(path, logger);
+    warnOfUnrecoveredFrames(path, logger);
     const connection = openWriter(path);
     this.#connection = connection;
     closers.push(() => connection.close());

@@ -2,7 +2,7 @@
 
 import { AppError, quote } from "../../../../base/kernel/index.ts";
 import type { Admin } from "../../../../operate/admin/index.ts";
-import { answerFile } from "../../file-answer.ts";
+import { answerFile } from "../../file-response.ts";
 import { type AdminRoutes, answerPageOf } from "./for-admins.ts";
 
 export function backupRoutes({ backups }: Admin): AdminRoutes {

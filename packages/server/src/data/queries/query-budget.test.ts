@@ -3,7 +3,7 @@ import { beforeEach, expect, spyOn, test } from "bun:test";
 import type { RecordPage } from "@socle/protocol";
 import { openApi } from "../../../test/kit.ts";
 import { stopProbe } from "../../store/database/index.ts";
-import { LoopTries } from "./loop-tries.ts";
+import { QueryBudget } from "./query-budget.ts";
 
 const records = 2_500;
 const number = (name: string): object => ({ name, type: "integer" });
@@ -115,7 +115,7 @@ test("a few rows that take long are too much, too", () => {
 });
 
 test("a shape is tried at least once in 64 queries, and old shapes are forgotten", () => {
-  const tries = new LoopTries();
+  const tries = new QueryBudget();
   let tried = 0;
   for (let i = 0; i < 640; i++)
     if (tries.isTried("heavy")) {

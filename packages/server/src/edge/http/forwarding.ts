@@ -1,4 +1,4 @@
-/** Passing on: the place of a request in the table of routes, for the process that can answer the request. */
+/** Forwarding of requests: the place of a request in the table of routes, for the process that can answer the request. */
 
 /** A route of the table by position, with the named parts of the path; `noRoute` for a path without a route. */
 export interface RoutePlace {
@@ -9,8 +9,8 @@ export interface RoutePlace {
 /** The index of a path without a route. */
 export const noRoute = -1;
 
-/** Passes a request on to the process that can answer. */
-export type PassOn = (request: Request, place: RoutePlace) => Promise<Response>;
+/** Forwards a request to the process that can answer. */
+export type ForwardRequest = (request: Request, place: RoutePlace) => Promise<Response>;
 
 /** Thrown by a handler of a reader process that finds that only the leader can answer. The request has no body. */
 export class NeedsLeader extends Error {

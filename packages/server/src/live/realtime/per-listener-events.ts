@@ -1,7 +1,7 @@
 /**
- * Tellings: the meaning of a change of a record for each listener, if the read rule is an expression, fields have
- * rules, or a filter is asked. A change that brings the record into a listener's sight is told as `.created`, a change
- * that takes the record out of sight as `.deleted` with the id alone.
+ * Per-listener events: the event that each listener receives for a change of a record, if the read rule is an expression,
+ * fields have rules, or a subscription has a filter. A listener receives `.created` for a change after which the listener
+ * may read the record for the first time, and `.deleted` with the id alone for a change that ends this right.
  */
 import type { StoredRecord } from "@socle/protocol";
 import { isAdmin } from "../../base/kernel/index.ts";
@@ -58,10 +58,10 @@ const nobody: ReadonlySet<string> = new Set();
 const samples: readonly Listener[] = [null, { userId: "", role: "authenticated", sessionId: "" }];
 
 /**
- * A change of a record as each listener is told of the change: with a type of the listener's own if the read rule is an
- * expression or a filter is asked, and without the fields that the listener may not read.
+ * The events of a change of a record, one for each listener: the type depends on the listener if the read rule is an
+ * expression or a subscription has a filter, and the record leaves out the fields that the listener may not read.
  */
-export class Telling {
+export class PerListenerEvent {
   /** The live event, with the record before the change. */
   readonly event: LoggedEvent;
   readonly collection: Collection;

@@ -1,6 +1,6 @@
 /**
- * Live room: all that the windows of each caller, of each address, and all windows take, in records (`limits.liveRecords`). A record stands for
- * 512 bytes of memory; a window takes memory beside its records, and so does each viewer.
+ * Budget of live queries: the memory of the windows of each caller, of each address, and of all windows, counted in records
+ * (`limits.liveRecords`). A record stands for 512 bytes; a window takes memory beside its records, and so does each viewer.
  */
 import type { LimitMeter } from "../../base/logging/index.ts";
 import { noRoom } from "./live-errors.ts";
@@ -32,7 +32,7 @@ export function sharesOf({ caller, address }: Holder): readonly [caller: string,
   return [caller, `address ${address}`];
 }
 
-export class LiveRoom {
+export class LiveBudget {
   readonly #limits: LimitMeter;
   readonly #capacity: number;
   readonly #held = new Map<string, number>();

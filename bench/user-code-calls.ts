@@ -1,4 +1,4 @@
-/** Benchmark of crossings: the rate and the processor time of calls of the user's code, of all processes of the service together. */
+/** Benchmark of calls of the user's code: the rate and the processor time, of all processes of the service together. */
 import { readdirSync, readFileSync } from "node:fs";
 import { type LoadRequest, runLoad } from "./load/index.ts";
 import { median } from "./median.ts";

@@ -1,7 +1,7 @@
 /**
- * Steps to several: the parts of a path that lead back to records, or to the items of a multiple field. A comparison through
- * a step to several holds when some record, or some item, fulfils the comparison. For items, `!=` and `!~` are the opposites of
- * `=` and `~`.
+ * Multi-valued steps of a path: steps back to the records that point here, and steps to the items of a multiple field. A comparison
+ * through a multi-valued step holds when some record, or some item, fulfils the comparison. For items, `!=` and `!~` are the
+ * opposites of `=` and `~`.
  */
 
 import type { PathTerm, Step, Syntax } from "@socle/protocol/filter";
@@ -21,9 +21,9 @@ import { type Forward, followRelations, type LookupScope, noteField, refuseLong,
 export interface PathFrom {
   readonly scope: LookupScope;
   readonly steps: readonly Step[];
-  /** How many steps to several lie between the record that `steps` begin at and here: see `beginOf`. */
+  /** How many multi-valued steps lie between the record that `steps` begin at and here: see `beginOf`. */
   readonly up: number;
-  /** How many steps to several the path has passed. */
+  /** How many multi-valued steps the path has passed. */
   readonly passed: number;
   /** Whether a step to items was passed. */
   readonly isOfItem: boolean;

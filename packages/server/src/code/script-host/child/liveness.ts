@@ -1,7 +1,7 @@
 /**
- * The doubt of a script process that has read nothing for long: the service may have given the attempts that have not begun to
- * another process. In doubt, the process begins no attempt until the service answers `go`, which a process without these attempts
- * never gets.
+ * Liveness of a script process, as the process sees it. After a long time without a message from the service, the service may have
+ * given the attempts that have not begun to another process. The process then sends `doubt`, and begins no attempt until the
+ * service sends `go`; a process whose attempts were given away never receives `go`.
  */
 import type { FromChild, ToChild } from "../protocol.ts";
 
@@ -17,7 +17,7 @@ interface DoubtOptions {
   readonly begin: (message: Invoke) => void;
 }
 
-export class Doubt {
+export class Liveness {
   readonly #options: DoubtOptions;
   /** The time of the last `ping`, or of the message that ended the last idle time (`performance.now`). */
   #heardAt = 0;

@@ -3,17 +3,17 @@ import { afterAll, expect, test } from "bun:test";
 import { fstatSync, mkdirSync, readdirSync, readlinkSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../../../test/kit.ts";
-import { BegunFile, type BegunPlace } from "./begun.ts";
+import { type StartedAttemptSlot, StartedAttemptsFile } from "./started-attempts.ts";
 
-const opened: BegunFile[] = [];
+const opened: StartedAttemptsFile[] = [];
 afterAll(() => {
   for (const file of opened) file.close();
 });
 
 /** A process that the test ends. */
-function start(file: BegunFile): { place: BegunPlace; end: () => Promise<void> } {
+function start(file: StartedAttemptsFile): { place: StartedAttemptSlot; end: () => Promise<void> } {
   const exited = Promise.withResolvers<void>();
-  let given: BegunPlace | null = null;
+  let given: StartedAttemptSlot | null = null;
   file.give((place) => {
     given = place;
     return { exited: exited.promise };
@@ -26,13 +26,13 @@ function start(file: BegunFile): { place: BegunPlace; end: () => Promise<void> }
   return { place: given, end };
 }
 
-function open(folder = temporaryFolder()): BegunFile {
-  const file = BegunFile.open(join(folder, "begun"));
+function open(folder = temporaryFolder()): StartedAttemptsFile {
+  const file = StartedAttemptsFile.open(join(folder, "begun"));
   opened.push(file);
   return file;
 }
 
-function write({ descriptor, offset }: BegunPlace, ...entry: readonly number[]): void {
+function write({ descriptor, offset }: StartedAttemptSlot, ...entry: readonly number[]): void {
   writeSync(descriptor, new Float64Array(entry), 0, entry.length * 8, offset);
 }
 
@@ -68,7 +68,7 @@ test("the handler of a half-written entry has not begun, and no entry takes a be
 test("a process that does not start leaves its place", () => {
   const file = open();
   const offsets = new Set<number>();
-  const fail = (place: BegunPlace): never => {
+  const fail = (place: StartedAttemptSlot): never => {
     offsets.add(place.offset);
     throw new Error("no process");
   };

@@ -1,6 +1,6 @@
 /**
- * Log remains: commits of the write-ahead log that SQLite does not recover. SQLite reads the log up to the first frame
- * with a wrong checksum and says nothing of the frames behind. The format: https://sqlite.org/fileformat2.html#walformat
+ * Unrecovered frames: commits of the write-ahead log that SQLite does not recover. SQLite reads the log up to the first
+ * frame with a wrong checksum, and does not report the frames behind. The format: https://sqlite.org/fileformat2.html#walformat
  */
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import type { Logger } from "../../../base/logging/index.ts";
@@ -35,7 +35,7 @@ function isStored([first, second]: Checksum, bytes: Buffer, at: number): boolean
  * Frames from before the last reset of the log have other salts, and a transaction that a kill has cut off has no
  * commit: neither counts. Nobody has the database open.
  */
-export function logRemains(path: string): number {
+export function unrecoveredBytes(path: string): number {
   let file: number;
   try {
     file = openSync(`${path}-wal`, "r");
@@ -50,8 +50,8 @@ export function logRemains(path: string): number {
 }
 
 /** Logs a line about commits that SQLite leaves out. To be called before the database is opened. */
-export function warnOfRemains(path: string, logger: Logger): void {
-  const bytes = logRemains(path);
+export function warnOfUnrecoveredFrames(path: string, logger: Logger): void {
+  const bytes = unrecoveredBytes(path);
   if (bytes === 0) return;
   logger.warn(
     `${path}-wal: its last ${bytes} bytes cannot be recovered. After a power cut these are writes that were not acknowledged; otherwise the log was damaged, and changes are lost`,

@@ -6,7 +6,7 @@ import { copyFileSync, readFileSync, statSync, truncateSync, writeFileSync } fro
 import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../../../test/kit.ts";
 import { Database } from "../database.ts";
-import { logRemains } from "./log-remains.ts";
+import { unrecoveredBytes } from "./unrecovered-frames.ts";
 
 const folder = temporaryFolder();
 const frame = 24 + 4_096;
@@ -45,7 +45,7 @@ test("a bit that has flipped in the middle is one line with what is left out", a
   const path = killed("middle", { commits: 100 });
   const all = (statSync(`${path}-wal`).size - 32) / frame;
   flip(path, 32 + 10 * frame + 1_000);
-  expect(logRemains(path)).toBe((all - 10) * frame);
+  expect(unrecoveredBytes(path)).toBe((all - 10) * frame);
   const lines = await warnings(path);
   expect(lines).toHaveLength(1);
   expect(lines[0]).toContain(`its last ${(all - 10) * frame} bytes cannot be recovered`);
@@ -55,29 +55,29 @@ test("a bit that has flipped in the middle is one line with what is left out", a
 test("in the last frame, in a frame's salts, in the header", () => {
   const last = killed("last", { commits: 20 });
   flip(last, statSync(`${last}-wal`).size - 1);
-  expect(logRemains(last)).toBe(frame);
+  expect(unrecoveredBytes(last)).toBe(frame);
   const salts = killed("salts", { commits: 20 });
   flip(salts, 32 + 5 * frame + 8);
-  expect(logRemains(salts)).toBe(statSync(`${salts}-wal`).size - 32 - 5 * frame);
+  expect(unrecoveredBytes(salts)).toBe(statSync(`${salts}-wal`).size - 32 - 5 * frame);
   for (const at of [2, 9, 13, 18, 30]) {
     const header = killed(`header-${at}`, { commits: 20 });
     flip(header, at);
-    expect(logRemains(header)).toBe(statSync(`${header}-wal`).size - 32);
+    expect(unrecoveredBytes(header)).toBe(statSync(`${header}-wal`).size - 32);
   }
 });
 
 test("a whole log, one that was reset, and a transaction without a commit are no damage", async () => {
   expect(await warnings(killed("whole", { commits: 50 }))).toEqual([]);
-  expect(logRemains(killed("reset", { commits: 50, later: 3 }))).toBe(0);
+  expect(unrecoveredBytes(killed("reset", { commits: 50, later: 3 }))).toBe(0);
   const cut = killed("cut", { commits: 50 });
   truncateSync(`${cut}-wal`, statSync(`${cut}-wal`).size - 100);
-  expect(logRemains(cut)).toBe(0);
-  expect(logRemains(join(folder, "missing.db"))).toBe(0);
+  expect(unrecoveredBytes(cut)).toBe(0);
+  expect(unrecoveredBytes(join(folder, "missing.db"))).toBe(0);
 });
 
 test("after a reset, old frames behind a damaged one are not counted", () => {
   const path = killed("reset-damage", { commits: 50, later: 3 });
   flip(path, 32 + 2 * frame + 100);
-  expect(logRemains(path)).toBeLessThanOrEqual(4 * frame);
-  expect(logRemains(path)).toBeGreaterThan(0);
+  expect(unrecoveredBytes(path)).toBeLessThanOrEqual(4 * frame);
+  expect(unrecoveredBytes(path)).toBeGreaterThan(0);
 });

@@ -1,7 +1,7 @@
 /**
- * How far script processes came: before a process calls a handler, the process writes the number of the attempt into a place of a
- * small file. The service reads the place while attempts wait for their begin, and once the process is lost: an endless loop, or
- * the end of the process, cannot hide the begin of an attempt, and a begin costs no message.
+ * Started attempts: before a script process calls a handler, the process writes the number of the attempt into its slot of a
+ * small file. The service reads the slot while attempts wait for their start, and when the process is lost: an endless loop, or
+ * the end of the process, cannot hide the start of an attempt, and a start costs no message.
  */
 import { closeSync, openSync, readSync, unlinkSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,7 +16,7 @@ const places = 4_096;
 const childDescriptor = 3;
 
 /** The file of a script host. The file has no name, so nothing is left of the file after any end of the service. */
-export class BegunFile {
+export class StartedAttemptsFile {
   readonly #descriptor: number;
   readonly #free = Array.from({ length: places }, (_, i) => i * placeBytes);
   #state: "open" | "closing" | "closed" = "open";
@@ -29,23 +29,23 @@ export class BegunFile {
    * @param path beside the database. The name is gone at once; a power cut can bring the name back, and the next `open` takes that file.
    * Where nothing can be written there, the file is in the system's folder for temporary files. @throws Error where neither folder takes a file.
    */
-  static open(path: string): BegunFile {
+  static open(path: string): StartedAttemptsFile {
     try {
-      return new BegunFile(openNameless(path));
+      return new StartedAttemptsFile(openNameless(path));
     } catch {
-      return new BegunFile(openNameless(join(tmpdir(), `.begun-${crypto.randomUUID()}`)));
+      return new StartedAttemptsFile(openNameless(join(tmpdir(), `.begun-${crypto.randomUUID()}`)));
     }
   }
 
   /** Starts a process with a place, which the process has until its end. @throws Error after `close`, and what `start` throws. */
-  give<P extends { readonly exited: Promise<unknown> }>(start: (place: BegunPlace) => P): P {
+  give<P extends { readonly exited: Promise<unknown> }>(start: (place: StartedAttemptSlot) => P): P {
     const offset = this.#free.pop();
     if (offset === undefined || this.#state !== "open") throw new Error("No further process can start");
     const leave = (): void => {
       this.#free.push(offset);
       this.#closeIfUnused();
     };
-    const place = new BegunPlace(this.#descriptor, offset);
+    const place = new StartedAttemptSlot(this.#descriptor, offset);
     try {
       const process = start(place);
       void process.exited.then(() => {
@@ -87,7 +87,7 @@ function openNameless(path: string): number {
 }
 
 /** The service's end of the place of a process. */
-export class BegunPlace {
+export class StartedAttemptSlot {
   readonly descriptor: number;
   readonly offset: number;
   readonly #entry = new Float64Array(2);
@@ -118,7 +118,7 @@ export class BegunPlace {
 }
 
 /** The process's end of its place. */
-export class BegunNote {
+export class StartedAttemptWriter {
   readonly #offset: number;
   readonly #entry = new Float64Array(2);
 

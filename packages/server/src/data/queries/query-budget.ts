@@ -1,6 +1,7 @@
 /**
- * Loop tries: the shapes of queries that lately met too many rows on the event loop. The shape of a query is the SQL, the limit and the expansions, without the values. A query
- * of such a shape goes to a thread at once; after some queries, the event loop tries the shape again.
+ * Budget of queries on the event loop: the shapes of queries that exceeded the bound of rows lately. The shape of a query is the
+ * SQL, the limit and the expansions, without the values. A query of such a shape goes to a thread at once; after some queries,
+ * the event loop tries the shape again.
  */
 import { BoundedMap } from "../../base/kernel/index.ts";
 import type { QueryInput, SelectionPlan } from "./plan.ts";
@@ -17,7 +18,7 @@ interface Pause {
   left: number;
 }
 
-export class LoopTries {
+export class QueryBudget {
   readonly #pauses = new BoundedMap<string, Pause>(maxShapes);
 
   /** Whether the event loop tries the next query of a shape. */

@@ -1,4 +1,4 @@
-/** The body of an answer that leaves in pieces, no faster than the client takes the pieces, and counts meanwhile. */
+/** The body of a response that is sent in pieces, no faster than the client reads the pieces, and counted as in flight meanwhile. */
 import { overloaded, releaseBytes, releasedMemory } from "../../base/kernel/index.ts";
 import { countedBytes, type Hold, type InFlight } from "./in-flight.ts";
 

@@ -1,6 +1,6 @@
 /** Tests of the search of the grid: the query, and the pieces of a snippet. */
 import { expect, test } from "bun:test";
-import { piecesOf, searchOf } from "./found.ts";
+import { piecesOf, searchOf } from "./full-text-search.ts";
 import { toFoundRow } from "./rows.ts";
 
 test("the last word may be unfinished; phrases, prefixes and ends of words are kept", () => {

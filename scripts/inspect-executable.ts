@@ -1,4 +1,4 @@
-/** Looks into an executable of another platform, which cannot be started here. */
+/** Inspection of an executable of another platform, which cannot be started on this machine. */
 import { readFileSync } from "node:fs";
 import { threads } from "./compile.ts";
 
@@ -27,7 +27,7 @@ function isMachO(bytes: Buffer, cpu: number): boolean {
  * Makes sure that a file is an executable of the platform, and that the file holds every thread's module.
  * @throws Error that names the missing part.
  */
-export async function lookInto(path: string, target: string): Promise<void> {
+export async function inspectExecutable(path: string, target: string): Promise<void> {
   const bytes = readFileSync(path);
   if (headers[target]?.(bytes) !== true) throw new Error(`${path} is no executable for ${target}`);
   for (const thread of await threads()) {

@@ -1,4 +1,4 @@
-/** Answer with a file: conditional requests, ranges, content codings, and the headers that name the type. */
+/** Response with a file: conditional requests, ranges, content codings, and the headers that name the type. */
 import { AppError } from "../../base/kernel/index.ts";
 import type { ByteRange, FileBody } from "../../files/storage/index.ts";
 import type { Exchange } from "./exchange.ts";

@@ -1,7 +1,7 @@
 /** Answers that are given after the turn of the request: the same content, in a form that the runtime sends at once. */
 import { expect, test } from "bun:test";
 import { openServer } from "../../../test/sockets.ts";
-import { lateBody } from "./answer-stream.ts";
+import { lateBody } from "./response-stream.ts";
 
 const server = await openServer({ collections: [{ name: "notes", fields: [{ name: "text", type: "text" }] }] });
 const post = (operations: object[]): Promise<Response> =>

@@ -1,6 +1,6 @@
 /**
- * The table of kept answers: the answers to requests with the header `Idempotency-Key`, each written in the transaction of the
- * change; and the sweep, which removes the answers after a day.
+ * The table of stored responses: the responses to requests with the header `Idempotency-Key`, each written in the transaction of
+ * the change; and the sweep, which removes the responses after a day.
  */
 import { isUtf8 } from "node:buffer";
 import { BoundedMap, type Clock } from "../../base/kernel/index.ts";
