@@ -90,6 +90,8 @@ export async function openApi(options: {
   now?: () => number;
   /** See `ServiceOptions`. */
   joinCluster?: (database: Database) => Promise<void>;
+  /** Whether passwords cost as much work as in a service that a user runs: 31 ms each. */
+  hasFullPasswords?: boolean;
 }): Promise<TestApi> {
   const folder = options.folder ?? temporaryFolder();
   await mkdir(join(folder, "collections"), { recursive: true });
@@ -103,9 +105,15 @@ export async function openApi(options: {
   const log: string[] = [];
   const ring = new LogRing();
   const logger = quietLogger(log, ring);
-  const { joinCluster } = options;
+  const { joinCluster, hasFullPasswords = false } = options;
   const onFatal = (error: unknown): unknown => log.push(`FATAL ${String(error)}`);
-  const service = await openService({ config, logger, onFatal, ...(joinCluster && { joinCluster }) });
+  const service = await openService({
+    config,
+    logger,
+    onFatal,
+    ...(joinCluster && { joinCluster }),
+    ...(!hasFullPasswords && { passwordCost: { memoryCost: 8, timeCost: 1 } }),
+  });
   let isOpen = true;
   const close = async (): Promise<void> => {
     if (isOpen) parts.realtime.stop();

@@ -14,7 +14,15 @@ import { Transfers } from "../data/transfer/index.ts";
 import { keptAnswerSchema } from "../edge/http/index.ts";
 import { fileAccess, isBucket, openDriver, Storage, storageSchema } from "../files/storage/index.ts";
 import { type DataPaths, hasMoves, putRight } from "../operate/backup/index.ts";
-import { Account, Auth, authSchema, Providers, UserDeletions, userTable } from "../people/auth/index.ts";
+import {
+  Account,
+  Auth,
+  authSchema,
+  type PasswordCost,
+  Providers,
+  UserDeletions,
+  userTable,
+} from "../people/auth/index.ts";
 import { Mails, mailSchema } from "../people/mail/index.ts";
 import { asSetupError, Database, type ModuleSchema, positionSchema } from "../store/database/index.ts";
 import { EventLog, eventSchema } from "../store/events/index.ts";
@@ -27,6 +35,8 @@ export interface ServiceOptions {
   onFatal: (error: unknown) => void;
   /** The machine's clock, except in tests. */
   clock?: Clock;
+  /** The work of hashing a password, for tests of this process; by default the full work. No configuration lowers the work. */
+  passwordCost?: PasswordCost;
   /** For the leader of a cluster: brings the database to the end of the journal, before any module reads. */
   joinCluster?: (database: Database) => Promise<void>;
   /** The caller changes nothing, so the database may also be the database of an instance of a cluster. */
@@ -108,7 +118,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
  * @throws SetupError with a readable line; the database is closed then.
  */
 export async function buildService(options: ServiceOptions) {
-  const { config, logger, onFatal, clock: given, joinCluster } = options;
+  const { config, logger, onFatal, joinCluster } = options;
   const paths = dataPathsOf(config);
   // In a cluster, the journal has the data.
   if (!hasMoves(paths) && joinCluster === undefined) refuseMissingDatabase(config);
@@ -130,7 +140,7 @@ export async function buildService(options: ServiceOptions) {
     if (joinCluster !== undefined) await joinCluster(database);
     const isClosed = joinCluster === undefined && database.journal !== null;
     if (isClosed) refuseJournal(database, options);
-    const service = assemble(database, { config, logger, ...(given && { clock: given }) });
+    const service = assemble(database, options);
     if (!isClosed) await database.prepare(schemas);
     return service;
   } catch (thrown) {
@@ -168,10 +178,11 @@ export function databaseOptions(config: Config, logger: Logger) {
 }
 
 /** Builds the modules over an open database. No part is started. */
-export function assemble(database: Database, { config, logger, clock: given }: Omit<ServiceOptions, "onFatal">) {
+export function assemble(database: Database, options: Omit<ServiceOptions, "onFatal">) {
+  const { config, logger } = options;
   const paths = dataPathsOf(config);
   const limits = new LimitMeter(logger.for("limits"));
-  const clock = given ?? new Clock(warnOfStepsBack(logger.for("clock")));
+  const clock = options.clock ?? new Clock(warnOfStepsBack(logger.for("clock")));
   const events = new EventLog({ database, clock, logger: logger.for("events") });
   const core = { database, events, clock };
   const collections = new Collections({
@@ -211,6 +222,7 @@ export function assemble(database: Database, { config, logger, clock: given }: O
     passwordMinLength: config["auth.passwordMinLength"],
     commonPasswords: config["auth.commonPasswords"],
     maxPasswords: config["limits.passwords"],
+    passwordCost: options.passwordCost,
     maxSessionsPerUser: config["limits.sessionsPerUser"],
     maxPasskeysPerUser: config["limits.passkeysPerUser"],
     maxKeysPerUser: config["limits.keysPerUser"],

@@ -14,6 +14,7 @@ import { Passkeys } from "./factors/passkeys.ts";
 import { Keys } from "./keys/keys.ts";
 import { LoginGuard } from "./login-guard.ts";
 import { Notices } from "./notices.ts";
+import type { PasswordCost } from "./password-worker.ts";
 import { type CommonPasswords, ownCaller, type PasswordCaller, PasswordChecks, Passwords } from "./passwords.ts";
 import { Proofs } from "./proofs/proofs.ts";
 import { Registrations } from "./registrations.ts";
@@ -53,6 +54,8 @@ interface AuthOptions {
   commonPasswords: CommonPasswords;
   /** The most passwords that may wait to be hashed. */
   maxPasswords: number;
+  /** The work of a hash, for tests; by default the full work. */
+  passwordCost?: PasswordCost | undefined;
   /** The most sessions of a user; another login ends the oldest session. */
   maxSessionsPerUser: number;
   /** The most API keys of a user, and the most service keys. */
@@ -101,7 +104,7 @@ export class Auth {
     const options = { ...given, adminEmail: adminEmail && (normaliseEmail(adminEmail) ?? adminEmail) };
     this.#options = options;
     this.#database = options.database;
-    this.#passwords = new Passwords(options.maxPasswords, options.commonPasswords);
+    this.#passwords = new Passwords(options.maxPasswords, options.commonPasswords, options.passwordCost);
     this.sessions = new Sessions({
       database: options.database,
       ttlMs: options.refreshTokenTtlMs,

@@ -8,6 +8,7 @@ export type { Keys } from "./keys/keys.ts";
 export { readNewKey } from "./keys/new-key.ts";
 export type { Notices } from "./notices.ts";
 export { checkRecent } from "./own-change.ts";
+export type { PasswordCost } from "./password-worker.ts";
 export { ownCaller, type PasswordCaller } from "./passwords.ts";
 export type { Proofs } from "./proofs/proofs.ts";
 export type { AppRequest } from "./providers/app-codes.ts";

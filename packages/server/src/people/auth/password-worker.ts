@@ -9,6 +9,16 @@ export interface PasswordTask {
   readonly hash: string | null;
   /** Whether a new password that is one of the most common passwords is refused. */
   readonly refusesCommon?: boolean;
+  /** The work of a new hash; by default the full work. */
+  readonly cost?: PasswordCost | undefined;
+}
+
+/** The work of hashing a password. A hash names its parameters, so that each comparison does the work of the hash. */
+export interface PasswordCost {
+  /** KiB. */
+  readonly memoryCost: number;
+  /** Passes over the memory. */
+  readonly timeCost: number;
 }
 
 /** The result is null for a new password that is refused. */
@@ -17,11 +27,11 @@ export type PasswordReply = { readonly result: string | boolean | null } | { rea
 /** OWASP's first recommendation for argon2id: 19 MiB, two passes. */
 const parameters = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 } as const;
 
-async function answer({ password, hash, refusesCommon = false }: PasswordTask): Promise<PasswordReply> {
+async function answer({ password, hash, refusesCommon = false, cost }: PasswordTask): Promise<PasswordReply> {
   try {
     if (hash !== null) return { result: Bun.password.verifySync(password, hash) };
     if (refusesCommon && (await isCommonPassword(password))) return { result: null };
-    return { result: Bun.password.hashSync(password, parameters) };
+    return { result: Bun.password.hashSync(password, { ...parameters, ...cost }) };
   } catch (thrown) {
     return { error: thrown instanceof Error ? thrown.message : String(thrown) };
   }

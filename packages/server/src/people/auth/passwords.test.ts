@@ -50,7 +50,7 @@ function failure(promise: Promise<unknown>): Promise<unknown> {
 
 describe("threads", () => {
   test("start with the first password, are fewer than the cores, and end with the service", async () => {
-    const api = await openApi({});
+    const api = await openApi({ hasFullPasswords: true });
     await api.request("POST", "/api/auth/register", { body: { email: "not an address", password: "x" } });
     expect(started).toEqual([]);
     const body = (n: number) => ({ email: `u${n}@example.com`, password: "correct horse" });
@@ -102,7 +102,7 @@ describe("the work for a known and for an unknown user is alike", () => {
     });
 
   test("at a login: the password of an unknown user, of a user without a password, and of no address is compared, too", async () => {
-    const api = await openApi({});
+    const api = await openApi({ hasFullPasswords: true });
     const { database } = api.service;
     for (const email of ["ann@example.com", "bare@example.com"]) await post(api, "register", email, "correct horse");
     await database.transact((tx) => tx.run("UPDATE _users SET passwordHash = '' WHERE email = 'bare@example.com'"));
@@ -115,7 +115,7 @@ describe("the work for a known and for an unknown user is alike", () => {
 
   test("at a registration that waits for a proof: the password for a taken address is hashed, too", async () => {
     const mail = { SERVICE_MAIL_FROM: "shop@example.com", SERVICE_PUBLIC_URL: "https://shop.example.com" };
-    const api = await openApi({ settings: { ...mail, SERVICE_AUTH_REQUIRE_VERIFIED: "true" } });
+    const api = await openApi({ hasFullPasswords: true, settings: { ...mail, SERVICE_AUTH_REQUIRE_VERIFIED: "true" } });
     for (const password of ["first choice", "second choice"]) {
       expect((await post(api, "register", "ann@example.com", password)).status).toBe(202);
       expect(work()).toEqual([`hashed ${password}`]);
@@ -143,7 +143,7 @@ describe("queue", () => {
   });
 
   test("beyond it, a registration is 503 with Retry-After", async () => {
-    const api = await openApi({ settings: { SERVICE_LIMITS_PASSWORDS: "1" } });
+    const api = await openApi({ hasFullPasswords: true, settings: { SERVICE_LIMITS_PASSWORDS: "1" } });
     const register = (n: number) =>
       api.request("POST", "/api/auth/register", { body: { email: `u${n}@example.com`, password: "correct horse" } });
     const answers = await Promise.all(Array.from({ length: maxThreads + 5 }, (_, n) => register(n)));

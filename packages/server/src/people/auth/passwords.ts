@@ -5,7 +5,7 @@
 import type { User } from "@socle/protocol";
 import { Admission, AppError, threadEntry } from "../../base/kernel/index.ts";
 import type { Database, Reader } from "../../store/database/index.ts";
-import type { PasswordReply, PasswordTask } from "./password-worker.ts";
+import type { PasswordCost, PasswordReply, PasswordTask } from "./password-worker.ts";
 import { passwordHashOf } from "./user-table.ts";
 
 /** The hash of an unknown password: a login of an unknown user takes as long as any other login. */
@@ -98,11 +98,16 @@ export class Passwords {
   readonly #busy = new Set<PasswordThread>();
   readonly #admission: Admission;
   readonly #common: CommonPasswords;
+  readonly #cost: PasswordCost | undefined;
   #isClosed = false;
 
-  /** @param maxWaiting the most passwords that may wait for a thread (`limits.passwords`); half of them for a single caller. */
-  constructor(maxWaiting: number, common: CommonPasswords) {
+  /**
+   * @param maxWaiting the most passwords that may wait for a thread (`limits.passwords`); half of them for a single caller.
+   * @param cost the work of a hash, for tests; by default the full work.
+   */
+  constructor(maxWaiting: number, common: CommonPasswords, cost?: PasswordCost) {
     this.#common = common;
+    this.#cost = cost;
     const width = Math.min(maxThreads, Math.max(1, navigator.hardwareConcurrency - 1));
     this.#admission = new Admission({
       limit: "passwords",
@@ -120,7 +125,8 @@ export class Passwords {
    * @throws AppError `validation_error` for a common password that is refused, `unavailable` when the queue is full.
    */
   async hash(password: string, caller: PasswordCaller, common = this.#common): Promise<string> {
-    const task = { password: password.normalize("NFC"), hash: null, refusesCommon: common === "refuse" };
+    const refusesCommon = common === "refuse";
+    const task = { password: password.normalize("NFC"), hash: null, refusesCommon, cost: this.#cost };
     const hash = await this.#run(task, caller);
     if (hash !== null) return String(hash);
     const message = "password is one of the most common passwords: choose another password";
