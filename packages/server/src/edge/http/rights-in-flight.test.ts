@@ -35,18 +35,36 @@ const notes = {
   permissions: { read: "public", create: "authenticated", update: "owner", delete: "owner" },
 };
 
-async function world(role: "admin" | "authenticated", holds: "token" | "key" = "token"): Promise<World> {
+/** A service with an admin and the collection `notes`. */
+async function open(): Promise<TestApi> {
   const api = await openApi({ collections: [notes], settings: { SERVICE_LIMITS_RATE_REGISTER: "off" } });
   await api.admin();
-  const signIn = async (email: string): Promise<Caller> => {
-    const { user, accessToken } = await api.register(email);
+  return api;
+}
+
+let users = 0;
+
+/** A new world in a service: the users and their objects are new; the rules of `notes` are as at the start. */
+async function worldIn(
+  api: TestApi,
+  role: "admin" | "authenticated",
+  holds: "token" | "key" = "token",
+): Promise<World> {
+  const signIn = async (name: string): Promise<Caller> => {
+    users += 1;
+    const { user, accessToken } = await api.register(`${name}-${users}@example.com`);
     const { sessionId } = await api.service.auth.callers.authenticate(accessToken);
     return { id: user.id, token: accessToken, accessToken, sessionId, by: user.id };
   };
-  let caller = await signIn("caller@example.com");
-  const other = await signIn("other@example.com");
+  let caller = await signIn("caller");
+  const other = await signIn("other");
   await setRole(api.service, other.id, "admin");
   if (role === "admin") await setRole(api.service, caller.id, "admin");
+  const schema = await api.request("PUT", "/api/admin/schema.json", {
+    token: other.token,
+    body: { collections: [notes] },
+  });
+  expect(schema.status).toBe(200);
   if (holds === "key") {
     const scopes = role === "admin" ? ["admin"] : ["*:read", "*:write"];
     const { id, key } = await makeKey(api, { token: caller.accessToken, scopes });
@@ -60,6 +78,11 @@ async function world(role: "admin" | "authenticated", holds: "token" | "key" = "
   });
   expect([record.status, file.status]).toEqual([201, 201]);
   return { api, caller, other, record: String(record.body["id"]), file: String(file.body["id"]) };
+}
+
+/** A world in a service of its own. */
+async function world(role: "admin" | "authenticated", holds: "token" | "key" = "token"): Promise<World> {
+  return worldIn(await open(), role, holds);
 }
 
 /** Everything that ends a right of the caller. Each end is done by another admin, or by the caller in another tab. */
@@ -216,7 +239,10 @@ async function holdWriter({ api }: World): Promise<{ waiting(n: number): Promise
     async waiting(n) {
       while (asked.reduce((sum, { mock }) => sum + mock.calls.length, 0) < n) await Bun.sleep(1);
     },
-    release: () => hold.resolve(),
+    release() {
+      for (const spy of asked) spy.mockRestore();
+      hold.resolve();
+    },
   };
 }
 
@@ -252,16 +278,16 @@ const cases = (["token", "key"] as const).flatMap((holds) =>
   Object.entries(changes)
     .filter(([name]) => holds === "token" || !closedToKeys.includes(name))
     .flatMap(([name, change]) =>
-      Object.keys(ends)
-        .filter((end) => takesAway(end, change, holds))
-        .map((end) => [name, holds, end] as const),
+      Object.entries(ends)
+        .filter(([end]) => takesAway(end, change, holds))
+        .map(([end, endRight]) => [name, holds, end, { change, endRight }] as const),
     ),
 );
 
-test.each(cases)("%s by a %s: refused when %s meanwhile", async (name, holds, end) => {
-  const [change, endRight] = [changes[name], ends[end]];
-  if (change === undefined || endRight === undefined) throw new Error("unreachable");
-  const place = await world(change.role, holds);
+const shared = await open();
+
+test.each(cases)("%s by a %s: refused when %s meanwhile", async (_name, holds, end, { change, endRight }) => {
+  const place = await worldIn(shared, change.role, holds);
   let since = 0;
   let answer: { status: number; body: object };
   if (change.body === undefined) {
@@ -286,7 +312,6 @@ test.each(cases)("%s by a %s: refused when %s meanwhile", async (name, holds, en
   }
   expect([401, 403, ...(end === "the collection is dropped" ? [404] : [])]).toContain(answer.status);
   expect(await changedBy(place, since)).toEqual([]);
-  await place.api.close();
 });
 
 test.each(["token", "key"] as const)(
