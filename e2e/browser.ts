@@ -1,6 +1,10 @@
-/** The browser of the tests: a single browser for all windows of a file. */
+/** The browser of the tests: a single browser for all windows of a process, also of several files. */
 import { afterAll } from "bun:test";
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Browser, BrowserContext } from "playwright-core";
+import { atEndOfRun } from "../packages/server/test/run-end.ts";
 import { launchBrowser } from "./chromium.ts";
 import { patience } from "./kit.ts";
 
@@ -8,11 +12,31 @@ let browser: Promise<Browser> | undefined;
 
 type Options = Parameters<Browser["newContext"]>[0];
 
+/**
+ * Starts a browser. The browser ends with this process, which holds the pipe of the browser: a hook of this module would end
+ * the browser after the first of several files. The temporary files of the browser go after the end.
+ */
+async function launch(): Promise<Browser> {
+  const files = mkdtempSync(join(tmpdir(), "socle-browser-"));
+  atEndOfRun(`rm -rf '${files}'; sleep 5; rm -rf '${files}'`);
+  const before = process.env["TMPDIR"];
+  process.env["TMPDIR"] = files;
+  try {
+    return await launchBrowser();
+  } finally {
+    if (before === undefined) delete process.env["TMPDIR"];
+    else process.env["TMPDIR"] = before;
+  }
+}
+
+function forget(): void {
+  browser = undefined;
+}
+
 /** The browser; another browser in place of a browser that has ended, or that did not start. */
-async function openBrowser(): Promise<Browser> {
-  const known = await browser?.catch(() => undefined);
-  if (known?.isConnected() === true) return known;
-  browser = launchBrowser();
+function openBrowser(): Promise<Browser> {
+  browser ??= launch().then((launched) => launched.on("disconnected", forget));
+  browser.catch(forget);
   return browser;
 }
 
@@ -30,10 +54,3 @@ export async function openWindow(options: Options = {}): Promise<BrowserContext>
   afterAll(() => context.close());
   return context;
 }
-
-afterAll(async () => {
-  const opened = browser;
-  // Another file of tests may follow.
-  browser = undefined;
-  await (await opened)?.close();
-});
