@@ -167,7 +167,7 @@ describe("a handler at fault", () => {
   });
 
   test.each(Object.keys(harmless))(
-    "%s is none",
+    "%s is no id",
     async (name) => {
       await post(`${server.url}/api/${name}`, { n: 1 });
       await events.first("function.completed", `functions/${name}/${name}.ts`);

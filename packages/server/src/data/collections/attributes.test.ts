@@ -298,7 +298,7 @@ for (const [attribute, { good, malformed, fields = [] }] of Object.entries(attri
           test(`${type}: ${JSON.stringify(value).slice(0, 40)} is refused`, async () => {
             expect(await problemOf({ type, ...base(type), [attribute]: value })).toMatch(message);
           });
-    test("null is as if the attribute were not there", async () => {
+    test("null counts as an absent attribute", async () => {
       for (const type of FIELD_TYPES.filter((each) => attribute !== "collection" || each !== "relation"))
         expect(
           await parseDefinition({ name: "things", fields: [{ name: "f", type, ...base(type), [attribute]: null }] }),
@@ -310,7 +310,7 @@ for (const [attribute, { good, malformed, fields = [] }] of Object.entries(attri
       });
   });
 
-test("a multiple field takes its other attributes, and false is as if it were not there", async () => {
+test("a multiple field has its other attributes, and false counts as absent", async () => {
   for (const field of [
     { type: "string", multiple: true, required: true, min: 1, max: 1000, regex: "^a" },
     { type: "string", multiple: true, values: ["a", "b"], min: 1, max: 2, default: ["b", "a"] },

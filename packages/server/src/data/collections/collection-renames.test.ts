@@ -85,7 +85,7 @@ describe("over HTTP", () => {
     expect((await request("GET", "/api/comments", { token })).body["items"]).toHaveLength(0);
   });
 
-  test("a collection that takes its old name again is counted anew", async () => {
+  test("a collection that gets back its former name is counted anew", async () => {
     const { request, admin } = await openApi({ collections: [{ name: "a", fields: [text("t")] }] });
     const token = await admin();
     const rename = async (from: string, to: string): Promise<unknown> => {
@@ -101,7 +101,7 @@ describe("over HTTP", () => {
     expect((await request("GET", "/api/a", { headers: { "If-None-Match": tag } })).status).toBe(200);
   });
 
-  test("what is refused changes nothing", async () => {
+  test("a refused rename changes nothing", async () => {
     const { request, admin, service } = await openApi({ collections: [posts, comments] });
     const token = await admin();
     const before = service.collections.definitions();
@@ -168,7 +168,7 @@ describe("in files", () => {
     expect(fresh.service.collections.all().map(({ name }) => name)).toEqual(["articles"]);
   });
 
-  test("a changed file may name the old collection where nothing changed; a new field that does is refused", async () => {
+  test("a changed file may use the old name of the collection in unchanged parts; a new field with the old name is refused", async () => {
     const p = await project(posts, comments);
     const more = { ...comments, fields: [...comments.fields, text("more")] };
     const relation = { name: "second", type: "relation", collection: "posts" };
@@ -214,7 +214,7 @@ describe("the former name in a changed file", () => {
     expect(api.service.collections.all().map(({ name }) => name)).toEqual(["articles", "comments"]);
   });
 
-  test("of a value, in a rule, too", async () => {
+  test("the rename of a value in a rule is refused with the new name, too", async () => {
     const file = (from: string, rule: string) => ({
       name: "posts",
       fields: [text("status", { values: ["new", from === "held" ? "held" : { name: from, renamedFrom: "held" }] })],
@@ -248,7 +248,7 @@ test("a file that describes another collection is a WARN, once; after a deletion
   expect([p.api.service.collections.get("tickets"), await warned()]).toEqual([undefined, []]);
 });
 
-test("a socket that resumes from before the rename is told of the gap; one that waits hears the new name", async () => {
+test("a socket that resumes from before the rename is notified of the gap; a waiting socket receives the new name", async () => {
   const server = await openServer({ collections: [{ name: "posts", fields: [text("title")] }] });
   const { events } = server.service;
   const since = (await events.at(events.flushedSeq))?.id ?? "";
@@ -274,7 +274,7 @@ test("a socket that resumes from before the rename is told of the gap; one that 
 });
 
 test.each(["public", 'title != "hidden"'])(
-  "who reads by %p hears a change whose flush goes on during the rename",
+  "a reader by %p receives a change whose flush goes on during the rename",
   async (read) => {
     const permissions = { read, create: "public" };
     const api = await openServer({ collections: [{ name: "posts", fields: [text("title")], permissions }] });

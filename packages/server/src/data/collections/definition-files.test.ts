@@ -4,7 +4,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { openApi, temporaryFolder } from "../../../test/kit.ts";
 
-test("a byte order mark is passed over; files and folders that are not read are told", async () => {
+test("a byte order mark is skipped; skipped files and folders are reported", async () => {
   const folder = temporaryFolder();
   const write = (path: string, name: string): Promise<number> =>
     Bun.write(join(folder, "collections", path), `\ufeff${JSON.stringify({ name, fields: [] })}`);

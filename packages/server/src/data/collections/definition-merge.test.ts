@@ -41,7 +41,7 @@ test("a new field of the file takes nothing from a field that only the dashboard
   expect(p.warnings()).toEqual([]);
 });
 
-test("rules, indexes, attributes and the search of the dashboard stay when something else changes in the file", async () => {
+test("rules, indexes, attributes and the search of the dashboard stay when another part of the file changes", async () => {
   const n = { name: "n", type: "integer" as const };
   const start = [text("title"), text("code"), n];
   const p = await posts(start, { permissions: { create: "authenticated" }, indexes: [["n"]] });
@@ -62,7 +62,7 @@ test("rules, indexes, attributes and the search of the dashboard stay when somet
   expect(p.warnings()).toEqual([]);
 });
 
-describe("where both changed a unit, the file wins, and a WARN names what was replaced", () => {
+describe("for a unit that both changed, the file wins, and a WARN names the replaced part", () => {
   test.each<[name: string, file: Part, database: Part, next: Part, unit: string]>([
     [
       "an attribute",
@@ -109,7 +109,7 @@ describe("where both changed a unit, the file wins, and a WARN names what was re
   });
 });
 
-test("a minimum of the dashboard stays beside a maximum of the file; together they must make sense", async () => {
+test("a minimum of the dashboard stays beside a maximum of the file; both together must make sense", async () => {
   const p = await posts([text("a", { max: 9 })]);
   await p.put({ fields: [text("a", { min: 5, max: 9 })] });
   await expect(p.to([text("a", { max: 4 })])).rejects.toThrow(
@@ -120,7 +120,7 @@ test("a minimum of the dashboard stays beside a maximum of the file; together th
   expect(p.definition().fields).toEqual([text("a", { min: 5, max: 8 })]);
 });
 
-test("a field that the dashboard dropped stays away while the file leaves the field as it is", async () => {
+test("a field that the dashboard dropped stays away while the file does not change the field", async () => {
   const p = await posts([text("a"), text("b")]);
   await p.put({ fields: [text("a")] });
   await p.to([text("a", { max: 5 }), text("b")]);
@@ -128,7 +128,7 @@ test("a field that the dashboard dropped stays away while the file leaves the fi
   expect(p.warnings()).toEqual([]);
 });
 
-test("the order of fields follows the file where the file changed the order, and the database elsewhere", async () => {
+test("the order of fields follows the file after a change of order in the file, and the database otherwise", async () => {
   const [a, b, c] = ["a", "b", "c"].map((name) => text(name));
   const p = await posts([a ?? {}, b ?? {}]);
   await p.put({ fields: [b, c, a] });
@@ -141,7 +141,7 @@ test("the order of fields follows the file where the file changed the order, and
 });
 
 describe("renames", () => {
-  test("a renamed field keeps what the dashboard gave the field, and the indexes of the dashboard follow", async () => {
+  test("a renamed field keeps the attributes of the dashboard, and the indexes of the dashboard follow", async () => {
     const p = await posts([text("a"), text("b")]);
     await p.put({ fields: [text("a", { max: 9 }), text("b"), text("c")], indexes: [["a", "c"]], search: ["c", "a"] });
     await p.add("posts", { a: "1", c: "3" });
@@ -154,7 +154,7 @@ describe("renames", () => {
     expect(await p.all("posts")).toEqual([{ title: "1", b: null, c: "3" }]);
   });
 
-  test("a rename that the dashboard did, too, is done once", async () => {
+  test("a rename in the file and in the dashboard is done once", async () => {
     const p = await posts([text("a")]);
     await p.add("posts", { a: "1" });
     await p.put({ fields: [text("title", { renamedFrom: "a", max: 9 })] });
@@ -207,7 +207,7 @@ describe("a database of an earlier version, without the texts of the files", () 
   const forget = (p: Awaited<ReturnType<typeof posts>>) =>
     p.api.service.database.transact((tx) => tx.run("UPDATE _definition_files SET content = NULL"));
 
-  test("additions are applied, nothing is dropped, and a WARN says what differs", async () => {
+  test("additions are applied, nothing is dropped, and a WARN names the differences", async () => {
     const p = await posts([text("a"), text("old")]);
     await p.put({
       fields: [text("a", { max: 5, permissions: { read: "admin" } }), text("old"), text("mine")],
@@ -243,7 +243,7 @@ describe("a database of an earlier version, without the texts of the files", () 
     expect(p.definition().fields.map(({ name }) => name)).toEqual(["a", "old", "mine"]);
   });
 
-  test("the text of a file that has not changed is kept at the first start", async () => {
+  test("the text of an unchanged file is stored at the first start", async () => {
     const p = await posts([text("a"), text("b")]);
     await p.put({ fields: [text("a"), text("b"), text("c")] });
     await forget(p);
@@ -252,7 +252,7 @@ describe("a database of an earlier version, without the texts of the files", () 
     expect(p.definition().fields).toEqual([text("a"), text("c")]);
   });
 
-  test("a rename that was done is not done again", async () => {
+  test("a finished rename is not repeated", async () => {
     const p = await posts([text("a")]);
     await p.add("posts", { a: "1" });
     await p.to([text("b", { renamedFrom: "a" })]);

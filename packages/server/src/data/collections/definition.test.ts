@@ -83,7 +83,7 @@ test.each(refused)("%j is refused", async (input, message) => {
   expect(String(failure)).toMatch(message);
 });
 
-test("everything that is wrong is said at once", async () => {
+test("all problems of a definition are reported at once", async () => {
   const failure = await parseDefinition({ name: "auth", fields: [{ name: "id", type: "x" }, 7] }).catch(String);
   for (const part of ["auth", '"id" is a reserved', '"type" must be', "field 2"]) expect(failure).toContain(part);
 });
@@ -143,7 +143,7 @@ const ignored: readonly [object, RegExp][] = [
   [{ name: "users", fields: [{ name: "email", description: "x" }] }, /field "email": unknown attribute "description"/],
 ];
 
-test.each(ignored)("%j: a part without effect is told, and not stored", async (input, message) => {
+test.each(ignored)("%j: a part without effect is reported, and not stored", async (input, message) => {
   const { definition, warnings = [] } = await parseDefinition(input);
   expect(warnings.join("; ")).toMatch(message);
   const stored = JSON.stringify(definition);
@@ -153,7 +153,7 @@ test.each(ignored)("%j: a part without effect is told, and not stored", async (i
   expect((await parseDefinition(definition)).warnings).toBeUndefined();
 });
 
-test("a definition stays as it was written", async () => {
+test("a definition is stored as written", async () => {
   const input = {
     name: "constructor",
     fields: [
@@ -168,7 +168,7 @@ test("a definition stays as it was written", async () => {
   expect(renamedFrom.size).toBe(0);
 });
 
-test("renamedFrom is told, but not stored", async () => {
+test("renamedFrom is reported, but not stored", async () => {
   const { definition, renamedFrom } = await parseDefinition({
     name: "p",
     fields: [

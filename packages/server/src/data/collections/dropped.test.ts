@@ -36,7 +36,7 @@ async function service(...collections: object[]) {
 }
 
 describe("a dropped field", () => {
-  test("v2, v1, v2: the values are kept, the log names the restore, and they go back", async () => {
+  test("v2, v1, v2: the dropped values are stored, the log names the restore, and the values return", async () => {
     const p = await project({ name: "posts", fields: [text("a"), text("phone")] });
     const admin = adminOf(() => p.api);
     for (const n of [1, 2, 3]) await p.add("posts", { a: String(n), phone: `+${n}` });
@@ -62,7 +62,7 @@ describe("a dropped field", () => {
     expect((await admin.call("POST", `/dropped/${entry?.id}/restore`)).status).toBe(404);
   });
 
-  test("values go back to records that still exist and have none; a deleted record takes its kept values along", async () => {
+  test("values return to existing records without a value; a deleted record takes its stored values along", async () => {
     const s = await service({ name: "posts", fields: [text("a"), text("b")] });
     const ids: string[] = [];
     for (const b of ["x", "y", "z", "w"])
@@ -86,7 +86,7 @@ describe("a dropped field", () => {
     expect((await s.request("GET", "/api/posts")).body["items"]).toMatchObject([{ b: "w" }, { b: "z" }, { b: "y" }]);
   });
 
-  test("every type goes back exactly; items and words are found again", async () => {
+  test("every type returns exactly; items and words are found again", async () => {
     const target = { name: "targets", fields: [] };
     const types = [
       text("s"),
@@ -125,7 +125,7 @@ describe("a dropped field", () => {
       expect((await s.request("GET", `/api/posts?${query}`)).body["items"]).toHaveLength(1);
   });
 
-  test("what the present field refuses is told and nothing goes back; a value that another record has is left", async () => {
+  test("values that the present field refuses are reported and not restored; a value of another record is left out", async () => {
     const s = await service({ name: "posts", fields: [text("a"), text("b")] });
     const ids: string[] = [];
     for (const b of ["short", "long enough", "short"])
@@ -152,7 +152,7 @@ describe("a dropped field", () => {
     expect((await s.request("GET", `/api/posts/${ids[2]}`)).body["b"]).toBeNull();
   });
 
-  test("only admins reach kept values, also after the field comes back for others", async () => {
+  test("only admins reach dropped values, also after the field is back for others", async () => {
     const s = await service({ name: "posts", fields: [text("a"), text("b", { permissions: { read: "admin" } })] });
     const body = { a: "1", b: "secret" };
     expect((await s.request("POST", "/api/posts", { token: await s.admin(), body })).status).toBe(201);
@@ -215,7 +215,7 @@ describe("a dropped field", () => {
 });
 
 describe("a dropped collection", () => {
-  test("comes back whole: ids, owners, times, items, words, numbers, rules and indexes", async () => {
+  test("returns whole: ids, owners, times, items, words, numbers, rules and indexes", async () => {
     const posts = {
       name: "posts",
       fields: [
@@ -263,7 +263,7 @@ describe("a dropped collection", () => {
     expect(await s.dropped()).toEqual([]);
   });
 
-  test("collections in a ring that went together come back together; a renamed target is followed", async () => {
+  test("collections in a ring that were dropped together return together; a renamed target is followed", async () => {
     const pointing = (name: string, to: string) => ({
       name,
       fields: [{ name: "to", type: "relation", collection: to }],

@@ -195,7 +195,7 @@ describe("a value gets another name", () => {
     expect((await eventsSince(service)).slice(0, events.length)).toEqual(events);
   });
 
-  test("what is refused changes nothing", async () => {
+  test("a refused rename of a value changes nothing", async () => {
     const { request, admin } = await openApi({ collections: [{ name: "tasks", fields: [status(["todo", "wip"])] }] });
     const token = await admin();
     await request("POST", "/api/tasks", { body: { status: "wip" } });

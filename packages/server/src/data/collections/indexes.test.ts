@@ -98,7 +98,7 @@ describe("the indexes of a table", () => {
 });
 
 describe("definition files that change", () => {
-  test("an index comes, becomes unique, goes; the values stay", async () => {
+  test("an index is added, becomes unique, is removed; the values stay", async () => {
     const fields = [text("a"), text("b")];
     const p = await project(posts(fields));
     await p.add({ a: "1", b: "2" });
@@ -111,7 +111,7 @@ describe("definition files that change", () => {
     expect(seen).toEqual([["a, b"], ["unique a, b"], []]);
   });
 
-  test("a restart without a change keeps them as they are", async () => {
+  test("a restart without a change keeps the indexes", async () => {
     const definition = posts([text("a"), text("b")], [["b"], { fields: ["a", "b"], unique: true }]);
     const p = await project(definition);
     await p.add({ a: "1", b: "2" });
@@ -158,7 +158,7 @@ describe("definition files that change", () => {
     expect((await p.indexes()).map(({ text: each }) => each)).toEqual(["a, b", "title, b"]);
   });
 
-  test("two fields that swap their names: an index goes with its field, and one of the same names is another", async () => {
+  test("two fields swap names: each index follows its field, and an index with the same names is another index", async () => {
     const swapped = [text("a", { renamedFrom: "b" }), text("b", { renamedFrom: "a" }), text("c")];
     const p = await project(posts([text("a"), text("b"), text("c")], [["a", "c"]]));
     const [before] = await p.indexes();
@@ -170,7 +170,7 @@ describe("definition files that change", () => {
     expect((await q.indexes()).map(({ text: each }) => each)).toEqual(["a, c"]);
   });
 
-  test("a field that goes takes the indexes along that name it; those of others stay", async () => {
+  test("a removed field removes the indexes that name the field; indexes of other fields stay", async () => {
     const p = await project(posts([text("a"), text("b"), text("c")], [["b", "a"], ["c", "b"], ["c"]]));
     await p.add({ a: "1", b: "2", c: "3" });
     await p.restart(posts([text("b"), text("c")], [["c", "b"], ["c"]]));
@@ -189,14 +189,14 @@ describe("definition files that change", () => {
     expect((await p.indexes()).map(({ text: each }) => each)).toEqual(["by", "unique by, a"]);
   });
 
-  test("an index that goes is no loss: nobody is warned", async () => {
+  test("the removal of an index is no loss: the log has no warning", async () => {
     const p = await project(posts([text("a")], [["a"]]));
     const api = await p.restart(posts([text("a")]));
     expect(api.log.filter((line) => line.includes("Applied"))).toEqual(["INFO Applied 00.json"]);
   });
 });
 
-test("a migration sees the indexes that one on a thread has made, and the other way round", async () => {
+test("a migration on the event loop sees the indexes of a migration on a thread, and the other way round", async () => {
   const { service } = await openApi({ collections: [posts([text("a"), text("b")])] });
   const change = async (indexes: IndexDefinition[], place: "event-loop" | "thread"): Promise<string[]> => {
     const define = [await parseDefinition(posts([text("a"), text("b")], indexes))];
@@ -211,7 +211,7 @@ test("a migration sees the indexes that one on a thread has made, and the other 
 });
 
 describe("a unique index that records contradict is refused, and changes nothing", () => {
-  test("over values that are there twice", async () => {
+  test("over duplicate values", async () => {
     const fields = [text("a"), text("b")];
     const p = await project(posts(fields, [["a"]]));
     const ids = [await p.add({ a: "1", b: "2" }), await p.add({ a: "1", b: "3" }), await p.add({ a: "1", b: "2" })];
@@ -227,7 +227,7 @@ describe("a unique index that records contradict is refused, and changes nothing
     expect(p.api.service.collections.get("posts")?.definition.indexes).toEqual([["a"]]);
   });
 
-  test("not over what is null in one of them, nor over a field that is new", async () => {
+  test("null values and values of a new field contradict no unique index", async () => {
     const p = await project(posts([text("a"), text("b")]));
     for (let n = 0; n < 2; n++) await p.add({ a: "1" });
     const indexes = [
@@ -238,7 +238,7 @@ describe("a unique index that records contradict is refused, and changes nothing
     expect(await p.indexes()).toHaveLength(2);
   });
 
-  test("one field is told as a unique field is", async () => {
+  test("over a single field is reported as for a unique field", async () => {
     const p = await project(posts([text("a")]));
     for (let n = 0; n < 2; n++) await p.add({ a: "1" });
     const next = posts([text("a")], [{ fields: ["a"], unique: true }]);
@@ -247,7 +247,7 @@ describe("a unique index that records contradict is refused, and changes nothing
     );
   });
 
-  test("over a renamed field, and over an owner who was hidden", async () => {
+  test("over a renamed field, and over a formerly hidden owner", async () => {
     const p = await project(posts([text("a"), text("b")]));
     const { accessToken } = await p.api.register("ann@example.com");
     for (const b of ["x", "x", "y"]) await p.add({ a: "1", b }, accessToken);
@@ -261,7 +261,7 @@ describe("a unique index that records contradict is refused, and changes nothing
     await expect(p.restart(owned)).rejects.toThrow('fields "by, b" cannot be unique together: 2 records');
   });
 
-  test("over a field that takes over an owner whom it did not name", async () => {
+  test("over a field that takes over a formerly unnamed owner", async () => {
     const indexes = [{ fields: ["by", "a"], unique: true }];
     const p = await project(posts([relation("by"), text("a")], indexes));
     const { accessToken } = await p.api.register("ann@example.com");

@@ -20,7 +20,7 @@ async function posts(fields: Fields, more: object = {}) {
 }
 
 describe("definition files that change", () => {
-  test("a field is added: null in what was there", async () => {
+  test("a field is added: null in existing records", async () => {
     const p = await posts([text("a")]);
     await p.add("posts", { a: "1" });
     await p.to([text("a"), { name: "n", type: "integer" }, { name: "j", type: "json" }]);
@@ -31,7 +31,7 @@ describe("definition files that change", () => {
     ]);
   });
 
-  test("a field is removed, with its index; added again it is empty", async () => {
+  test("a field is removed, with its index; the field is empty when added again", async () => {
     const p = await posts([text("a", { unique: true }), text("b")]);
     await p.add("posts", { a: "1", b: "x" });
     await p.to([text("b")]);
@@ -40,7 +40,7 @@ describe("definition files that change", () => {
     expect(await p.all("posts")).toEqual([{ a: null, b: "x" }]);
   });
 
-  test("one removed and one added of the same type are a drop and an add, and the log names renamedFrom", async () => {
+  test("a removed and an added field of the same type are a drop and an add, and the log names renamedFrom", async () => {
     const p = await posts([text("a", { unique: true }), text("b")]);
     await p.add("posts", { a: "1", b: "x" });
     const api = await p.to([text("title", { unique: true }), text("b")]);
@@ -57,7 +57,7 @@ describe("definition files that change", () => {
     ]);
   });
 
-  test("renamedFrom: two that swap names, one that takes the name of a dropped one, one in another case", async () => {
+  test("renamedFrom: two fields swap names, a field takes the name of a dropped field, a name changes its case", async () => {
     const p = await posts([text("a"), text("b"), text("c"), text("d"), text("e")]);
     await p.add("posts", { a: "A", b: "B", c: "C", d: "D", e: "E" });
     const api = await p.to([
@@ -77,7 +77,7 @@ describe("definition files that change", () => {
     expect(await p.all("posts")).toEqual([{ b: null }]);
   });
 
-  test("beside a renamedFrom nothing is guessed: a field never gets the data of one that it has not named", async () => {
+  test("beside a renamedFrom nothing is guessed: a field never gets the data of an unnamed field", async () => {
     const p = await posts([text("title"), text("secret")]);
     await p.add("posts", { title: "T", secret: "S" });
     await p.to([text("headline", { renamedFrom: "title" }), text("summary")]);
@@ -99,7 +99,7 @@ describe("definition files that change", () => {
     expect(await p.all("posts")).toEqual([{ b: "A", n: null }]);
   });
 
-  test("a rename that the file asked for before is not done again", async () => {
+  test("a finished rename of the file is not repeated", async () => {
     const swapped = [text("a", { renamedFrom: "b" }), text("b", { renamedFrom: "a" })];
     const p = await posts([text("a"), text("b")]);
     await p.add("posts", { a: "A", b: "B" });
@@ -139,7 +139,7 @@ describe("definition files that change", () => {
     await p.add("posts", { a: "1" });
   });
 
-  test("an owner field shows the hidden owner, and hands it back", async () => {
+  test("an owner field shows the hidden owner, and hands the owner back", async () => {
     const by = { name: "by", type: "relation", collection: "users" };
     const p = await posts([text("a")]);
     const ann = await p.api.register("ann@example.com");
@@ -159,7 +159,7 @@ describe("definition files that change", () => {
 describe("the owner moves", () => {
   const relation = (name: string, more: object = {}) => ({ name, type: "relation", collection: "users", ...more });
 
-  test("from one field to another: both keep what they showed", async () => {
+  test("from a field to another: both fields keep their values", async () => {
     const p = await posts([relation("reviewer"), relation("author", { owner: true })]);
     const [ann, bob] = [await p.api.register("ann@example.com"), await p.api.register("bob@example.com")];
     await p.api.request("POST", "/api/posts", { token: ann.accessToken, body: { reviewer: bob.user.id } });
@@ -176,7 +176,7 @@ describe("the owner moves", () => {
     await expect(p.restart(people, next)).rejects.toThrow('cannot point to "users" instead of "people": 1 record has');
   });
 
-  test("unique over an owner who has two records is refused", async () => {
+  test("unique over an owner with two records is refused", async () => {
     const p = await posts([text("a")]);
     const { accessToken } = await p.api.register("ann@example.com");
     for (const a of ["1", "2"]) await p.api.request("POST", "/api/posts", { token: accessToken, body: { a } });
@@ -185,7 +185,7 @@ describe("the owner moves", () => {
   });
 });
 
-test("two migrations at the same moment, and a write behind them, all find what is in force", async () => {
+test("two migrations at the same moment, and a write behind both, all see the definition in force", async () => {
   const { service, request } = await openApi({ collections: [{ name: "p", fields: [text("a")] }] });
   const change = (name: string, field: string) =>
     migrate(service, {
@@ -203,7 +203,7 @@ test("two migrations at the same moment, and a write behind them, all find what 
   expect((await request("POST", "/api/p", { body: { b: "x" } })).status).toBe(201);
 });
 
-describe("what is refused stops the start, names file and reason, and changes nothing", () => {
+describe("a refused definition stops the start, names file and reason, and changes nothing", () => {
   const number = { name: "n", type: "integer" };
   const refusals: [string, Fields, Fields, RegExp][] = [
     [
@@ -274,7 +274,7 @@ describe("files and database", () => {
     expect(pointing.status).toBe(201);
   });
 
-  test("a file that has not changed leaves what was changed since; one that has wins", async () => {
+  test("an unchanged file leaves later changes of the definition; a changed file wins", async () => {
     const p = await posts([text("a")], { permissions: { read: "admin" } });
     const open = {
       definition: { name: "posts", fields: [{ name: "a", type: "string" as const }] },
@@ -291,7 +291,7 @@ describe("files and database", () => {
     );
   });
 
-  test("a file that changes leaves what came through the API since", async () => {
+  test("a changed file leaves changes that the API made since", async () => {
     const p = await posts([text("a")]);
     const fields = ["a", "added"].map((name) => ({ name, type: "string" as const }));
     await migrate(p.api.service, {
@@ -308,7 +308,7 @@ describe("files and database", () => {
     expect(changed.log.filter((line) => line.startsWith("WARN"))).toEqual([]);
   });
 
-  test("a collection that is pointed to cannot be dropped; one that is not goes with its records", async () => {
+  test("a collection that relations point to cannot be dropped; another collection is dropped with its records", async () => {
     const target = { name: "target", fields: [] };
     const source = { name: "source", fields: [{ name: "to", type: "relation", collection: "target" }] };
     const { service, request } = await openApi({ collections: [source, target] });
@@ -320,7 +320,7 @@ describe("files and database", () => {
     await expect(drop("target")).rejects.toMatchObject({ code: "not_found" });
   });
 
-  test("a collection goes while its rule names a field that gets another name", async () => {
+  test("a collection is dropped while its rule names a field that gets another name", async () => {
     const target = { name: "target", fields: [text("old")] };
     const to = { name: "to", type: "relation", collection: "target" };
     const source = { name: "source", fields: [to], permissions: { read: 'to.old = "x"' } };

@@ -52,7 +52,7 @@ describe("multiple fields", () => {
     expect((await send("DELETE", `/collections/${name}`)).status).toBe(204);
   });
 
-  test("one that comes is empty in what was there, one that goes takes its table along", async () => {
+  test("a new multiple field is empty in existing records, a removed multiple field takes its table along", async () => {
     const name = await create({ fields: [text("a")] });
     await add(name, { a: "1" });
     expect((await define(name, [text("a"), several("tags")])).status).toBe(200);
@@ -68,7 +68,7 @@ describe("multiple fields", () => {
     expect((await send("DELETE", `/collections/${name}`)).status).toBe(204);
   });
 
-  test("a required one with a default gives it to what was there, and its table has it", async () => {
+  test("a new required multiple field with a default fills existing records, and its table has the items", async () => {
     const name = await create({ fields: [text("a")] });
     await add(name, {});
     expect(messageOf(await define(name, [text("a"), several("tags", { required: true })]))).toContain(
@@ -81,7 +81,7 @@ describe("multiple fields", () => {
     expect(await holding(name, 'tags = "a"')).toBe(1);
   });
 
-  test("renames are followed, also where two fields swap their names", async () => {
+  test("renames are followed, also when two fields swap names", async () => {
     const name = await create({ fields: [several("tags"), several("words")], permissions: { update: 'tags = "x"' } });
     const id = await add(name, { tags: ["x"], words: ["y"] });
     const swapped = [several("tags", { renamedFrom: "words" }), several("words", { renamedFrom: "tags" })];
@@ -100,7 +100,7 @@ describe("multiple fields", () => {
     expect(await kept(name)).toEqual([...all("Tags"), ...all("words")]);
   });
 
-  test("one with the name of another that went starts empty", async () => {
+  test("a new multiple field with the name of a removed field starts empty", async () => {
     const name = await create({ fields: [several("tags"), several("b")] });
     await add(name, { tags: ["x"], b: ["y"] });
     expect(
@@ -133,7 +133,7 @@ describe("rules that records break are refused", () => {
     if (!("values" in rule) && !("max" in rule)) expect((await define(name, [several("tags", rule)])).status).toBe(200);
   });
 
-  test("no index and no search contains it, also where they are kept", async () => {
+  test("no index and no search contains a multiple field, also in stored definitions", async () => {
     const name = await create({ fields: [text("tags"), text("b")], indexes: [["tags", "b"]], search: ["tags"] });
     const problem = messageOf(await define(name, [several("tags"), text("b")]));
     expect(problem).toContain('field "tags" is multiple: its items have an index, and no other can contain it');
@@ -142,7 +142,7 @@ describe("rules that records break are refused", () => {
   });
 });
 
-describe("one value and several", () => {
+describe("a single value and an array", () => {
   test("a value becomes the only item, and back; dryRun says so and changes nothing", async () => {
     const name = await create({ fields: [text("tag", { max: 5 })] });
     for (const tag of ["x", null, "", "y"]) await add(name, { tag });
@@ -162,7 +162,7 @@ describe("one value and several", () => {
     await add(name, { tag: "z" });
   });
 
-  test("under another name, in one change", async () => {
+  test("renamed in the same change", async () => {
     const name = await create({ fields: [text("tag", { values: ["x", "y"] })] });
     for (const tag of ["x", null]) await add(name, { tag });
     expect((await define(name, [several("tags", { values: ["x", "y", "z"] })])).status).toBe(200);
@@ -173,7 +173,7 @@ describe("one value and several", () => {
     expect([await holding(name, 'label > "y"'), await kept(name)]).toEqual([1, []]);
   });
 
-  test("with values, whose order comes and goes", async () => {
+  test("with values, whose order is added and removed", async () => {
     const name = await create({ fields: [text("kind", { values: ["b", "a"] })], indexes: [["kind"]] });
     for (const kind of ["a", "b"]) await add(name, { kind });
     expect((await define(name, [several("kind", { values: ["b", "a", "c"] })], { indexes: [] })).status).toBe(200);
@@ -218,7 +218,7 @@ describe("one value and several", () => {
     expect(await valuesOf(name, "by")).toEqual([ann.user.id]);
   });
 
-  test("the bounds mean something else, and are looked at again", async () => {
+  test("the bounds mean something else, and are checked again", async () => {
     const name = await create({ fields: [text("tag", { max: 2000 })] });
     await add(name, { tag: "x".repeat(1001) });
     expect(messageOf(await define(name, [several("tag")]))).toContain(
@@ -234,7 +234,7 @@ describe("one value and several", () => {
     );
   });
 
-  test("unique, owner and a sequence by it must go first", async () => {
+  test("unique, owner and a sequence by the field must be removed first", async () => {
     const name = await create({ fields: [text("tag", { unique: true })] });
     expect(messageOf(await define(name, [several("tag", { unique: true })]))).toContain(
       '"unique" means nothing beside "multiple"',

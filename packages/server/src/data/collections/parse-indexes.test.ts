@@ -51,7 +51,7 @@ test.each(refused)("%j is refused", async (indexes, message) => {
   expect(String(failure)).toContain(message);
 });
 
-test("everything that is wrong is said at once, and nothing twice", async () => {
+test("all problems of indexes are reported at once, and nothing twice", async () => {
   const wrong = { name: "posts", fields: [{ name: "a", type: "strin" }], indexes: [["a"], ["b"], { fields: [1] }] };
   const failure = await parseDefinition(wrong).catch(String);
   for (const part of ['field "a": "type"', 'index 2: there is no field "b"', "index 3: a field is named by"])
@@ -62,7 +62,7 @@ test("everything that is wrong is said at once, and nothing twice", async () => 
   expect(noFields).not.toContain("no field");
 });
 
-test("indexes stay as they were written", async () => {
+test("indexes are stored as written", async () => {
   const indexes = [
     ["author", "createdAt"],
     ["createdAt", "author"],
@@ -75,7 +75,7 @@ test("indexes stay as they were written", async () => {
   expect<unknown>(definition).toEqual({ name: "posts", fields, indexes });
 });
 
-test.each([[[]], [null], [undefined]])("%j is none", async (indexes) => {
+test.each([[[]], [null], [undefined]])("%j is no index", async (indexes) => {
   const { definition } = await parseDefinition(withIndexes(indexes));
   expect(Object.keys(definition)).toEqual(["name", "fields"]);
 });

@@ -147,7 +147,7 @@ test("and on numbers in JSON that have more digits than a number has", async () 
   await database.close();
 });
 
-test("a multiple field is a set of items: some fulfils = and ~, none != and !~, and null is no item", async () => {
+test("a multiple field is a set of items: some item fulfils = and ~, no item fulfils != and !~, and null is no item", async () => {
   const database = openDatabase();
   const seed = randomSeed("multiple");
   const property = fc.asyncProperty(

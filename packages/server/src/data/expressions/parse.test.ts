@@ -23,7 +23,7 @@ function refused(text: string): AppError {
 const operators = "= != > >= < <= ~ !~ or in";
 const operand = 'a field, a value such as "text", 5, true or null, or @now';
 
-describe("what is wrong is told with its position, and what was expected", () => {
+describe("an error has its position and the expected piece", () => {
   test.each([
     ["", `at position 1: expected ${operand}, the end came`],
     ["   ", `at position 4: expected ${operand}, the end came`],
@@ -211,7 +211,7 @@ describe("what is wrong is told with its position, and what was expected", () =>
     expect(error).toBeInstanceOf(ExpressionError);
   });
 
-  test("a collection of which the caller may read nothing is not looked into", () => {
+  test("a collection without a record that the caller may read is not entered", () => {
     expect(refused("vault.code = 'x'")).toMatchObject({ code: "forbidden" });
     // The id that a relation holds is a value of the record with the relation.
     expect(toSql(parseExpression("vault = 'x'", posts), "p").text).toBe('(p."vault" = +?)'.slice(1, -1));
@@ -229,7 +229,7 @@ test.each([
   ["posts(parent)[@record.tags = title && @record.posts(links)[slug = @record.slug]]", ["id", "tags", "slug"]],
   ["every(posts(parent), title = 'a')", ["id"]],
   ["!every(links, tags = 'a')", ["links"]],
-])("the columns of the record that %s asks about", (text, columns) => {
+])("the columns of the record that %s needs", (text, columns) => {
   expect([...ownColumnsIn(parseExpression(text, posts))]).toEqual(columns);
 });
 
@@ -266,7 +266,7 @@ describe("limits", () => {
       "at position 905: more than 100 comparisons",
     ],
     ["4,098 bytes", bytes(4_098), "at position 1: 4098 bytes are too many; at most 4096 are allowed"],
-  ])("%s are not", (_, text, message) => {
+  ])("%s are refused", (_, text, message) => {
     expect(refused(text).message).toBe(message);
   });
 });
@@ -344,7 +344,7 @@ describe("whatever the text", () => {
     fc.array(pieces, { maxLength: 60 }).map((all) => all.join("")),
   );
 
-  test("it is an expression, or refused as one; what it says never gets into the SQL", () => {
+  test("is an expression or is refused; no part of the text gets into the SQL", () => {
     const seed = randomSeed("parse");
     let understood = 0;
     fc.assert(
@@ -368,7 +368,7 @@ describe("whatever the text", () => {
     expect(understood).toBeGreaterThan(100);
   });
 
-  test("what looks like SQL is a value", () => {
+  test("a text that looks like SQL is a value", () => {
     const text = `x' OR 1=1; DROP TABLE posts; -- " \\`;
     const { text: sql, values } = toSql(parseExpression(`title = ${JSON.stringify(text)}`, posts), "p");
     expect(sql).toBe('p."title" = +?');

@@ -66,14 +66,14 @@ describe("the places of parts", () => {
   });
 });
 
-test("what stands in brackets is a condition on some record there, together with what stands before it", () => {
+test("a part in brackets is a condition on some related record, together with the condition before the brackets", () => {
   const [count, title] = parseParts("posts(parent)[count = 1 && title = 'a']", schemaOf("posts")).parts;
   const [isOne, isA] = [{ type: "compare", left: { field: { name: "count" } } }, { type: "compare" }];
   expect(count?.condition).toMatchObject({ type: "some", item: isOne });
   expect(title?.condition).toMatchObject({ type: "some", item: { type: "and", items: [isOne, isA] } });
 });
 
-test("a part of every is a condition on all records there, after the condition in the brackets", () => {
+test("a part of every is a condition on all related records, after the condition in the brackets", () => {
   const [count] = parseParts("every(links[slug = 'a'], count = 1 && title = 'a')", schemaOf("posts")).parts;
   const [isSlug, isOne] = [
     { type: "compare", left: { field: { name: "slug" } } },

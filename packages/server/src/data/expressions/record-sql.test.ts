@@ -40,7 +40,7 @@ test.each([
     "links[title = slug].author = author",
     'EXISTS (SELECT 1 FROM json_each(p."links") _r2, "posts" _r1 WHERE _r1.id = _r2.value AND (_r1."title" IS _r1."slug" AND _r1."author" IS p."author"))',
   ],
-])("%s without the words has the SQL of before", (text, sql) => {
+])("%s without the words has the SQL of an earlier version", (text, sql) => {
   expect(sqlOf(text).text).toBe(sql);
 });
 

@@ -60,7 +60,7 @@ describe("a policy decides", () => {
     ["admin", "unauthorized", "forbidden"],
     ["by = @user.id", "where", "where"],
   ];
-  test.each(cases)("%s: nobody %s, a user %s, admins and functions all", (rule, nobody, signedIn) => {
+  test.each(cases)("%s: nobody %s, a user %s, admins and functions everything", (rule, nobody, signedIn) => {
     for (const operation of OPERATIONS) {
       const policy = policyOf(rule, operation);
       // A new record belongs to the creator.
@@ -75,7 +75,7 @@ describe("a policy decides", () => {
     }
   });
 
-  test("by the expression of the moment: a migration of another collection may change its tree", () => {
+  test("uses the expression of the moment: a migration of another collection may change its tree", () => {
     let condition = isMine;
     const policy = new Policy({ collection: "posts", operation: "read", rules: ["x"], expression: () => condition });
     expect(policy.decide(null)).toEqual({ access: "where", condition: isMine });
@@ -83,7 +83,7 @@ describe("a policy decides", () => {
     expect(policy.decide(null)).toEqual({ access: "where", condition: asksNobody });
   });
 
-  test("whose records are a caller's own: nobody owns a record without an owner", () => {
+  test("by the owner: nobody owns a record without an owner", () => {
     expect([isOwnRecord(ann, ann.userId), isOwnRecord(ann, "usr_bob"), isOwnRecord(ann, null)]).toEqual([
       true,
       false,
@@ -116,7 +116,7 @@ describe("a refusal", () => {
     ]);
   });
 
-  test("asks nobody to sign in where the expression does not ask who the caller is", () => {
+  test("sends nobody to sign in if the expression does not use the caller", () => {
     expect(refusal(policyOf("by = @user.id"), null)[0]).toBe("unauthorized");
     expect(refusal(policyOf("open = true", "read", asksNobody), null)[0]).toBe("forbidden");
   });
@@ -156,7 +156,7 @@ describe("rules", () => {
     expect([rules.read, rules.create]).toEqual([[given.read ?? "public"], [given.create ?? given.read ?? "public"]]);
   });
 
-  test("of a word and an expression must both hold, and the word is for users", () => {
+  test("with a word and an expression need both, and the word is for users", () => {
     const policy = new Policy({
       collection: "posts",
       operation: "update",
@@ -171,13 +171,13 @@ describe("rules", () => {
     expect([policy.audience, policy.rule]).toEqual(["condition", "owner and (by = @user.id)"]);
   });
 
-  test("of fields: read is public, and update takes the rule of read", () => {
+  test("of fields: read is public, and update follows the rule of read", () => {
     expect(resolveFieldRules()).toEqual({ read: "public", update: "public" });
     expect(resolveFieldRules({ read: "admin" })).toEqual({ read: "admin", update: "admin" });
     expect(resolveFieldRules({ update: "owner" })).toEqual({ read: "public", update: "owner" });
   });
 
-  test("are wider the more callers they may let read; an expression may let anybody", () => {
+  test("are ordered by their callers; an expression may admit anybody", () => {
     const byWidth: readonly Rule[] = ["admin", "owner", "authenticated", "public"];
     for (const [i, rule] of byWidth.entries())
       for (const [j, other] of byWidth.entries())
@@ -217,7 +217,7 @@ describe("field policies", () => {
     return found && [[...found.closed], [...found.conditional].map(([name, { access }]) => `${name} ${access}`)];
   };
 
-  test("close fields to a caller in every record, or in those that do not fulfil a condition", () => {
+  test("hide fields from a caller in every record, or in records that fail a condition", () => {
     expect(limits("read", null)).toEqual([["salary", "note"], []]);
     expect(limits("read", ann)).toEqual([["salary"], ["note own"]]);
     expect(limits("update", null)).toEqual([["salary", "note"], ["rank where"]]);
@@ -226,7 +226,7 @@ describe("field policies", () => {
       expect([limits("read", caller), limits("update", caller)]).toEqual([null, null]);
   });
 
-  test("hide values only where a read rule does, and have a key for their read rules", () => {
+  test("hide values only by a read rule, and have a key for their read rules", () => {
     const open = new FieldPolicies(new Map([["rank", fieldPolicy("public", "admin")]]));
     expect([policies.hidesValues, open.hidesValues]).toEqual([true, false]);
     expect(open.limits("read", null)).toBeNull();

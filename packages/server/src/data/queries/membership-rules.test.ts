@@ -186,7 +186,7 @@ describe("a list under a rule by membership", () => {
     }
   });
 
-  test("with a filter for one project, and for a project that is not the caller's", async () => {
+  test("with a filter for a single project, also a project of other users", async () => {
     for (const [project, expected] of [
       [projects[1], visible.filter((issue) => issue.project === projects[1])],
       [projects[3], []],
@@ -201,7 +201,7 @@ describe("a list under a rule by membership", () => {
     expect(onThreads).not.toHaveBeenCalled();
   });
 
-  test("follows every change of what leads to the records", async () => {
+  test("follows every change of the records that lead to its records", async () => {
     const late = await api.register("late@x.org");
     const list = () => names("tasks_of_late", { limit: "5" }, late.accessToken);
     const change = async (method: string, path: string, body?: object): Promise<void> => {
@@ -230,14 +230,14 @@ describe("a list under a rule by membership", () => {
     expect(onThreads).not.toHaveBeenCalled();
   });
 
-  test("of a collection that the memberships point to", async () => {
+  test("over a collection that the memberships point to", async () => {
     expect(await names("workspaces", { limit: "2" }, few.accessToken)).toEqual(["w2", "w1", "w0"]);
     expect(onThreads).not.toHaveBeenCalled();
     expect(await names("workspaces", { limit: "50" }, many.accessToken)).toHaveLength(70);
     expect(onThreads).toHaveBeenCalled();
   });
 
-  test("by the address of the caller, as it is now", async () => {
+  test("with the present address of the caller", async () => {
     const room = await make("rooms", { name: "room" });
     await make("invitations", { room, email: "few@x.org" });
     expect(await names("rooms", { limit: "5" }, few.accessToken)).toEqual(["room"]);
@@ -246,7 +246,7 @@ describe("a list under a rule by membership", () => {
     expect(onThreads).not.toHaveBeenCalled();
   });
 
-  test("with the records beside its own, by the rules there", async () => {
+  test("with related records, by the rules of their collections", async () => {
     const path = "/api/issues?limit=1&expand=project.workspace&fields=name,project.workspace.name";
     const { items } = (await request<RecordPage>("GET", path, { token: few.accessToken })).body;
     expect(items as unknown[]).toEqual([
@@ -255,7 +255,7 @@ describe("a list under a rule by membership", () => {
     expect(onThreads).not.toHaveBeenCalled();
   });
 
-  test("that goes through multiple relations", async () => {
+  test("through multiple relations", async () => {
     const { items } = (await request<RecordPage>("GET", "/api/workspaces?sort=createdAt&limit=4", { token: root }))
       .body;
     const ids = items.map(({ id }) => id);
@@ -282,7 +282,7 @@ describe("a list under a rule by membership", () => {
     expect(onThreads).toHaveBeenCalledTimes(threads);
   });
 
-  test("where the rule has a condition that no index answers", async () => {
+  test("with a rule that has a condition without an index", async () => {
     for (const name of ["hidden", "shown"]) await make("tasks", { name, project: projects[0] });
     expect(await names("tasks", { limit: "5" }, few.accessToken)).toEqual(["shown"]);
     expect(onThreads).not.toHaveBeenCalled();

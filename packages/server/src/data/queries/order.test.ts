@@ -85,7 +85,7 @@ const sorts = [
   "word,createdAt,k",
 ];
 
-test("random lists, pages and groups are those of the model, whatever the indexes, on the event loop and on threads", async () => {
+test("random lists, pages and groups equal the model, whatever the indexes, on the event loop and on threads", async () => {
   const random = randomNumbers(randomSeed("order"));
   const below = (most: number): number => Math.floor(random() * most);
   const pick = <T>(from: readonly T[]): T => from[below(from.length)] as T;

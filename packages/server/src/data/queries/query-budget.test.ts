@@ -47,7 +47,7 @@ const loop = [1, 0];
 const both = [1, 1];
 const thread = [0, 1];
 
-test("a list that an index does not answer alone, with conditions that never repeat", async () => {
+test("a list that an index does not find alone, with conditions that never repeat", async () => {
   for (let i = 0; i < 20; i++) {
     const expected = Array.from({ length: records }, (_, at) => at + 1).filter((n) => n % 100 === 7 && n > 2_000 + i);
     const search = { filter: `n = 7 && price > ${2_000 + i}`, limit: "20" };
@@ -57,7 +57,7 @@ test("a list that an index does not answer alone, with conditions that never rep
   }
 });
 
-test("a list that meets too many rows is read on a thread, and tried again after a pause that doubles", async () => {
+test("a list that exceeds the bound of rows is read on a thread, and tried again after a pause that doubles", async () => {
   const heavy = { filter: "few > 5000", limit: "10" };
   const sites: number[][] = [];
   for (let i = 0; i < 11; i++) sites.push((await list({ ...heavy, filter: `few > ${5_000 + i}` })).sites);
@@ -76,7 +76,7 @@ test("a try that succeeds ends the pause", async () => {
   expect((await list(filter(5_000))).sites).toEqual(loop);
 });
 
-test("the rows of counts, offsets, orders and expansions count, too", async () => {
+test("rows of counts, offsets, orders and expansions count, too", async () => {
   expect(await list({ filter: "price > 0", count: "exact", limit: "3" })).toEqual({
     prices: [2_500, 2_499, 2_498],
     total: records,
@@ -100,7 +100,7 @@ test("a list without a page's limit is read on the event loop while the collecti
   expect(onThreads).not.toHaveBeenCalled();
 });
 
-test("a few rows that take long are too much, too", () => {
+test("a few slow rows exceed the budget, too", () => {
   const { rows } = service.database;
   const read = (bytes: number, limit: number): unknown[] | null =>
     rows.within(100_000, () =>

@@ -57,7 +57,7 @@ test("another has become its owner: 403", async () => {
   expect(await getMeanwhile("title", give)).toBe(403);
 });
 
-test("a field is dropped: the other is answered, and the field itself is unknown", async () => {
+test("a field is dropped: a read of another field succeeds, and the field itself is unknown", async () => {
   const path = "/api/admin/collections/notes";
   const drop = (): Promise<void> => change(path, { fields: [definition.fields[0], definition.fields[2]] });
   expect(await getMeanwhile("body", drop)).toBe(400);
@@ -70,7 +70,7 @@ test("the collection is closed to the caller: 403", async () => {
   expect(await getMeanwhile("title", close)).toBe(403);
 });
 
-test("a right that ends while the query runs: what was read is not answered", async () => {
+test("a right ends while the query runs: the response has none of the read values", async () => {
   const path = "/api/admin/collections/notes";
   await change(path, { permissions: { read: "owner", create: "authenticated" } });
   const { id } = (await request<{ id: string }>("POST", "/api/notes", { body: { title: "mine" }, token })).body;

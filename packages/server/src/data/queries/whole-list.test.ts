@@ -21,7 +21,7 @@ async function create(name: string, bytes: number): Promise<string> {
   return body.id;
 }
 
-test("of large records a page holds one, also the first", async () => {
+test("a page of large records holds a single record, also the first page", async () => {
   const ids: string[] = [];
   for (let i = 0; i < 5; i++) ids.push(await create("big", 100_000));
   const read = await readPages("big");
@@ -29,7 +29,7 @@ test("of large records a page holds one, also the first", async () => {
   expect(read.sizes).toEqual([1, 1, 1, 1, 1]);
 });
 
-test("a page ends with the record that makes it heavy; none is left out or comes twice", async () => {
+test("a page ends with the record that exceeds its bytes; no record is left out or repeated", async () => {
   const ids: string[] = [];
   for (let i = 0; i < 150; i++) ids.push(await create("mixed", i % 40 === 0 ? 100_000 : 10));
   const read = await readPages("mixed");
@@ -39,7 +39,7 @@ test("a page ends with the record that makes it heavy; none is left out or comes
   expect(items.map(({ id }) => id)).toEqual(ids);
 });
 
-test("a list that is left before its end keeps no reading open", async () => {
+test("a list that is stopped before its end leaves no read transaction open", async () => {
   const { records, queries } = api.service;
   const { rest } = await queries.whole(records.collection("big"), null);
   await rest?.return();

@@ -8,7 +8,7 @@ const { records, database, collections } = service;
 const collection = () => records.collection("t");
 const create = async (): Promise<string> => (await records.create("t", system, {})).record.id;
 
-test("what each commit changes is counted once, whatever is read meanwhile", async () => {
+test("changes of a commit are counted once, whatever is read meanwhile", async () => {
   const first = await create();
   expect(await records.count(collection())).toBe(1);
   // Counted while others are created, from the beginning and in the middle of a batch.
@@ -26,7 +26,7 @@ test("what each commit changes is counted once, whatever is read meanwhile", asy
   expect(await records.count(collection())).toBe(20);
 });
 
-test("a collection that is counted while one is committed has it once", async () => {
+test("a collection that is counted during a commit has the change once", async () => {
   for (let round = 0; round < 20; round++) {
     const counts = new RecordCounts({ database });
     const before = (await database.reader.get<{ n: number }>("SELECT count(*) AS n FROM t"))?.n ?? 0;

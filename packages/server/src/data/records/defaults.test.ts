@@ -40,7 +40,7 @@ const ann = await api.register("ann@example.com");
 const detailsOf = ({ body }: Answer): unknown => body["error"]?.["details"];
 
 describe("create", () => {
-  test("what the body does not name gets its default; the answer, the record and the event have it", async () => {
+  test("an absent field gets its default; the response, the record and the event have the value", async () => {
     const made = await request("POST", "/api/things", { body: {}, token: ann.accessToken });
     const createdAt = String(made.body["createdAt"]);
     const expected = {
@@ -60,7 +60,7 @@ describe("create", () => {
     expect((await request("GET", `/api/things/${made.body["id"]}`)).body).toEqual(made.body);
   });
 
-  test("null is a value, and stays; a required field refuses it", async () => {
+  test("null is a value, and stays null; a required field refuses null", async () => {
     const nothing = { status: null, t: null, f: null, d: null, day: null, j: null, by: null };
     const made = await request("POST", "/api/things", { body: nothing, token: ann.accessToken });
     expect([made.status, made.body]).toEqual([201, expect.objectContaining(nothing)]);
@@ -81,13 +81,13 @@ describe("create", () => {
     ]);
   });
 
-  test("an update gives none", async () => {
+  test("an update fills in no default", async () => {
     const made = await request("POST", "/api/things", { body: { status: null, plain: "a" } });
     const changed = await request("PUT", `/api/things/${made.body["id"]}`, { body: { plain: "b" } });
     expect(changed.body).toMatchObject({ status: null, plain: "b" });
   });
 
-  test("nobody is null, and refused where a value is required; a rule sees the default", async () => {
+  test("the caller default of an anonymous request is null, and refused for a required field; a rule sees the default", async () => {
     expect((await request("POST", "/api/things", { body: {} })).body).toMatchObject({ by: null });
     const refused = await request("POST", "/api/profiles", { body: {} });
     expect(detailsOf(refused)).toEqual([{ field: "user", rule: "required", message: "user is required" }] as never);
@@ -114,7 +114,7 @@ describe("migrations", async () => {
       ({ id: _, createdAt: __, updatedAt: ___, ...values }) => values,
     );
 
-  test("a required field with a default comes: the records get it, and dryRun says how many", async () => {
+  test("a new required field with a default: existing records get the default, and dryRun says how many", async () => {
     const name = await filled("a", "b");
     const fields = [
       old,
@@ -153,7 +153,7 @@ describe("migrations", async () => {
     ]);
   });
 
-  test("one that asks for a caller is refused while there are records, and so is one that would not be unique", async () => {
+  test("a default that needs a caller is refused while records exist, and so is a default that would not be unique", async () => {
     const name = await filled("a", "b");
     const by = { name: "by", type: "relation", collection: "users", default: "@user.id", required: true };
     expect(messageOf(await send("PUT", `/collections/${name}`, { fields: [old, by] }))).toMatch(

@@ -73,7 +73,7 @@ describe.each(callers)("%s", (_name, token, more) => {
     return answer.body;
   };
 
-  test("gets the fields that they may read, of a record, in lists, and beside others", async () => {
+  test("gets the readable fields of a record, in lists, and beside other records", async () => {
     expect(Object.keys(await get(path)).sort()).toEqual(keys);
     for (const search of ["", "?limit=5", "?sort=name", "?filter=name = 'one'", "?count=exact", "?fields=*"]) {
       const { items } = await get<{ items: Answered[] }>(`/api/hooks${search}`);
@@ -84,13 +84,13 @@ describe.each(callers)("%s", (_name, token, more) => {
     expect(Object.keys(await get(`${path}?expand=team`)).sort()).toEqual([...keys, "expand"].sort());
   });
 
-  test("has a relation expanded where they may read it", async () => {
+  test("has a readable relation expanded", async () => {
     const answer = await request<{ expand: { rival: object | null } }>("GET", `${path}?expand=rival`, as(token));
     expect(answer.status).toBe(200);
     expect(answer.body.expand.rival !== null).toBe(keys.includes("rival"));
   });
 
-  test("searches and sorts by fields that they may read in every record; others are unknown to them", async () => {
+  test("searches and sorts by fields that are readable in every record; other fields are unknown", async () => {
     const isAdmin = token === root;
     const closed = ["secret", "note", "salary", "rival.name", "pin"];
     for (const name of closed)
@@ -116,13 +116,13 @@ describe.each(callers)("%s", (_name, token, more) => {
     expect((await request("GET", `${path}?fields=secret`, as(token))).status).toBe(isAdmin ? 200 : 400);
   });
 
-  test("may name a field that some records show them", async () => {
+  test("may name a field that is readable in some records", async () => {
     if (token === undefined) return;
     const answer = await get(`${path}?fields=name,salary`);
     expect(Object.keys(answer)).toEqual(keys.includes("salary") ? ["name", "salary"] : ["name"]);
   });
 
-  test("is answered a change without what they may not read", async () => {
+  test("gets the response to a change without the unreadable fields", async () => {
     if (token === undefined) return;
     for (const body of [{ name: "one" }, {}, { name: "two" }, { name: "one", pin: "1234" }]) {
       const answer = await request<Answered>("PUT", path, { body, ...as(token) });
@@ -152,21 +152,21 @@ describe("a value that may not be written", () => {
     expect(body).toMatchObject(whole);
   });
 
-  test("is 403 also where it is the value that is there, for who may not read it: nobody learns it by trying", async () => {
+  test("is 403 also with an equal value, for a caller without the right to read: nobody learns the value by trying", async () => {
     await refused({ secret: "s3cret" }, bob.accessToken, ["secret"]);
     await refused({ salary: 50 }, bob.accessToken, ["salary"]);
     // A caller may send back a readable value unchanged.
     expect((await put({ status: "new" }, bob.accessToken)).status).toBe(200);
   });
 
-  test("what GET answered can be PUT", async () => {
+  test("the response of GET can be PUT", async () => {
     for (const token of [ann.accessToken, bob.accessToken, root]) {
       const { body } = await request<Answered>("GET", path, { token });
       expect((await put(body, token)).status).toBe(200);
     }
   });
 
-  test("a rule holds before the change and after it", async () => {
+  test("a rule holds before the change and after the change", async () => {
     await refused({ salary: 100 }, ann.accessToken, ["salary"]);
     expect((await put({ salary: 60 }, ann.accessToken)).status).toBe(200);
     await refused({ salary: 61, team: blue }, ann.accessToken, ["salary"]);
@@ -175,7 +175,7 @@ describe("a value that may not be written", () => {
     expect((await put({ salary: 50 }, root)).status).toBe(200);
   });
 
-  test("is 403 in a new record, by the record as it is to be", async () => {
+  test("is 403 in a new record, by the record as created", async () => {
     const post = (body: object, token?: string) => request("POST", "/api/hooks", { body, ...as(token) });
     expect((await post({ name: "x", secret: "y" }, ann.accessToken)).status).toBe(403);
     expect((await post({ name: "x", secret: null }, ann.accessToken)).status).toBe(403);
@@ -197,8 +197,8 @@ describe("a value that may not be written", () => {
   });
 });
 
-describe("answers that are kept", () => {
-  test("a list of one caller is not that of another, from memory or by its ETag", async () => {
+describe("cached responses", () => {
+  test("a list of a caller is not the list of another, from memory or by its ETag", async () => {
     for (const address of ["/api/hooks", "/api/hooks?limit=9", "/api/teams?expand=hooks(team)&limit=9"]) {
       const texts = new Set<string>();
       const tags = new Set<string>();
@@ -213,7 +213,7 @@ describe("answers that are kept", () => {
     }
   });
 
-  test("who is no admin any more gets another list for the same ETag", async () => {
+  test("a former admin gets another list for the same ETag", async () => {
     const { user, accessToken: token } = await register("dan@x.org");
     for (const address of ["/api/hooks", "/api/hooks?limit=9"]) {
       await setRole(service, user.id, "admin");
@@ -251,7 +251,7 @@ describe("definitions", () => {
     expect([answer.status, answer.body.error.message]).toEqual([400, expect.stringContaining(message)]);
   });
 
-  test("a plan tells which rules of a field become others, and a rename is carried into them", async () => {
+  test("a plan reports the rules of fields that change, and a rename is carried into the rules", async () => {
     const fields = [
       { name: "a", type: "string", permissions: { read: 'kind = "open"' } },
       { name: "kind", type: "string" },

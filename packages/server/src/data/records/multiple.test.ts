@@ -130,7 +130,7 @@ describe("values", () => {
     await make("strict", { tags: ["x".repeat(1000)] });
   });
 
-  test("ids must point to something, each one; those that the record has already may be gone", async () => {
+  test("each id must exist; ids that the record already has may be gone", async () => {
     const label = await make("labels", { name: "a" });
     const file = await upload();
     const gone = await make("tasks", {});
@@ -173,7 +173,7 @@ describe("values", () => {
     expect((await put([gone])).status).toBe(400);
   });
 
-  test("the caller is the default of a relation to users; nobody is none", async () => {
+  test("the caller is the default of a relation to users; an anonymous caller is null", async () => {
     const mine = await request<Fields>("POST", "/api/tasks", { body: {}, token: ann.accessToken });
     expect(mine.body["watchers"]).toEqual([ann.user.id]);
     expect((await request<Fields>("POST", "/api/tasks", { body: {} })).body["watchers"]).toEqual([]);
@@ -204,7 +204,7 @@ describe("values", () => {
 });
 
 describe("filters", () => {
-  test("a comparison means some item, its opposite none, null an empty array", async () => {
+  test("a comparison means some item, its opposite no item, null an empty array", async () => {
     const [bug, ui] = [await make("labels", { name: "bug", words: ["x"] }), await make("labels", { name: "ui" })];
     const a = await make("tasks", { title: "fa", labels: [bug, ui], tags: ["red", "blue"] });
     await make("tasks", { title: "fb", labels: [ui], kinds: [], blockers: [a] });
@@ -309,7 +309,7 @@ describe("records beside a record", () => {
     expect(none).not.toBe(one);
   });
 
-  test("where too many point here, each gets its newest", async () => {
+  test("with too many records that point here, each record gets its newest", async () => {
     const [x, y] = [await make("labels", { name: "many" }), await make("labels", { name: "few" })];
     const operations = Array.from({ length: 1000 }, (_, i) => ({
       method: "create",
@@ -367,7 +367,7 @@ describe("a target goes", () => {
   const remove = (collection: string, id: string): Promise<Answer> =>
     request("DELETE", `/api/${collection}/${id}`, { token: admin });
 
-  test("without onDelete the id stays; clear takes the item out, with one event", async () => {
+  test("without onDelete the id stays; clear removes the item, with a single event", async () => {
     const [a, b] = [await make("labels", { name: "a" }), await make("labels", { name: "b" })];
     const blocker = await make("tasks", { title: "blocker" });
     const id = await make("tasks", { title: "t", labels: [a, b], blockers: [blocker] });
@@ -381,7 +381,7 @@ describe("a target goes", () => {
     expect(await titles(`labels = "${b}"`)).toBe("t");
   });
 
-  test("restrict refuses it while an item points there; cascade deletes the record that holds it", async () => {
+  test("restrict refuses the deletion while an item points to the record; cascade deletes the record with the item", async () => {
     const [one, two] = [await make("tasks", { title: "1" }), await make("tasks", { title: "2" })];
     const need = await make("needs", { title: "n", tasks: [two, one] });
     const part = await make("parts", { title: "p", tasks: [two, one] });

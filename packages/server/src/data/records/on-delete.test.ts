@@ -75,7 +75,7 @@ async function sizes(): Promise<number[]> {
 }
 
 describe("a record is deleted", () => {
-  test("cascade takes all along that hang on it, each with its event, the record last", async () => {
+  test("cascade deletes all dependent records, each with its event, the record last", async () => {
     const { project, issue, child, comment, reply } = await tree();
     const other = await make("comments", { name: "other", reply: comment });
     const before = await lastSeq(service);
@@ -112,7 +112,7 @@ describe("a record is deleted", () => {
     expect((await remove("issues", issue)).status).toBe(204);
   });
 
-  test("restrict refuses with the number of those that point there, also to what would go along", async () => {
+  test("restrict refuses with the number of the records that point to the record, also to a dependent record", async () => {
     const { project, issue, child } = await tree();
     await make("bills", { issue });
     await make("bills", { issue: child });
@@ -155,14 +155,14 @@ describe("a record is deleted", () => {
     await remove("projects", project);
   });
 
-  test("without the attribute a reference stays as it is", async () => {
+  test("without the attribute a reference stays unchanged", async () => {
     const issue = await make("issues", { name: "I" });
     const left = await make("left", { issue });
     expect((await remove("issues", issue)).status).toBe(204);
     expect(await valuesOf("left")).toMatchObject([{ id: left, issue }]);
   });
 
-  test("rings end; who guards a record of the ring and goes along does not refuse", async () => {
+  test("rings end; a restricting record of the ring that is deleted, too, does not refuse", async () => {
     const [a, b, c] = [
       await make("rings", { name: "a" }),
       await make("rings", { name: "b" }),
@@ -227,7 +227,7 @@ test("more bytes than can wait for their listeners are refused, and all stay", a
 });
 
 describe("a user is deleted", () => {
-  test("cascade takes along what they own, clear forgets them, restrict keeps them", async () => {
+  test("cascade deletes the user's records, clear removes the references to the user, restrict keeps the user's records", async () => {
     const [ann, bob] = [await api.register("ann@example.com"), await api.register("bob@example.com")];
     await make("owned", { name: "ann's" }, ann.accessToken);
     await make("owned", { name: "bob's" }, bob.accessToken);
@@ -256,7 +256,7 @@ describe("a user is deleted", () => {
   });
 });
 
-test("each owner of what goes along has another list, and the count is of those that stay", async () => {
+test("each owner of a deleted record has another list, and the count is of the remaining records", async () => {
   const parents = { name: "parents", fields: [name] };
   const children = { name: "children", fields: [to("parent", "parents", "cascade")], permissions: { read: "owner" } };
   const own = await openApi({ collections: [parents, children] });
@@ -281,7 +281,7 @@ test("each owner of what goes along has another list, and the count is of those 
   ]);
 });
 
-test("the event loop turns also where nothing points to what goes along", async () => {
+test("the event loop turns also while no record points to the deleted records", async () => {
   const nodes = { name: "nodes", fields: [to("parent", "nodes", "cascade"), to("guard", "nodes", "restrict")] };
   const hints = { name: "hints", fields: [to("node", "nodes", "clear")] };
   const own = await openApi({ collections: [nodes, hints] });
@@ -300,7 +300,7 @@ test("the event loop turns also where nothing points to what goes along", async 
   expect((await own.request<{ items: object[] }>("GET", "/api/nodes")).body.items).toEqual([]);
 });
 
-test("the attribute comes and goes without a look at the records", async () => {
+test("the attribute is added and removed without a read of the records", async () => {
   const world = await openSchemaWorld();
   const target = await world.create({ fields: [name] });
   const collection = await world.create({ fields: [to("at", target)] });

@@ -51,7 +51,7 @@ describe("references", () => {
     return String((await request("POST", "/api/storage/upload", options)).body["id"]);
   }
 
-  test("each added id must point to a record that the caller may read; no other id is looked at", async () => {
+  test("each added id must point to a record that the caller may read; no other id is checked", async () => {
     const [secret, more] = [await make("secrets", { name: "s" }), await make("secrets", { name: "m" })];
     const id = await make("posts", { hidden: [secret] });
     const missing = (item: number, target: string) => [

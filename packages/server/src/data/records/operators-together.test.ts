@@ -129,7 +129,7 @@ describe("a batch", () => {
     expect(await read(id)).toMatchObject({ labels: [one], stock: 0 } as never);
   });
 
-  test("is taken back whole, and names each operation that is refused; a lost reference is no problem of its own", async () => {
+  test("is taken back whole, and names each refused operation; a lost reference is no problem of its own", async () => {
     const id = await make({ stock: 1 });
     const seq = await lastSeq(service);
     const { status, body } = await batch([
@@ -151,7 +151,7 @@ describe("a batch", () => {
 });
 
 describe("user code", () => {
-  test("a hook sees the resulting value, may replace the value, and is asked again when the record changes meanwhile", async () => {
+  test("a hook sees the resulting value, may replace the value, and is called again when the record changes meanwhile", async () => {
     const scripts = await openScripts({
       collections,
       files: {
@@ -246,7 +246,7 @@ interface Change {
   tags?: { $add?: string[]; $remove?: string[] };
 }
 
-test("random operators do what the model does, also many in a batch", async () => {
+test("random operators equal the model, also many in a batch", async () => {
   const next = randomNumbers(randomSeed("operators"));
   const pick = <T>(all: readonly T[]): T => all[Math.floor(next() * all.length)] as T;
   const words = (): string[] =>

@@ -63,7 +63,7 @@ async function create(collection: string, body: object, token?: string): Promise
   return String(answer.body["id"]);
 }
 
-describe("values that are taken as they are", () => {
+describe("values that are stored unchanged", () => {
   const cases: [string, unknown, unknown?][] = [
     ["s", "ab"],
     ["s", "é𝔘é𝔘é"],
@@ -109,14 +109,17 @@ describe("values that are taken as they are", () => {
     for (const name of absent) expect<unknown>(body[name]).toBeNull();
   });
 
-  test.each(cases)("the answer to an update with %s = %j is what GET answers, byte for byte", async (field, value) => {
-    const path = `/api/everything/${await create("everything", { t: "before", i: 1, j: { a: 1 } })}`;
-    const updated = await request("PUT", path, { body: { [field]: value, b: true } });
-    expect(updated.status).toBe(200);
-    const found = await request("GET", path);
-    expect(Buffer.from(updated.bytes).toString()).toBe(Buffer.from(found.bytes).toString());
-    expect(updated.headers.get("etag")).toBe(found.headers.get("etag"));
-  });
+  test.each(cases)(
+    "the response to an update with %s = %j equals the response of GET, byte for byte",
+    async (field, value) => {
+      const path = `/api/everything/${await create("everything", { t: "before", i: 1, j: { a: 1 } })}`;
+      const updated = await request("PUT", path, { body: { [field]: value, b: true } });
+      expect(updated.status).toBe(200);
+      const found = await request("GET", path);
+      expect(Buffer.from(updated.bytes).toString()).toBe(Buffer.from(found.bytes).toString());
+      expect(updated.headers.get("etag")).toBe(found.headers.get("etag"));
+    },
+  );
 });
 
 test("filters read times as bodies do", async () => {
@@ -183,7 +186,7 @@ describe("values that are refused, each with its rule and nothing stored", () =>
   });
 
   test.each(["9007199254740993", "901656910939770881", "-9007199254740992", "123456789012345678901", "-1e400"])(
-    "%s inside json cannot be kept exactly",
+    "%s inside json cannot be stored exactly",
     async (number) => {
       for (const j of [number, `[${number}]`, `{"a":[{"b":${number}}]}`])
         expect(rules(await request("POST", "/api/everything", { body: `{"j":${j}}` }))).toEqual(["j:type"]);
@@ -221,14 +224,14 @@ describe("required and unique", () => {
     ]);
   });
 
-  test("a unique value cannot be taken by an update either, but kept", async () => {
+  test("an update cannot take a unique value either, but may keep its own", async () => {
     const id = await create("strict", { code: "one", n: 1, ok: true });
     await create("strict", { code: "two", n: 2, ok: true });
     expect(rules(await request("PUT", `/api/strict/${id}`, { body: { code: "two" } }))).toEqual(["code:unique"]);
     expect((await request("PUT", `/api/strict/${id}`, { body: { code: "one" } })).status).toBe(200);
   });
 
-  test("two creates of one value at the same moment: one wins", async () => {
+  test("two creates of the same value at the same moment: one create wins", async () => {
     const body = { code: "race", n: 1, ok: true };
     const answers = await Promise.all([1, 2, 3, 4].map(() => request("POST", "/api/strict", { body })));
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 400, 400, 400]);
@@ -236,7 +239,7 @@ describe("required and unique", () => {
 });
 
 describe("update", () => {
-  test("changes what is given, clears with null, and time moves on", async () => {
+  test("changes the sent fields, clears with null, and the time moves on", async () => {
     const id = await create("everything", { t: "one", i: 1 });
     const before = (await request("GET", `/api/everything/${id}`)).body;
     const { status, body } = await request("PUT", `/api/everything/${id}`, { body: { t: null, b: true } });
@@ -246,7 +249,7 @@ describe("update", () => {
     expect(body["createdAt"]).toEqual(before["createdAt"] as never);
   });
 
-  test("what GET returned can be PUT", async () => {
+  test("the response of GET can be PUT", async () => {
     const id = await create("everything", { t: "one", j: { a: 1 }, d: "2026-01-01" });
     const got = (await request("GET", `/api/everything/${id}`)).body;
     const { status, body } = await request("PUT", `/api/everything/${id}`, { body: got });
@@ -278,14 +281,14 @@ describe("update", () => {
   });
 });
 
-test("lists are newest first, also within one millisecond", async () => {
+test("lists are newest first, also within a millisecond", async () => {
   const ids: string[] = [];
   for (let i = 0; i < 200; i++) ids.push(await create("read_only", { x: String(i) }, admin));
   const { items } = (await request("GET", "/api/read_only")).body;
   expect(Array.isArray(items) && items.map((item) => item.id)).toEqual(ids.reverse());
 });
 
-test("a long list is whole, also when records go while it is read", async () => {
+test("a long list is complete, also when records are deleted during the reading", async () => {
   const { queries, collections } = api.service;
   const collection = collections.get("read_only");
   if (collection === undefined) throw new Error("read_only is missing");
@@ -302,7 +305,7 @@ test("a long list is whole, also when records go while it is read", async () => 
   expect<unknown>(read).toBe(total);
 });
 
-test("thousands of keys that are no fields, and very long ones, are refused at once and shortly", async () => {
+test("thousands of keys that are no fields, and very long keys, are refused at once and shortly", async () => {
   const many = Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`key${n}`, 1]));
   for (const body of [many, { ["k".repeat(500_000)]: 1 }]) {
     const answer = await request("POST", "/api/everything", { body });
@@ -311,7 +314,7 @@ test("thousands of keys that are no fields, and very long ones, are refused at o
   }
 });
 
-test("a reference to what is gone can be PUT as it was, but not anew", async () => {
+test("a PUT may repeat a reference to a deleted record, and may not add such a reference", async () => {
   const target = await create("everything", {});
   const id = await create("everything", { r: target });
   await request("DELETE", `/api/everything/${target}`);
@@ -322,7 +325,7 @@ test("a reference to what is gone can be PUT as it was, but not anew", async () 
   expect(rules(await request("PUT", `/api/everything/${other}`, { body: { r: target } }))).toEqual(["r:relation"]);
 });
 
-test("each change has its event, with the record as it was answered", async () => {
+test("each change has its event, with the record of the response", async () => {
   const seq = await lastSeq(api.service);
   const created = (await request("POST", "/api/everything", { body: { i: 1, j: [1] } })).body;
   const path = `/api/everything/${String(created["id"])}`;
@@ -358,7 +361,7 @@ describe("permissions", () => {
     expect(statuses).toEqual(expected);
   });
 
-  test("owner: what is somebody else's is 403, missing is 404, and lists show only one's own", async () => {
+  test("owner: a record of somebody else is 403, a missing record is 404, and lists show only own records", async () => {
     const id = await create("mine", { title: "ann's" }, ann.accessToken);
     await create("mine", { title: "bob's" }, bob.accessToken);
     const as = (token: string, method: string, path = `/${id}`, body?: object) =>
@@ -375,7 +378,7 @@ describe("permissions", () => {
     expect((await as(admin, "GET")).body).toMatchObject({ title: "ann's", by: ann.user.id } as never);
   });
 
-  test("the owner field is the service's: only an admin may set or change it", async () => {
+  test("the owner field belongs to the service: only an admin may set or change the owner", async () => {
     const token = ann.accessToken;
     const stolen = { title: "x", by: bob.user.id };
     expect(rules(await request("POST", "/api/mine", { token, body: stolen }))).toEqual(["by:readonly"]);
@@ -393,7 +396,7 @@ describe("permissions", () => {
     expect((await request("GET", `/api/mine/${id}`, { token: bob.accessToken })).status).toBe(200);
   });
 
-  test("a record without owner is for admins only where the rule says owner", async () => {
+  test("a record without owner is for admins only under the rule owner", async () => {
     const id = await create("drop_box", { x: "from nobody" });
     const put = (token: string) => request("PUT", `/api/drop_box/${id}`, { token, body: { x: "y" } });
     expect([(await put(ann.accessToken)).status, (await put(admin)).status]).toEqual([403, 200]);
@@ -402,7 +405,7 @@ describe("permissions", () => {
 
 describe("the order of checks: method, collection, token, role, record, owner, body", () => {
   const broken = { body: "{", headers: { "Content-Type": "text/plain" } };
-  test("a broken body is the last thing that is said", async () => {
+  test("a broken body is the last problem to be reported", async () => {
     const id = await create("mine", { title: "x" }, ann.accessToken);
     const put = (path: string, token?: string) =>
       request("PUT", path, { ...broken, ...(token === undefined ? {} : { token }) });

@@ -109,7 +109,7 @@ describe("a relation", () => {
         expect(details as unknown).toEqual(isReader ? 200 : [{ operation: 0, ...expected[0] }]);
       });
 
-  test("to a hidden record is refused as to an absent one, word for word", async () => {
+  test("to a hidden record is refused as to an absent record, word for word", async () => {
     const [hidden, nothing] = await Promise.all(
       [ids.closed, absent].map((id) =>
         request("POST", "/api/holders", { body: { closed: id, n: "x" }, token: bob.accessToken }),
@@ -119,7 +119,7 @@ describe("a relation", () => {
     expect(JSON.stringify(hidden?.body).replaceAll(ids.closed, absent)).toBe(JSON.stringify(nothing?.body));
   });
 
-  test("names, of several, those that are hidden, by an expression too", async () => {
+  test("names the hidden records among several, by an expression too", async () => {
     const seen = await make("shared", { name: "shared" }, ann.accessToken);
     const body = { shared: [seen, ids.shared, absent], closed: [absent] };
     const details = await detailsOf("lists", body, bob.accessToken);
@@ -130,7 +130,7 @@ describe("a relation", () => {
     ]);
   });
 
-  test("that stays as it is needs no right, of several each one", async () => {
+  test("unchanged needs no right, also each item of several", async () => {
     const holder = await make("holders", { closed: ids.closed }, admin);
     expect(await detailsOf(`holders/${holder}`, { n: 2, closed: ids.closed }, bob.accessToken)).toBe(200);
     const other = await make("closed", {}, ann.accessToken);
@@ -153,7 +153,7 @@ describe("a relation", () => {
     ]);
   });
 
-  test("with anyTarget is a letter box: only the record must be there", async () => {
+  test("with anyTarget is a letter box: only the record must exist", async () => {
     const body = { box: ids.closed, boxes: [ids.mine] };
     expect(await detailsOf("letters", body, bob.accessToken)).toBe(201);
     expect(await detailsOf("letters", { box: absent, boxes: [ids.mine, absent] })).toMatchObject([
@@ -162,7 +162,7 @@ describe("a relation", () => {
     ]);
   });
 
-  test("to a hidden record lets no stranger keep it from deletion, the writer who may read it does", async () => {
+  test("to a hidden record lets no stranger prevent its deletion; a writer who may read the record can", async () => {
     const victim = await make("closed", {}, admin);
     expect(await detailsOf("bills", { closed: victim }, bob.accessToken)).toEqual(gone("closed", victim));
     const bill = await make("bills", { closed: victim }, admin);
@@ -171,7 +171,7 @@ describe("a relation", () => {
     expect((await request("DELETE", `/api/closed/${victim}`, { token: admin })).status).toBe(204);
   });
 
-  test("that a record of the same batch is for follows the same rule", async () => {
+  test("to a record of the same batch follows the same rule", async () => {
     const create = (collection: string, body: object) => ({ method: "create", collection, body });
     const send = (first: string) => {
       const operations = [create(first, { name: "two" }), create("holders", { [first]: { $ref: 0 } })];
@@ -192,7 +192,7 @@ describe("a relation", () => {
     expect(await itemsOf("copies")).toMatchObject([{ closed: ids.closed }]);
   });
 
-  test("that is imported may point anywhere: only admins import", async () => {
+  test("imported may point anywhere: only admins import", async () => {
     const row = `${JSON.stringify({ closed: ids.closed })}\n`;
     const headers = { "Content-Type": "application/x-ndjson" };
     const answer = await request("POST", "/api/holders/import", { body: row, headers, token: admin });
@@ -200,7 +200,7 @@ describe("a relation", () => {
   });
 });
 
-test("all problems of a body are told at once, the targets too, also to a caller whom the values keep from the rule", async () => {
+test("all problems of a body are reported at once, also of targets, and also to a caller whose values fail the rule", async () => {
   const token = bob.accessToken;
   expect(await detailsOf("holders", { n: "x", open: absent, closed: ids.closed }, token)).toMatchObject([
     { field: "n", rule: "type" },

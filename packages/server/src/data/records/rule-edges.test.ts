@@ -127,7 +127,7 @@ describe("through rings of relations", () => {
   });
 });
 
-test("a rule of 4 KB is obeyed, and a longer one refused", async () => {
+test("a rule of 4 KB holds, and a longer rule is refused", async () => {
   const ids = [await make("long_rule", { name: "hers", team: red }), await make("long_rule", { name: "x" })];
   expect(await readable("long_rule", ids, ann.accessToken)).toEqual(["hers"]);
   expect(await readable("long_rule", ids)).toEqual([]);
@@ -139,7 +139,7 @@ test("a rule of 4 KB is obeyed, and a longer one refused", async () => {
   expect([answer.status, answer.body.error.message]).toEqual([400, expect.stringContaining("4097 bytes are too many")]);
 });
 
-test("a membership that ends between two pages ends the list, and its ETag fits no more", async () => {
+test("a membership that ends between two pages ends the list, and its ETag matches no longer", async () => {
   const membership = await make("members", { team: red, user: bob.user.id });
   for (const name of ["1", "2", "3", "4"]) await make("notes", { name, team: red });
   const get = (search: string, headers = {}) =>

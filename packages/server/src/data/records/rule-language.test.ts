@@ -85,7 +85,7 @@ async function refusal(collection: string, filter: string, token: string): Promi
   return answer.body.error.message;
 }
 
-describe("a label of the same workspace is one rule", async () => {
+describe("a rule: a label of the same workspace", async () => {
   const [ours, theirs] = [await add("workspaces", { name: "ours" }), await add("workspaces", { name: "theirs" })];
   const [bug, theirBug] = [
     await add("labels", { name: "bug", workspace: ours }),
@@ -166,7 +166,7 @@ describe("values that a caller may not read", async () => {
   const mine = await add("notes", { text: "mine", word: "o", own: "o", more: [open, hidden] }, token);
   await add("notes", { text: "first", word: "h", next: mine }, token);
 
-  test.each(["secret", "own", "none"])("a filter does not know %s behind @record", async (name) => {
+  test.each(["secret", "own", "none"])("a filter has no %s behind @record", async (name) => {
     for (const filter of [
       `@record.${name} = "o"`,
       `notes(next)[word = @record.${name}]`,

@@ -92,7 +92,7 @@ const status = async (method: string, path: string, token?: string, body?: objec
   (await request(method, path, { ...(token !== undefined && { token }), ...(body !== undefined && { body }) })).status;
 
 describe("read", () => {
-  test("lists, whole and by pages, hold what the rule lets the caller see", async () => {
+  test("lists, whole and in pages, have the records that the rule shows the caller", async () => {
     for (const path of [
       "/api/issues",
       "/api/issues?limit=10",
@@ -119,7 +119,7 @@ describe("read", () => {
     expect(seen).toEqual([open, second, first]);
   });
 
-  test("one by id: 404 for what may not be read, also with fields and expand", async () => {
+  test("a single record by id: 404 for an unreadable record, also with fields and expand", async () => {
     for (const search of ["", "?fields=title", "?expand=project"]) {
       expect(await status("GET", `/api/issues/${first}${search}`, bob.accessToken)).toBe(200);
       expect(await status("GET", `/api/issues/${first}${search}`, eve.accessToken)).toBe(404);
@@ -128,7 +128,7 @@ describe("read", () => {
     }
   });
 
-  test("filters, sorts and expansions enter only what the caller may read there", async () => {
+  test("filters, sorts and expansions enter only readable records", async () => {
     expect(await ids('/api/issues?filter=project.name = "widgets"', ann.accessToken)).toEqual([]);
     expect(await ids('/api/issues?filter=project.name = "rockets"&sort=project.name,title', ann.accessToken)).toEqual([
       first,
@@ -149,7 +149,7 @@ describe("read", () => {
     ]);
   });
 
-  test("an ETag belongs to what its caller sees, and changes with a membership", async () => {
+  test("an ETag belongs to the records that its caller sees, and changes with a membership", async () => {
     const before = await request("GET", "/api/issues?limit=5", { token: bob.accessToken });
     const tag = before.headers.get("etag") ?? "";
     const again = await request("GET", "/api/issues?limit=5", {
@@ -167,7 +167,7 @@ describe("read", () => {
   });
 });
 
-test("an admin's answer is not taken for that of the user who was one", async () => {
+test("a former admin does not get the cached list of an admin", async () => {
   const { user, accessToken: token } = await register("dan@x.org");
   for (const path of ["/api/issues", "/api/issues?limit=9"]) {
     await setRole(service, user.id, "admin");
@@ -180,7 +180,7 @@ test("an admin's answer is not taken for that of the user who was one", async ()
   }
 });
 
-test("nor where the rule asks about nothing but the record itself", async () => {
+test("a former admin does not get the cached list, also under a rule that uses only the record", async () => {
   const fields = [{ name: "isOpen", type: "boolean" }];
   const body = { name: "doors", fields, permissions: { read: "isOpen = true", create: "admin" } };
   expect(await status("POST", "/api/admin/collections", root, body)).toBe(201);
@@ -228,7 +228,7 @@ test("rules may ask for the email and the role of the caller, in lists, expansio
 });
 
 describe("changes", () => {
-  test("create: the new record must fulfil the rule; else nothing is left of it", async () => {
+  test("create: the new record must fulfil the rule; a refused record leaves nothing behind", async () => {
     const body = { title: "foreign", project: widgets };
     expect(await status("POST", "/api/issues", ann.accessToken, body)).toBe(403);
     expect(await status("POST", "/api/issues", undefined, body)).toBe(401);
@@ -237,7 +237,7 @@ describe("changes", () => {
     expect(events.filter(({ payload }) => payload["title"] === "foreign")).toEqual([]);
   });
 
-  test("update: 404 for what may not be read, 403 for what may not be changed", async () => {
+  test("update: 404 for an unreadable record, 403 for a readable record that the caller may not change", async () => {
     expect(await status("PUT", `/api/issues/${second}`, bob.accessToken, { title: "second" })).toBe(200);
     expect(await status("PUT", `/api/issues/${first}`, bob.accessToken, { title: "x" })).toBe(403);
     expect(await status("PUT", `/api/issues/${first}`, eve.accessToken, { title: "x" })).toBe(404);
@@ -246,7 +246,7 @@ describe("changes", () => {
     expect(await status("PUT", `/api/issues/${first}`, ann.accessToken, { title: "first" })).toBe(200);
   });
 
-  test("update: the rule must hold for the record as it becomes, too", async () => {
+  test("update: the rule must hold for the record after the change, too", async () => {
     const mine = await make("issues", { title: "moving", project: rockets }, ann.accessToken);
     const move = { author: eve.user.id, project: widgets };
     // An admin makes Bob the author: now only the membership lets Ann change the issue, and the move would end this right.
@@ -262,7 +262,7 @@ describe("changes", () => {
   });
 });
 
-describe("a record that is being written vouches for nobody", async () => {
+describe("a record under creation grants no right", async () => {
   const api = await openApi({
     collections: [
       { name: "teams", fields: [{ name: "name", type: "string" }], permissions: { create: "admin" } },
@@ -291,7 +291,7 @@ describe("a record that is being written vouches for nobody", async () => {
   const own = { team: red, user: owner.user.id, role: "owner", badge: "b1" };
   const id = String((await post("/api/people", own)).body["id"]);
 
-  test("nobody joins a team by the membership that they are making", async () => {
+  test("nobody joins a team by the membership under creation", async () => {
     for (const caller of [owner, other]) {
       const body = { team: blue, user: caller.user.id, role: "owner" };
       expect((await post("/api/people", body, caller.accessToken)).status).toBe(403);
@@ -302,13 +302,13 @@ describe("a record that is being written vouches for nobody", async () => {
     ).toBe(201);
   });
 
-  test("nor by moving the one that they have", async () => {
+  test("nobody joins a team by a change of the own membership", async () => {
     const put = (body: object) => api.request("PUT", `/api/people/${id}`, { token: owner.accessToken, body });
     expect((await put({ team: blue })).status).toBe(403);
     expect((await put({ badge: "b2" })).status).toBe(200);
   });
 
-  test("who may not make a record does not learn which values are taken, and which records are there", async () => {
+  test("a caller who may not create a record does not learn the taken values or the existing records", async () => {
     const body = { team: blue, user: other.user.id, role: "x", badge: "b2" };
     for (const each of [body, { ...body, badge: "b3" }, { ...body, team: red.replace(/.$/, "x") }])
       expect((await post("/api/people", each, other.accessToken)).status).toBe(403);
@@ -341,7 +341,7 @@ describe("definitions", () => {
     return { collections: body.collections.map((each) => (each.name === name ? { ...each, fields } : each)) };
   }
 
-  test("a field that a rule of another collection names cannot go, and takes the rule with it when it is renamed", async () => {
+  test("a field that a rule of another collection names cannot be dropped, and is renamed in the rule", async () => {
     const { fields } = (
       await request<{ fields: { name: string }[] }>("GET", "/api/admin/collections/members", { token: root })
     ).body;

@@ -60,7 +60,7 @@ describe("create", () => {
     }
   });
 
-  test("a number in the body is refused, whatever it is", async () => {
+  test("any number in the body is refused", async () => {
     for (const number of [1, 99, null, "1", 1.5, [], true]) {
       const refused = await post("issues", { number });
       expect([refused.status, details(refused)]).toEqual([
@@ -70,7 +70,7 @@ describe("create", () => {
     }
   });
 
-  test("a number is not given again: after a deletion", async () => {
+  test("a number is not used again: after a deletion", async () => {
     const last = await post("issues", { project: a });
     all += 1;
     expect(numbers(last)).toEqual([4, 2, all]);
@@ -79,7 +79,7 @@ describe("create", () => {
     expect(numbers(await post("issues", { project: a }))).toEqual([5, 3, all]);
   });
 
-  test("nor after a restart", async () => {
+  test("a number is not used again: after a restart", async () => {
     const folder = temporaryFolder();
     const first = await openApi({ folder, collections });
     const made = (await first.request("POST", "/api/once", { body: {} })).body;
@@ -90,7 +90,7 @@ describe("create", () => {
     expect((await second.request("POST", "/api/once", { body: {} })).body["n"]).toBe(2 as never);
   });
 
-  test("what is refused takes no number", async () => {
+  test("a refused create takes no number", async () => {
     await post("once", { u: "x" });
     for (const body of [{ u: "x" }, { u: 5 }, { unknown: 1 }]) expect((await post("once", body)).status).toBe(400);
     expect((await post("once", { u: "y" })).body["n"]).toBe(2 as never);
@@ -106,7 +106,7 @@ describe("create", () => {
     expect(made.sort((x, y) => x - y)).toEqual(Array.from({ length: 640 }, (_, i) => i + 2));
   });
 
-  test("a batch counts on, and gives nothing when it is taken back", async () => {
+  test("a batch counts on, and takes no number when it is taken back", async () => {
     const create = (body: object): object => ({ method: "create", collection: "issues", body });
     const send = (...operations: object[]): Promise<Answer> =>
       api.request("POST", "/api/batch", { body: { operations } });
@@ -118,7 +118,7 @@ describe("create", () => {
     expect([0, 1, 2].map((i) => body["results"]?.[i]?.["body"]?.["number"])).toEqual([6, 7, 8] as never);
   });
 
-  test("an import may bring numbers: the count goes on after the greatest, and a number that is taken is told", async () => {
+  test("an import may bring numbers: the count goes on after the greatest, and a taken number is reported", async () => {
     const token = await api.admin();
     const lines = [{ u: "i1", n: 50 }, { u: "i2" }, { u: "i3", n: 50 }, { u: "i4", n: "x" }, { u: "i5", n: 20 }];
     const answer = await api.request("POST", "/api/once/import", {
@@ -153,7 +153,7 @@ describe("create", () => {
 });
 
 describe("update", () => {
-  test("a record that GET gave can be put; another number is refused", async () => {
+  test("a PUT of the response of GET is taken; another number is refused", async () => {
     const made = await post("issues", { project: a, kind: "idea" });
     all += 1;
     expect(numbers(made)).toEqual([9, 1, all]);
@@ -165,7 +165,7 @@ describe("update", () => {
     expect(numbers(await put("issues", made.body["id"], { title: "x" }))).toEqual([9, 1, all]);
   });
 
-  test("in another scope it gets the next number there, and its old one is not given again", async () => {
+  test("in another scope the record gets the next number there, and the old number is not used again", async () => {
     const made = await post("issues", { project: a, kind: "idea" });
     all += 1;
     expect(numbers(made)).toEqual([10, 2, all]);
@@ -199,7 +199,7 @@ describe("migrations", async () => {
     return items.reverse().map((item) => [item["s"], item["n"]]);
   };
 
-  test("records that are there get numbers in the order of their creation", async () => {
+  test("existing records get numbers in the order of their creation", async () => {
     const name = await world.create({ fields: [text] });
     for (const s of ["x", "y", "x", null]) await add(name, { s });
     const fields = [text, sequence(["s"])];
@@ -241,7 +241,7 @@ describe("migrations", async () => {
     expect((await add(name, {})).body["n"]).toBe(46 as never);
   });
 
-  test("renames keep the count: of the field, of what it counts by, of two that swap", async () => {
+  test("renames keep the count: of the field, of the scope, of two fields that swap names", async () => {
     const m = { ...sequence(["s"]), name: "m" };
     const name = await world.create({ fields: [text, sequence(true), m] });
     await add(name, { s: "x" });
@@ -274,7 +274,7 @@ describe("migrations", async () => {
     expect((await add(name, {})).body).toMatchObject({ n: 6 });
   });
 
-  test("a collection of the same name begins anew, and so does a field", async () => {
+  test("a collection of the same name counts anew, and so does a field", async () => {
     const name = await world.create({ fields: [text, sequence(true)] });
     await add(name, {});
     expect((await change(name, text)).status).toBe(200);

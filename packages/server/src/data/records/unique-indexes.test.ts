@@ -49,7 +49,7 @@ function taken(message: string, ...fields: string[]): [number, unknown[]] {
 }
 const pair = taken("a and b together are", "a", "b");
 
-describe("a record that has the values of another", () => {
+describe("a record with the values of another record", () => {
   test("is refused with each field, and leaves nothing", async () => {
     await add("pairs", { a: "1", b: "1" });
     const [before, seq] = [await request("GET", "/api/pairs"), await lastSeq(service)];
@@ -66,14 +66,14 @@ describe("a record that has the values of another", () => {
       await add("pairs", body);
   });
 
-  test("null in one of them is no value", async () => {
+  test("null in a field of the index is no value", async () => {
     for (const body of [{ a: "n" }, { a: "n", b: null }, { b: "n" }, {}]) {
       await add("pairs", body);
       await add("pairs", body);
     }
   });
 
-  test("of three fields, of any type", async () => {
+  test("is refused by an index of three fields, of any type", async () => {
     await add("threes", { a: "x", ok: true, n: 0 });
     expect(detailsOf(await post("threes", { a: "x", ok: true, n: -0 }))).toEqual(
       taken("a, ok and n together are", "a", "ok", "n"),
@@ -83,7 +83,7 @@ describe("a record that has the values of another", () => {
     await add("threes", { a: "x", ok: true, n: 0.5 });
   });
 
-  test("of one field it is told as of a unique field, and once", async () => {
+  test("is refused by an index of a single field as by a unique field, and reported once", async () => {
     await add("singles", { a: "x", b: "y" });
     expect(detailsOf(await post("singles", { a: "x", b: "y" }))).toEqual([
       400,
@@ -91,7 +91,7 @@ describe("a record that has the values of another", () => {
     ]);
   });
 
-  test("of two indexes: all is told at once", async () => {
+  test("is refused by two indexes: all fields are reported at once", async () => {
     await add("many", { a: "1", b: "1" });
     await add("many", { a: "1", c: "1" });
     expect(detailsOf(await post("many", { a: "1", b: "1", c: "1" }))).toEqual([
@@ -100,7 +100,7 @@ describe("a record that has the values of another", () => {
     ]);
   });
 
-  test("with other problems they are told together, but nothing of a value that was refused", async () => {
+  test("is reported together with other problems, without a refused value", async () => {
     await add("pairs", { a: "p", b: "p" });
     const tooLong = { field: "c", rule: "max", message: "c must be at most 3 characters long" };
     expect(detailsOf(await post("pairs", { a: "p", b: "p", c: "long" }))).toEqual([400, [tooLong, ...pair[1]]]);
@@ -121,14 +121,14 @@ describe("a record that has the values of another", () => {
     expect(details).toMatchObject([{ field: "a", rule: "type" }]);
   });
 
-  test("names that SQLite keeps for itself", async () => {
+  test("names that SQLite reserves", async () => {
     await add("sqlite_rows", { rowid: "1", OID: "2" });
     expect(detailsOf(await post("sqlite_rows", { rowid: "1", OID: "2" }))).toEqual(
       taken("rowid and OID together are", "rowid", "OID"),
     );
   });
 
-  test("at the same moment: one is taken, the other refused", async () => {
+  test("at the same moment: one create succeeds, the other is refused", async () => {
     const body = { a: "race", b: "race" };
     const answers = await Promise.all([1, 2, 3].map(() => post("pairs", body)));
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 400, 400]);
@@ -140,7 +140,7 @@ describe("a record that has the values of another", () => {
 });
 
 describe("an update", () => {
-  test("of one of the fields: the other is what the record has", async () => {
+  test("of a field of the index: the other field comes from the record", async () => {
     await add("pairs", { a: "u", b: "1" });
     const id = await add("pairs", { a: "u", b: "2", c: "old" });
     const seq = await lastSeq(service);
@@ -153,7 +153,7 @@ describe("an update", () => {
     expect(detailsOf(await put("pairs", id, { b: "1" }))).toEqual(pair);
   });
 
-  test("of another field is no matter", async () => {
+  test("of a field outside the index is free", async () => {
     const id = await add("pairs", { a: "v", b: "1" });
     expect((await put("pairs", id, { c: "c" })).status).toBe(200);
   });
@@ -162,14 +162,14 @@ describe("an update", () => {
 describe("an owner among the fields", () => {
   const message = taken("by and own together are", "by", "own");
 
-  test("is the one who creates, also where the body is silent", async () => {
+  test("is the creator, also without an owner in the body", async () => {
     await add("own", { own: "1" }, ann.accessToken);
     expect(detailsOf(await post("own", { own: "1" }, ann.accessToken))).toEqual(message);
     await add("own", { own: "1" }, bob.accessToken);
     for (let n = 0; n < 2; n++) await add("own", { own: "1" });
   });
 
-  test("stays when another field changes, and is seen when it changes", async () => {
+  test("stays when another field changes, and counts when the owner changes", async () => {
     await add("own", { own: "2" }, ann.accessToken);
     const id = await add("own", { own: "3" }, ann.accessToken);
     expect(detailsOf(await put("own", id, { own: "2" }, ann.accessToken))).toEqual(message);
@@ -178,7 +178,7 @@ describe("an owner among the fields", () => {
     expect((await put("own", bobs, { by: null }, admin)).status).toBe(200);
   });
 
-  test("whom somebody else may not name says nothing about that somebody's records", async () => {
+  test("that the caller may not name gives no hint of the records of that user", async () => {
     await add("own", { own: "secret" }, ann.accessToken);
     for (const answer of [
       await post("own", { own: "secret", by: ann.user.id }, bob.accessToken),
@@ -196,7 +196,7 @@ describe("an owner among the fields", () => {
   });
 });
 
-test("times of records among the fields: what the service sets is seen, too", async () => {
+test("times of records among the fields: times that the service sets count, too", async () => {
   setSystemTime(new Date("2100-01-01"));
   try {
     const [first, second] = [await post("timed", { a: "x", b: "y" }), await post("timed", { a: "x", b: "z" })];

@@ -62,7 +62,7 @@ describe("an operation without a rule of its own", () => {
   );
 });
 
-test("the records of others are neither read nor changed where users read their own", async () => {
+test("records of others are neither read nor changed if users read their own", async () => {
   const i = cases.findIndex(({ read, create, update }) => read === "owner" && create === "authenticated" && !update);
   const record = (await request("POST", `/api/c${i}`, { body: { n: 1 }, token: ann.accessToken })).body;
   const path = `/api/c${i}/${record["id"]}`;
@@ -82,7 +82,7 @@ test("the records of others are neither read nor changed where users read their 
   expect((await request("DELETE", path, { token: ann.accessToken })).status).toBe(204);
 });
 
-test("an update by an omission leaves no record where the caller may not read the record", async () => {
+test("an update by an unnamed rule leaves no record outside the records that the caller may read", async () => {
   const i = cases.findIndex(({ read, create, update }) => read === "open = true" && create === "public" && !update);
   const { id } = (await request("POST", `/api/c${i}`, { body: { open: true } })).body;
   expect((await request("PUT", `/api/c${i}/${id}`, { body: { open: false } })).status).toBe(403);

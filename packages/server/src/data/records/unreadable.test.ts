@@ -84,7 +84,7 @@ describe.each(reads)("read: %s", (read) => {
   });
 });
 
-test("an owner who may change a record and not read it", async () => {
+test("an owner with the right to change a record and without the right to read the record", async () => {
   const made = await request("POST", "/api/owner_changes", { ...as("owner"), body: { title: "t" } });
   await request("PUT", `/api/owner_changes/${made.body["id"]}`, { ...as("admin"), body: { secret: "hidden" } });
   const answer = await request("PUT", `/api/owner_changes/${made.body["id"]}`, { ...as("owner"), body: {} });

@@ -65,7 +65,7 @@ describe("registration", () => {
     expect(types).toEqual(["users.created", "auth.register"]);
   });
 
-  test("tells the problems of fields, email and password together, and makes nothing", async () => {
+  test("reports the problems of fields, email and password together, and makes nothing", async () => {
     const api = await openApi({ collections: [users] });
     await join(api, "ann@example.com", { name: "Ann", handle: "ann" });
     const before = await eventsSince(api.service);
@@ -135,7 +135,7 @@ describe("registration", () => {
 });
 
 describe("reads and updates", () => {
-  test("by default a user reads and changes the own record alone", async () => {
+  test("by default a user reads and changes only the own record", async () => {
     const api = await openApi({ collections: [users] });
     const ann = await join(api, "ann@example.com", { name: "Ann" });
     const ben = await join(api, "ben@example.com", { name: "Ben" });
@@ -173,7 +173,7 @@ describe("reads and updates", () => {
     );
   });
 
-  test("account fields follow the account, with an event, and a list is read anew", async () => {
+  test("account fields follow the account, with an event, and a cached list is read anew", async () => {
     const api = await openApi({ collections: [users] });
     const ann = await join(api, "ann@example.com", { name: "Ann" });
     const token = await api.admin();
@@ -224,7 +224,7 @@ describe("reads and updates", () => {
       }
   });
 
-  test("an entry of an account field may say who reads the field", async () => {
+  test("a rule of an account field may admit readers", async () => {
     const entry = { name: "email", permissions: { read: "authenticated" } };
     const open = { ...users, fields: [...users.fields, entry], permissions: { read: "public" } };
     const api = await openApi({ collections: [open] });
@@ -315,7 +315,7 @@ test("users are not created, deleted or imported as records", async () => {
   expect((await api.request<{ total: number }>("GET", "/api/users?limit=1&count=exact", { token })).body.total).toBe(2);
 });
 
-test("without a definition there are no routes, and a registration ignores other keys", async () => {
+test("without a definition no route exists, and a registration ignores other keys", async () => {
   const api = await openApi({ collections: [posts] });
   const ann = await join(api, "ann@example.com", { name: "Ann", role: "admin" });
   for (const [method, path] of [

@@ -46,7 +46,7 @@ for (const [i, value] of given.entries())
   tasks.push(idOf(await post("tasks", { status: value, before: given.at(-1 - i), n: i, kind: "a'b" })));
 
 describe("records", () => {
-  test("one of the values is taken, null too; anything else is refused with the values", async () => {
+  test("a value of the list is stored, null too; another value is refused with the list", async () => {
     const refused: [unknown, string][] = [
       ["open", 'status must be "todo", "doing" or "done"'],
       ["Done", 'status must be "todo", "doing" or "done"; did you mean "done"?'],
@@ -157,7 +157,7 @@ describe("lists", () => {
     expect(ns(await list({ sort: "n" }, "ruled"))).toEqual([1, 3]);
   });
 
-  test("what is none of the values is an error that says them", async () => {
+  test("a value outside the list is an error that names the list", async () => {
     expect(await refusal({ filter: 'status = "open"' })).toBe(
       '"filter": at position 10: "open" is none of the values of the field; allowed: "todo", "doing", "done".',
     );
@@ -184,7 +184,7 @@ describe("migrations", async () => {
     return (await admin.request<RecordPage>("GET", `/api/${name}?${search}`)).body.items.map((item) => item["s"]);
   };
 
-  test("to values and back; what is none of them is refused with a count and the texts", async () => {
+  test("to values and back; texts outside the list are refused with a count and the texts", async () => {
     const name = await create({ fields: [text()], indexes: [["s"]] });
     await add(name, "b", "a", null, "c", "c");
     for (const path of [`/collections/${name}?dryRun=true`, `/collections/${name}`]) {
@@ -220,7 +220,7 @@ describe("migrations", async () => {
     expect(check?.integrity_check).toBe("ok");
   });
 
-  test("a value that records have cannot be dropped, one that none has can; a rule that names it keeps it", async () => {
+  test("a value in use cannot be dropped, an unused value can; a value that a rule names stays", async () => {
     const name = await create({ fields: [text({ values: ["a", "b", "c"] })], permissions: { update: 's = "c"' } });
     await add(name, "a", "b", "b");
     expect(messageOf(await change(name, text({ values: ["a", "c"] })))).toMatch(/2 records have another value: "b" \(/);
@@ -229,7 +229,7 @@ describe("migrations", async () => {
     expect(await sorted(name)).toEqual(["a", "b", "b"]);
   });
 
-  test("renamed, also with another order, and swapped with another; an index stays where it is", async () => {
+  test("renamed, also with another order, and swapped with another; an index stays unchanged", async () => {
     const t = text({ name: "t", values: ["x", "y"] });
     const name = await create({ fields: [text({ values: ["b", "a"] }), t], indexes: [["s", "t"]] });
     await admin.request("POST", `/api/${name}`, { body: { s: "a", t: "y" } });

@@ -66,7 +66,7 @@ function withField(definition: { name: string }): object {
   return { ...definition, fields: [{ name: "t", type: "string" }] };
 }
 
-test("many changes of a commit are told as few notes, with each owner", async () => {
+test("many changes of a commit are published as few notes, with each owner", async () => {
   const { projection } = (await openApi({})).service.database;
   const change = (n: number): Note => recordsChanged.of({ collection: "a", owners: [`u${n % 3}`], by: n % 2 });
   const joined = projection.joined(Array.from({ length: 300 }, (_, n) => change(n)));

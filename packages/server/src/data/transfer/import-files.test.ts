@@ -114,7 +114,7 @@ describe("the inputs", () => {
     await clear("people");
   });
 
-  test("mixed-endings.csv: CRLF and LF in one file", async () => {
+  test("mixed-endings.csv: CRLF and LF in the same file", async () => {
     expect(await send("people", await file("mixed-endings.csv"))).toMatchObject({ imported: 3 });
     expect((await all("people")).map(({ height }) => height)).toEqual(["5'", "6'", "5'"]);
     await clear("people");
@@ -149,7 +149,7 @@ describe("the inputs", () => {
   });
 });
 
-test("UTF-16 is known by its mark", async () => {
+test("UTF-16 is detected by its mark", async () => {
   const view = new DataView(new ArrayBuffer(24));
   const text = "\ufeffname\nJosé\n";
   for (let i = 0; i < text.length; i++) view.setUint16(i * 2, text.charCodeAt(i), true);
@@ -206,7 +206,7 @@ test.each([
 });
 
 describe("relations", () => {
-  test("a row without an id needs its target in the file or the database; an export keeps what it has", async () => {
+  test("a row without an id needs its target in the file or the database; an export has every value", async () => {
     await sendRows("nodes", [{ id: id(1), name: "old" }]);
     const seq = await lastSeq(api.service);
     const answer = await sendRows("nodes", [
@@ -251,7 +251,7 @@ describe("relations", () => {
     await clear("nodes");
   });
 
-  test("two collections that need each other come back from their exports", async () => {
+  test("two collections that need each other return from their exports", async () => {
     const [hen, egg] = [id(1), id(2)];
     expect(await sendRows("hens", [{ id: hen, name: "Berta", egg }])).toMatchObject({ imported: 1, unresolved: 1 });
     expect(await sendRows("eggs", [{ id: egg, hen }])).toMatchObject({ imported: 1, unresolved: 0 });
@@ -266,7 +266,7 @@ describe("update and upsert", () => {
   const codes = async (): Promise<unknown[]> =>
     (await all("countries")).map(({ code, name, area }) => [code, name, area]);
 
-  test("rows change the records that a unique field names, and the others are listed", async () => {
+  test("rows change the records that a unique field names, and the other rows are reported", async () => {
     await clear("countries");
     await send("countries", "code,name,area\nA,Aland,1\nB,Beland,2\n");
     const seq = await lastSeq(api.service);
@@ -286,7 +286,7 @@ describe("update and upsert", () => {
     expect(types).toEqual(["countries.updated", "countries.updated"]);
   });
 
-  test("upsert creates the others, and an empty cell clears", async () => {
+  test("upsert creates the other rows, and an empty cell clears", async () => {
     const csv = "code,name,area\nB,Beland,\nC,Celand,3\nC,Celand,4\nD,,5\n,Noland,6\n";
     const answer = await send("countries", csv, "?upsert=code");
     expect(answer).toMatchObject({ imported: 1, updated: 2, rejected: 2 });
@@ -298,7 +298,7 @@ describe("update and upsert", () => {
     ]);
   });
 
-  test("by the id: an export that was edited comes back, with its times", async () => {
+  test("edited and imported by the id, an export has its times", async () => {
     const [first] = await all("countries");
     const edited = { ...first, name: "Ahland" };
     const query = "?update";
@@ -333,7 +333,7 @@ describe("a dry run", () => {
     expect({ ...dry, problems: [] }).toEqual({ ...real, problems: [] });
   });
 
-  test("of an update changes nothing", async () => {
+  test("changes nothing, also of an update", async () => {
     const before = await all("countries");
     const seq = await lastSeq(api.service);
     expect(await send("countries", "code,area\nA,77\nQ,1\n", "?upsert=code&dryRun=true")).toMatchObject({

@@ -103,7 +103,7 @@ describe("newline-delimited JSON", () => {
     expect(String(changed.body["createdAt"])).toBe(given.createdAt);
   });
 
-  test("refused rows are left out and told with their line and every problem", async () => {
+  test("refused rows are left out and reported with their line and every problem", async () => {
     await clear("rows");
     await send(lines({ s: "taken", id: id(1) }));
     const future = new Date(Date.now() + 3_600_000).toISOString();
@@ -142,7 +142,7 @@ describe("newline-delimited JSON", () => {
     expect((await all()).map(({ s }) => s)).toEqual(["two", "one", "taken"]);
   });
 
-  test("a row that is too long is dropped as it comes; the next is read", async () => {
+  test("a row that is too long is dropped on arrival; the next row is read", async () => {
     await clear("rows");
     const long = `{"t":"${"x".repeat(3 * 1024 ** 2)}"}`;
     const { body } = await send(lines({ s: "a" }, long, { s: "b" }));
@@ -180,7 +180,7 @@ describe("newline-delimited JSON", () => {
 describe("CSV", () => {
   const csv = { type: "text/csv; charset=utf-8" };
 
-  test("cells become values of their fields; an empty one is null, one in quotes the empty text", async () => {
+  test("cells become values of their fields; an empty cell is null, a quoted empty cell is the empty text", async () => {
     await clear("rows");
     const rows = [
       "s,t,i,f,b,d,j",
@@ -196,7 +196,7 @@ describe("CSV", () => {
     expect(b).toMatchObject({ i: 1_000, f: 0.5, b: false, j: null });
   });
 
-  test("line feeds, with carriage returns or without, also both in one file, and a byte order mark", async () => {
+  test("line feeds, with or without carriage returns, also mixed in a file, and a byte order mark", async () => {
     await clear("rows");
     const rows = [
       "\ufeffs,t\n",
@@ -230,7 +230,7 @@ describe("CSV", () => {
     expect(await found()).toEqual([...cells.slice(0, 2), [null, "e"]]);
   });
 
-  test("a row without quotes that is too long is dropped as it comes; the next is read", async () => {
+  test("a row without quotes that is too long is dropped on arrival; the next row is read", async () => {
     await clear("rows");
     const long = "x".repeat(3 * 1024 ** 2);
     const { body } = await send(`s,t\na,1\nb,${long}\r\nc,x,y\nd,2\ne,${long}`, csv);
@@ -238,14 +238,14 @@ describe("CSV", () => {
     expect((await all()).map(({ s }) => s)).toEqual(["d", "a"]);
   });
 
-  test("semicolons and tabs are told from commas by the first row", async () => {
+  test("the first row decides between commas, semicolons and tabs", async () => {
     await clear("rows");
     expect((await send("s;t\na;x,y\n", csv)).body.imported).toBe(1);
     expect((await send("s\tt\nb\tx,y;z\n", csv)).body.imported).toBe(1);
     expect((await all()).map(({ t }) => t)).toEqual(["x,y;z", "x,y"]);
   });
 
-  test("refused rows are told with the line at which they begin", async () => {
+  test("refused rows are reported with the line of their beginning", async () => {
     await clear("rows");
     const { body } = await send('s,i,b,j\n"a\nb",1,true,1\nc,x,maybe,{\nd,1\n\ne,1,true,1,5\nf,2,,\n', csv);
     expect(problemsOf(body)).toEqual(
@@ -291,8 +291,8 @@ describe("CSV", () => {
   });
 });
 
-describe("who may", () => {
-  test.each(["import", "export"])("%s: admins alone", async (action) => {
+describe("access", () => {
+  test.each(["import", "export"])("%s: admins only", async (action) => {
     const method = action === "import" ? "POST" : "GET";
     const path = (name: string): string => `/api/${name}/${action}`;
     const tokens = [undefined, ann.accessToken, admin];
@@ -327,7 +327,7 @@ describe("who may", () => {
     expect((await api.request("GET", "/api/rows/export?format=xml", { token: admin })).status).toBe(400);
   });
 
-  test("an admin names the owner; without one it is the admin", async () => {
+  test("an admin names the owner; without a name the admin is the owner", async () => {
     const { body } = await send(lines({ title: "a", by: ann.user.id }, { title: "b" }, { title: "c", by: "usr_x" }), {
       collection: "owned",
     });
@@ -371,7 +371,7 @@ const isKept = (value: unknown): boolean =>
     ? !Number.isInteger(value) || Number.isSafeInteger(value)
     : typeof value !== "object" || value === null || Object.values(value).every(isKept);
 
-test("random records, out and in again in both formats, are the same", async () => {
+test("random records, exported and imported again in both formats, are the same", async () => {
   const text = fc.oneof(
     fc.string({ unit: "binary" }).filter((each) => each.isWellFormed() && !each.includes("\0")),
     fc.constantFrom("", '"', '""', "a\r\nb", "\n", " ", "=1+1", ",", "null", "\ufeff"),

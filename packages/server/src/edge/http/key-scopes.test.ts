@@ -232,7 +232,7 @@ describe("writing without reading", () => {
   });
 });
 
-describe("answers that are kept", () => {
+describe("cached responses", () => {
   test("of lists reach no caller without the scope, whoever asks first", async () => {
     const [open, closed] = [await keyWith("comments:read"), await keyWith("posts:read")];
     for (const path of ["/api/comments", "/api/comments?limit=5", "/api/comments?limit=5&expand=post"]) {

@@ -13,7 +13,7 @@ function times(server: TestServer, limit: string): number {
 }
 
 describe("channels", () => {
-  test("of all sockets together have a bound; what a socket gives up, others may take", async () => {
+  test("all sockets together have a bound; channels that a socket leaves are free for other sockets", async () => {
     const server = await openServer({ collections, settings: { SERVICE_LIMITS_SUBSCRIPTIONS: "60" } });
     const from = (address: string) => server.connect(undefined, address);
     const [first, second, other] = [await from("192.0.2.1"), await from("192.0.2.2"), await from("192.0.2.3")];
@@ -40,7 +40,7 @@ describe("channels", () => {
     expect(await third.ask({ ...more, channel: "notes.deleted" })).toMatchObject({ code: "subscription_limit" });
   });
 
-  test("of one address are at most half of them; an IPv6 address counts by its /64", async () => {
+  test("the sockets of an address have at most half of the bound; an IPv6 address counts by its /64", async () => {
     const server = await openServer({ collections, settings: { SERVICE_LIMITS_SUBSCRIPTIONS: "60" } });
     const from = (address: string) => server.connect(undefined, address);
     const greedy = [await from("2001:db8::1"), await from("2001:db8::2"), await from("[2001:db8::3]:443")];
@@ -62,7 +62,7 @@ describe("channels", () => {
     expect(await again.ask(more)).toMatchObject({ code: "subscription_limit" });
   });
 
-  test("that are refused in a flood leave no garbage behind: the collector runs during the flood", async () => {
+  test("refused channels in a flood leave no garbage behind: the collector runs during the flood", async () => {
     const server = await openServer({ collections });
     const client = await server.connect();
     using collected = spyOn(Bun, "gc");
@@ -73,7 +73,7 @@ describe("channels", () => {
     expect(collected).toHaveBeenCalled();
   });
 
-  test("of a collection that is made later hear it from its first record on, once", async () => {
+  test("the channel of a later collection receives events from its first record on, once", async () => {
     const server = await openServer({ collections });
     const [client, other] = [await server.connect(), await server.connect()];
     using joined = spyOn(SocketConnection.prototype, "join");
@@ -97,7 +97,7 @@ describe("channels", () => {
 });
 
 describe("frames", () => {
-  test("that come faster than they are followed end the socket, and no other", async () => {
+  test("frames faster than the service follows end the socket, and no other", async () => {
     const server = await openServer({ collections });
     const [flood, calm] = [await server.connect(), await server.connect()];
     await server.service.records.create("notes", system, { text: "" });
@@ -108,7 +108,7 @@ describe("frames", () => {
     expect(await calm.ask({ action: "ping" })).toEqual({ type: "pong" });
   });
 
-  test("that ask for replays are all answered, however many channels come back at once", async () => {
+  test("frames that ask for replays all get a response, however many channels return at once", async () => {
     const server = await openServer({ collections });
     const client = await server.connect();
     await server.service.records.create("notes", system, { text: "" });
@@ -118,7 +118,7 @@ describe("frames", () => {
     expect(client.frames.every(({ type }) => type === "subscribed")).toBe(true);
   });
 
-  test("are not shown at length in what is wrong with them", async () => {
+  test("long frames are quoted shortly in errors", async () => {
     const client = await (await openServer({ collections })).connect();
     const large = Array.from({ length: 20_000 }, () => 1);
     const long = "x".repeat(60_000);
@@ -139,7 +139,7 @@ describe("frames", () => {
   });
 });
 
-describe("bytes that wait", () => {
+describe("waiting bytes", () => {
   const settings = {
     SERVICE_REALTIME_BUFFER_LIMIT: "8MiB",
     SERVICE_REALTIME_BUFFER_TOTAL: "1MiB",
@@ -156,7 +156,7 @@ describe("bytes that wait", () => {
 
   const eventsOf = (client: TestSocket) => client.frames.filter(({ type }) => type === "event").length;
 
-  test("in all sockets have a bound: the slowest are cut off, who reads hears all", async () => {
+  test("all sockets together have a bound: the slowest sockets are cut off, a reading socket receives everything", async () => {
     const server = await openServer({ collections, settings });
     const { slow, quick } = await readersAndOthers(server);
     for (const client of slow) client.socket.pause();
@@ -173,7 +173,7 @@ describe("bytes that wait", () => {
     expect((await quick.events()).length).toBe(12);
   });
 
-  test("of small events of one moment count, too", async () => {
+  test("small events of the same moment count, too", async () => {
     const server = await openServer({ collections, settings });
     const { slow, quick } = await readersAndOthers(server);
     for (const client of slow) client.socket.pause();
@@ -188,7 +188,7 @@ describe("bytes that wait", () => {
     expect(ids).toHaveLength(1_200);
   });
 
-  test("in one socket have a bound of their own, which is counted", async () => {
+  test("a single socket has a separate bound, which is counted", async () => {
     const server = await openServer({
       collections,
       settings: { ...settings, SERVICE_REALTIME_BUFFER_LIMIT: "64KiB", SERVICE_REALTIME_BUFFER_TOTAL: "1GiB" },
@@ -203,7 +203,7 @@ describe("bytes that wait", () => {
     expect(times(server, "socketBuffers")).toBe(0);
   });
 
-  test("replays of many sockets that do not read stay within it", async () => {
+  test("replays of many sockets that do not read stay within the bound", async () => {
     const server = await openServer({ collections, settings });
     await server.service.records.create("notes", system, { text: "" });
     const since = (await server.service.events.at(server.service.events.flushedSeq))?.id;
@@ -249,7 +249,7 @@ describe("cors.origins", () => {
     return opened;
   };
 
-  test("say which pages may open a socket; what is no browser may", async () => {
+  test("names the pages that may open a socket; a client outside browsers may", async () => {
     const server = await openServer({
       collections,
       settings: { SERVICE_CORS_ORIGINS: "https://app.example.com,http://localhost:5173" },
@@ -273,7 +273,7 @@ describe("cors.origins", () => {
     }
   });
 
-  test("of * let every page", async () => {
+  test("with * admits every page", async () => {
     expect(await status(await openServer({ collections }), "https://evil.example.com")).toBe(true);
   });
 });

@@ -94,7 +94,7 @@ async function deletions(socket: TestSocket): Promise<string[]> {
 
 const types = ["tasks", "notes", "links", "comments", "open"].map((name) => `${name}.*`);
 
-test("each way in which a parent goes with its records is told to those who could read the records, and to nobody else", async () => {
+test("each way in which a parent goes with its records is published to the former readers of the records, and to nobody besides", async () => {
   const { server, admin, ann, ben, make, project } = await world();
   const top = await project();
   const inner = await project({ parent: top });

@@ -227,7 +227,7 @@ function inOrder(heard: readonly Event[]): Heard[] {
   return sorted.map(({ type, payload }) => ({ type, id: String(payload["id"]) }));
 }
 
-test("sockets hear exactly what the rules allow", async () => {
+test("sockets receive exactly the events that the rules allow", async () => {
   const seed = randomSeed("delivery");
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60, size: "max" }), async (steps) => {

@@ -101,7 +101,7 @@ test.each(["public", "text != null"])("read: %s; live, then replayed", async (re
   }
 });
 
-test("a field that was opened shows in a replay the value of now, not those of before", async () => {
+test("a field that was opened has its present value in a replay, not former values", async () => {
   const world = await open("public");
   await story(world);
   const opened = fields.map((field) => ("permissions" in field ? { ...field, permissions: null } : field));
@@ -116,7 +116,7 @@ test("a field that was opened shows in a replay the value of now, not those of b
   expect(JSON.stringify(socket.frames)).not.toMatch(/"secret":"[st]"|"own":"o"/);
 });
 
-test("an update of a large record, of which the log keeps the changes alone, is replayed without what is hidden", async () => {
+test("an update of a large record, of which the log stores only the changes, is replayed without hidden fields", async () => {
   const world = await open("public");
   const id = await world.make("notes", { text: "large", long: "x".repeat(9_000), secret: "s" });
   await world.records.update("notes", system, { record: id, body: { secret: "t", own: "o" } });
@@ -124,7 +124,7 @@ test("an update of a large record, of which the log keeps the changes alone, is 
   expect(await heard(world, socket)).toEqual(["created large draft", "updated large draft"]);
 });
 
-test("a membership that is taken away takes the field from the next event", async () => {
+test("a membership that is removed hides the field from the next event on", async () => {
   const world = await open("public");
   const socket = await listen(world, world.tokens.ann);
   const id = await world.make("notes", { text: "one", inside: "i", team: world.team });

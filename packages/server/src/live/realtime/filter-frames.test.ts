@@ -16,7 +16,7 @@ describe("frames", () => {
     ["an id with an empty filter", { id: "a", filter: " " }, { code: "invalid_action" }],
     ["a channel without records", { channel: "auth.login", filter }, { code: "invalid_filter" }],
   ];
-  test("that are refused say why, and change nothing", async () => {
+  test("refused frames report the reason, and change nothing", async () => {
     const world = await openFilterWorld();
     const client = await world.server.connect();
     await client.subscribe("tasks.created", undefined, { filter: 'title = "x"' });
@@ -29,7 +29,7 @@ describe("frames", () => {
     expect(await heard(world, client)).toEqual([[null, "created", "x"]]);
   });
 
-  test("with another filter replace the one of the channel; without one, the channel is heard whole", async () => {
+  test("with another filter replace the filter of the channel; without a filter, the channel is received whole", async () => {
     const world = await openFilterWorld();
     const client = await world.server.connect();
     const hear = async (through: object, title: string): Promise<void> => {
@@ -50,7 +50,7 @@ describe("frames", () => {
     expect((await heard(world, client)).map(([, , title]) => title)).toEqual(["a", "b", "c", "d", "e"]);
   });
 
-  test("with an id stand beside each other, and beside a channel without one", async () => {
+  test("with an id stand beside each other, and beside a channel without an id", async () => {
     const world = await openFilterWorld();
     const client = await world.server.connect();
     await client.subscribe("tasks.*");
@@ -71,7 +71,7 @@ describe("frames", () => {
     expect(of("done")).toEqual(["created", "deleted"]);
   });
 
-  test("without an id, a filter does not stand beside a channel that carries the same events", async () => {
+  test("without an id, a filter does not stand beside a channel with the same events", async () => {
     const world = await openFilterWorld();
     const client = await world.server.connect();
     const ask = (channel: string, through: object = {}) => client.ask({ action: "subscribe", channel, ...through });
@@ -90,7 +90,7 @@ describe("frames", () => {
 });
 
 describe("bounds", () => {
-  test("a subscription with a filter counts as a channel, and gives its room back", async () => {
+  test("a subscription with a filter counts as a channel, and releases its share of the bound", async () => {
     const world = await openFilterWorld({ SERVICE_LIMITS_SUBSCRIPTIONS: "200", SERVICE_LIMITS_FILTERS: "1000" });
     const client = await world.server.connect();
     for (let round = 0; round < 3; round++) {
@@ -104,7 +104,7 @@ describe("bounds", () => {
     await client.subscribe("end.created");
   });
 
-  test("the filters of one caller have a bound; equal ones count once", async () => {
+  test("the filters of a caller have a bound; equal filters count once", async () => {
     const world = await openFilterWorld({ SERVICE_LIMITS_FILTERS: "120" });
     const [client, other] = [await world.server.connect(), await world.server.connect()];
     const ask = (socket: TestSocket, filter: string, id: string, channel = "tasks.*") =>
@@ -125,7 +125,7 @@ describe("bounds", () => {
       expect(await ask(other, `title = "x${n}"`, `x${n}`)).toMatchObject({ type: "subscribed" });
   });
 
-  test("the filters of all callers have a bound; one caller takes a quarter of it, and leaves the rest to others", async () => {
+  test("the filters of all callers have a bound; a caller takes a quarter of the bound, and leaves the rest to others", async () => {
     const world = await openFilterWorld({ SERVICE_LIMITS_FILTERS: "80" });
     const callers = await Promise.all(["a", "b", "c", "d", "e"].map((name) => world.server.register(`${name}@x.org`)));
     const answers: string[][] = [];

@@ -333,7 +333,7 @@ async function arrived(on: ModelSocket): Promise<void> {
   await Bun.sleep(5);
 }
 
-test("a subscription hears exactly what its filter and the read rule let through", async () => {
+test("a subscription receives exactly the events that pass its filter and the read rule", async () => {
   const seed = randomSeed("filters");
   const sequence = fc.array(step, { minLength: 15, maxLength: 60, size: "max" });
   await fc.assert(

@@ -17,7 +17,7 @@ async function story({ make, change, records }: FilterWorld): Promise<string> {
 }
 
 describe("a filter on a field", () => {
-  test("tells what begins to match as created and what stops to as deleted, with the id alone", async () => {
+  test("sends a record that begins to match as created, and a record that stops matching as deleted, with the id alone", async () => {
     const world = await openFilterWorld();
     const [filtered, plain] = [await world.server.connect(), await world.server.connect()];
     await filtered.subscribe("tasks.*", undefined, { filter: 'status = "open"' });
@@ -64,7 +64,7 @@ describe("a filter on a field", () => {
     ]);
   });
 
-  test("of a long text: the replay tells a deletion once too often, and never once too seldom", async () => {
+  test("a long text: the replay sends a deletion too often rather than too seldom", async () => {
     const world = await openFilterWorld();
     const long = "x".repeat(10_000);
     const matching = await world.make("tasks", { title: "a", body: `${long} needle` });
@@ -78,7 +78,7 @@ describe("a filter on a field", () => {
     expect(await heard(world, client)).toEqual(expected);
   });
 
-  test("hears one type through a channel of one type", async () => {
+  test("receives a single type through a channel of that type", async () => {
     const world = await openFilterWorld();
     const client = await world.server.connect();
     await client.subscribe("tasks.deleted", undefined, { filter: 'status = "open"' });
@@ -90,7 +90,7 @@ describe("a filter on a field", () => {
   });
 });
 
-describe("a filter that asks for the caller or for other records", () => {
+describe("a filter that uses the caller or other records", () => {
   test("is decided for each listener", async () => {
     const world = await openFilterWorld();
     const [ann, bob] = [await world.server.register("ann@x.org"), await world.server.register("bob@x.org")];
@@ -136,7 +136,7 @@ describe("a filter that asks for the caller or for other records", () => {
     await replayed.subscribe("tasks.*", await world.place(), { filter: 'team.name = "red"' });
   });
 
-  test("sees a record that points to itself as it was and as it is, live and in a replay", async () => {
+  test("sees a record that points to itself before and after the change, live and in a replay", async () => {
     const world = await openFilterWorld();
     const ups = { ...relation("ups", "nodes"), multiple: true };
     await world.define({ name: "nodes", fields: [{ name: "title", type: "string" }, relation("up", "nodes"), ups] });
@@ -189,7 +189,7 @@ describe("a filter that asks for the caller or for other records", () => {
     expect(await user.ask(ask)).toEqual({ type: "subscribed", channel: "tasks.*", id: "a" });
   });
 
-  test("ends where it takes more processor time than it may, told with the cost and the remedy; others hear on", async () => {
+  test("ends beyond its processor time, reported with the cost and the remedy; other subscriptions go on", async () => {
     const world = await openFilterWorld({ SERVICE_LIMITS_FILTER_TIME: "5ms" });
     const { accessToken } = await world.server.register("ann@x.org");
     const id = await world.make("tasks", { title: "a" });
@@ -217,7 +217,7 @@ describe("a filter that asks for the caller or for other records", () => {
 });
 
 describe("beside the read rule", () => {
-  test("a filter narrows it and never widens it", async () => {
+  test("a filter narrows the rule and never widens the rule", async () => {
     const world = await openFilterWorld();
     const [ann, bob] = [await world.server.register("ann@x.org"), await world.server.register("bob@x.org")];
     const since = await world.place();
@@ -273,7 +273,7 @@ describe("beside the read rule", () => {
     expect(await heard(world, later)).toEqual([gone, [null, "created", "four"]]);
   });
 
-  test("a record that was the caller's and is not any more is told as gone by a replay", async () => {
+  test("a record that no longer belongs to the caller is replayed as deleted", async () => {
     const world = await openFilterWorld();
     await world.define({
       name: "orders",
@@ -331,7 +331,7 @@ describe("beside the read rule", () => {
     }
   });
 
-  test("of a collection that is closed to the caller, nothing is told: no fields, no events", async () => {
+  test("a collection that is closed to the caller sends nothing: no fields, no events", async () => {
     const world = await openFilterWorld();
     await world.define({ name: "secrets", fields: [{ name: "text", type: "string" }], permissions: { read: "admin" } });
     const client = await world.server.connect();
@@ -353,7 +353,7 @@ describe("beside the read rule", () => {
     ]);
   });
 
-  test("a role that changes changes what is heard, and the filter", async () => {
+  test("follows a change of the role: the received events and the filter change", async () => {
     const world = await openFilterWorld();
     await world.server.admin();
     const { user, accessToken } = await world.server.register("ann@x.org");
@@ -371,7 +371,7 @@ describe("beside the read rule", () => {
     ]);
   });
 
-  test("a definition that changes changes the filter: a field that is gone ends it", async () => {
+  test("follows a change of the definition: a dropped field ends the filter", async () => {
     const world = await openFilterWorld();
     const client = await world.server.connect();
     await client.subscribe("tasks.*", undefined, { filter: 'status = "open"', id: "status" });

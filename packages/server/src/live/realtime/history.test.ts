@@ -56,8 +56,8 @@ async function through(server: Opened["server"], client: TestSocket): Promise<Ev
 
 const shown = (events: readonly Event[]) => events.map(({ type, payload }) => `${type} ${payload["text"] ?? ""}`);
 
-describe("records that are gone", () => {
-  test("come as deleted, without what they held", async () => {
+describe("deleted records", () => {
+  test("are replayed as deleted, without their values", async () => {
     const opened = await open();
     const since = await opened.place();
     const gone = await opened.create({ text: "gone", secret: "s3cret" });
@@ -77,7 +77,7 @@ describe("fields that changed", () => {
   test.each([
     ["dropped", { fields: [text] }],
     ["renamed", { fields: [text, { name: "open", type: "string", renamedFrom: "secret" }] }],
-  ])("one that was %s is not in what is replayed, and the rest is the record as it is", async (_, definition) => {
+  ])("a field that was %s is left out of the replay, and the rest is the present record", async (_, definition) => {
     const opened = await open();
     const since = await opened.place();
     const id = await opened.create({ text: "a", secret: "old" });
@@ -94,7 +94,7 @@ describe("fields that changed", () => {
     expect(JSON.stringify(events)).not.toContain('"secret"');
   });
 
-  test("one that was dropped and made again does not come back with what it held", async () => {
+  test("a field that was dropped and made again does not return with its former value", async () => {
     const opened = await open();
     const since = await opened.place();
     const id = await opened.create({ text: "a", secret: "s3cret" });
@@ -121,7 +121,7 @@ describe("fields that changed", () => {
 describe("the update of a large record", () => {
   const large = "x".repeat(50_000);
 
-  test("is replayed as the record is now, in its order and once, and live as it was", async () => {
+  test("is replayed as the present record, in its order and once, and live as the changed record", async () => {
     const opened = await open();
     const id = await opened.create({ text: large, secret: "0" });
     const since = await opened.place();
@@ -148,7 +148,7 @@ describe("a read rule that was widened", () => {
     ["owner", "public", ["anonymous", "user"]],
     ["authenticated", "public", ["anonymous"]],
   ] as const;
-  test.each(cases)("from %s to %s: a gap for those to whom it was closed", async (from, to, closed) => {
+  test.each(cases)("from %s to %s: a gap for callers without the former right", async (from, to, closed) => {
     const opened = await open({ read: from });
     const { server } = opened;
     const user = (await server.register("ann@example.com")).accessToken;
@@ -172,7 +172,7 @@ describe("a read rule that was widened", () => {
     }
   });
 
-  test("in two steps counts from each of them", async () => {
+  test("in two steps counts from each step", async () => {
     const opened = await open({ read: "admin" });
     const user = (await opened.server.register("ann@example.com")).accessToken;
     const first = await opened.place();
@@ -193,7 +193,7 @@ describe("a read rule that was widened", () => {
     ["admin", []],
   ] as const;
   test.each(older)(
-    "before the service kept places of rules: all that it had written by then is closed below %s",
+    "before the service stored positions of rules: everything written by then is closed below %s",
     async (read, closed) => {
       const opened = await open({ read: "admin" });
       const { server } = opened;
@@ -225,7 +225,7 @@ describe("a read rule that was widened", () => {
     },
   );
 
-  test("while a replay is under way breaks it off", async () => {
+  test("during a replay breaks the replay off", async () => {
     const opened = await open({ read: "admin" });
     const { server } = opened;
     const ann = await server.register("ann@example.com");
@@ -252,8 +252,8 @@ describe("a read rule that was widened", () => {
   });
 });
 
-describe("a record whose owner changed", () => {
-  test("is replayed to nobody for the time when it was somebody else's", async () => {
+describe("a record with another owner", () => {
+  test("is replayed to nobody for the time under its former owner", async () => {
     const server = await openServer({
       collections: [
         {

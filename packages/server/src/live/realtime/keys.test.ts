@@ -69,7 +69,7 @@ describe("a channel", () => {
     expect(await replayed.types()).toEqual(["posts.created"]);
   });
 
-  test("of the service is open with *:read", async () => {
+  test("the service is open with *:read", async () => {
     const socket = await connect("*:read");
     await socket.subscribe("auth.login");
     await server.login("ann@example.com");
@@ -155,7 +155,7 @@ describe("a socket ends", () => {
     expect(service.database.reader.all("SELECT id FROM _keys WHERE id = ?", id)).toHaveLength(1);
   });
 
-  test("with the owner, and when a role of the owner changes what the key may do", async () => {
+  test("with the owner, and when a role of the owner changes the rights of the key", async () => {
     const bea = await server.register("bea@example.com");
     await setRole(service, bea.user.id, "admin");
     const make = async (scopes: string[]): Promise<TestSocket> =>

@@ -27,7 +27,7 @@ async function userAt(name: string, address: string): Promise<TestSocket> {
   return server.connect((await server.register(`${name}@example.com`)).accessToken, address);
 }
 
-test("windows of a single record count with the memory of a window and of the text, and make room when they end", async () => {
+test("windows of a single record count with the memory of a window and of the text, and release their share at their end", async () => {
   const socket = await userAt("ann", "203.0.113.1");
   const short = await view(socket, 20, (n) => `text = "ann ${n}"`);
   // An eighth of 4,000, and about 37 for each window.
@@ -54,7 +54,7 @@ test("each viewer of a window counts, also of an equal query", async () => {
   expect(admitted).toBeLessThan(240);
 });
 
-test("the users of an address share a half, and another address has room", async () => {
+test("the users of an address share a half, and another address has budget left", async () => {
   let admitted = 0;
   for (let n = 0; n < 6; n += 1)
     admitted += (await view(await userAt(`user${n}`, "203.0.113.3"), 15, (q) => `text = "${n} ${q}"`)).length;

@@ -119,7 +119,7 @@ describe("a live query", () => {
     expect(client.items).toEqual([]);
   });
 
-  test("of own records hears the own changes alone", async () => {
+  test("a query of own records receives only the own changes", async () => {
     const [ann, bob] = [await server.register("own-a@example.com"), await server.register("own-b@example.com")];
     const query = { collection: "diaries", sort: "createdAt" };
     const client = new LiveClient(server, query);
@@ -220,7 +220,7 @@ describe("a live query", () => {
     expect(socket.frames).toHaveLength(1);
   });
 
-  test("counts as one of the 50 subscriptions of a socket", async () => {
+  test("counts as a single subscription of the 50 of a socket", async () => {
     const socket = await server.connect();
     const query = { collection: "notes", limit: 1 };
     for (let i = 0; i < 51; i++) socket.send({ action: "subscribe", id: `q${i}`, query });
@@ -231,7 +231,7 @@ describe("a live query", () => {
     await until(() => socket.frames.some((frame) => frame.type === "subscribed" && frame.id === "q51"));
   });
 
-  test("tells the position after a write of the own user that changed nothing in the window", async () => {
+  test("sends the position after a write of the own user that changed nothing in the window", async () => {
     const { accessToken } = await server.register("writer@example.com");
     const client = new LiveClient(server, { collection: "notes", filter: "n = -5" });
     await client.connect(accessToken);

@@ -44,7 +44,7 @@ function definitions(rule: string): object[] {
   ];
 }
 
-test("a window is what a request answers, whatever changes", async () => {
+test("a window equals the response to a request, whatever changes", async () => {
   const random = randomNumbers(randomSeed("live-random"));
   const below = (most: number): number => Math.floor(random() * most);
   const pick = <T>(items: readonly T[]): T => {

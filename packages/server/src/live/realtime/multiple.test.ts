@@ -14,7 +14,7 @@ const notes = (more: object) => ({
   ],
 });
 
-test("a filter hears what comes to have an item, and what loses it", async () => {
+test("a filter receives records that get an item as created, and records that lose the item as deleted", async () => {
   await define(notes({ multiple: true }));
   const socket = await server.connect(ann.accessToken);
   for (const [id, filter] of [
@@ -36,7 +36,7 @@ test("a filter hears what comes to have an item, and what loses it", async () =>
   ]);
 });
 
-test("a field that has turned multiple is an array in a replay, and its filter holds for what it is now", async () => {
+test("a field that has turned multiple is an array in a replay, and its filter holds for the present value", async () => {
   await define(notes({}));
   const since = await place();
   const id = await make("notes", { text: "old", tag: "x" });
@@ -57,7 +57,7 @@ test("a field that has turned multiple is an array in a replay, and its filter h
   expect(payloads.map((payload) => payload["id"])).toEqual([id, id]);
 });
 
-test("a filter through lists of lists ends where it takes more processor time than it may", async () => {
+test("a filter through lists of lists ends beyond its processor time", async () => {
   const { server, make, change, define } = await openFilterWorld({ SERVICE_LIMITS_FILTER_TIME: "5ms" });
   const ann = await server.register("ann@example.com");
   const self = { type: "relation", collection: "links", multiple: true };

@@ -32,7 +32,7 @@ async function create(collection: string, token?: string, title = "x"): Promise<
   return String(body["id"]);
 }
 
-describe("frames and their answers", () => {
+describe("frames and their responses", () => {
   const deep = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
   const cases: [string, object | string, object][] = [
     ["ping", { action: "ping" }, { type: "pong" }],
@@ -115,12 +115,12 @@ describe("frames and their answers", () => {
     "job.completed",
     "job.failed",
     "system.collection.created",
-  ])("%s is one", async (channel) => {
+  ])("%s is a channel", async (channel) => {
     const client = await server.connect();
     expect(await client.ask({ action: "subscribe", channel })).toEqual({ type: "subscribed", channel });
   });
 
-  test("the 51st channel is refused, the 50 stay, and one that goes makes room", async () => {
+  test("the 51st channel is refused, the 50 stay, and a channel that ends makes place for another", async () => {
     const client = await server.connect();
     for (let i = 0; i < 49; i++) await client.subscribe(`c${i}.created`);
     await client.subscribe("notes.created");
@@ -133,7 +133,7 @@ describe("frames and their answers", () => {
     expect(await client.ask(more)).toMatchObject({ type: "subscribed" });
   });
 
-  test("a frame that is too long or binary ends the socket; no other", async () => {
+  test("a frame that is too long or binary ends the socket, and no other", async () => {
     const [long, binary, other] = await Promise.all([server.connect(), server.connect(), server.connect()]);
     long.send(`"${"x".repeat(65_535)}"`);
     binary.socket.send(new Uint8Array([1, 2, 3]));
@@ -142,7 +142,7 @@ describe("frames and their answers", () => {
     expect(await other.ask(`"${"x".repeat(65_534)}"`)).toMatchObject({ code: "invalid_action" });
   });
 
-  test("1,000 subscribes at once are answered, each", async () => {
+  test("1,000 subscribes at once each get a response", async () => {
     const client = await server.connect();
     for (let i = 0; i < 1_000; i++) client.send({ action: "subscribe", channel: `x${i % 100}.*` });
     await until(() => client.frames.length === 1_000);
@@ -152,7 +152,7 @@ describe("frames and their answers", () => {
   });
 });
 
-describe("the way in", () => {
+describe("the upgrade", () => {
   test("a plain GET is 426, a bad token 401 before anything else", async () => {
     const url = `${server.url}/api/realtime`;
     const plain = await fetch(url);
@@ -170,7 +170,7 @@ describe("the way in", () => {
     await expect(server.connect("nonsense")).rejects.toThrow();
   });
 
-  test("the token may be in the header, and an empty one in the query is none", async () => {
+  test("the token may be in the header, and an empty token in the query counts as absent", async () => {
     const headers = { Authorization: `Bearer ${ann.accessToken}` };
     const frames: string[] = [];
     // Bun's client can set headers; a browser's cannot.
@@ -185,7 +185,7 @@ describe("the way in", () => {
   });
 });
 
-describe("who hears what", () => {
+describe("events by listener", () => {
   test("collection events follow the read rule", async () => {
     const [anonymous, first, second, admin] = await Promise.all([
       server.connect(),
@@ -217,7 +217,7 @@ describe("who hears what", () => {
     });
   });
 
-  test("an event is what the log has, and comes once, whatever overlaps", async () => {
+  test("an event equals the event of the log, and is received once, however subscriptions overlap", async () => {
     const client = await server.connect();
     await client.subscribe("notes.created");
     await client.subscribe("notes.*");
@@ -242,7 +242,7 @@ describe("who hears what", () => {
     expect(await client.types()).toHaveLength(2);
   });
 
-  test("a socket is greeted before anything else, with an id of its own", async () => {
+  test("a socket receives a greeting before anything else, with an id of its own", async () => {
     const greetings: { type: string; clientId: string }[] = [];
     for (let i = 0; i < 2; i++) {
       const socket = new WebSocket(`${server.url.replace("http", "ws")}/api/realtime`);
@@ -295,7 +295,7 @@ describe("who hears what", () => {
 });
 
 describe("while connected", () => {
-  test("a role that changes counts from then on, in both directions", async () => {
+  test("a role that changes counts from that moment, in both directions", async () => {
     const eve = await server.register("eve@example.com");
     const client = await server.connect(eve.accessToken);
     await client.subscribe("admins.created");

@@ -46,7 +46,7 @@ async function settled(client: TestSocket, count: number): Promise<string[]> {
 }
 
 describe("since", () => {
-  test("brings what was missed in order, then what happens, and the answer comes first", async () => {
+  test("sends the missed events in order, then new events; the response is the first frame", async () => {
     const server = await open();
     const { create, update } = writer(server);
     const first = await create("0");
@@ -89,7 +89,7 @@ describe("since", () => {
     expect(await settled(client, 6)).toEqual([...all, "notes.created 6"]);
   });
 
-  test("asked for again while it waits starts early enough for both", async () => {
+  test("asked for again while the replay waits starts early enough for both", async () => {
     const server = await open();
     const { create } = writer(server);
     await create("0", "other");
@@ -111,7 +111,7 @@ describe("since", () => {
     expect(all.slice(600)).toEqual(Array.from({ length: 24 }, (_, i) => `notes.created ${i + 6}`));
   });
 
-  test("looks past any number of events that are not asked for", async () => {
+  test("skips any number of other events", async () => {
     const server = await open();
     const { create } = writer(server);
     await create("0");
@@ -125,7 +125,7 @@ describe("since", () => {
     expect(await settled(client, 2)).toEqual(["notes.created 1", "notes.created 2"]);
   });
 
-  test("given up while it is under way brings no more, and can be asked for anew", async () => {
+  test("given up during the replay sends no more, and can be asked for again", async () => {
     const server = await open();
     const { create } = writer(server);
     await create("0");
@@ -145,7 +145,7 @@ describe("since", () => {
     expect((await heard(client)).slice(before)).toEqual(["notes.created 2"]);
   });
 
-  test("does not bring the records of a collection that is gone to who reads its successor", async () => {
+  test("sends no records of a deleted collection to a reader of its successor", async () => {
     const server = await open();
     const { create } = writer(server);
     await create("start", "other");
@@ -167,7 +167,7 @@ describe("since", () => {
     expect(await settled(admin, 2)).toEqual(["notes.created secret", "notes.created new"]);
   });
 
-  test("beyond what the log holds is a gap", async () => {
+  test("beyond the oldest event of the log is a gap", async () => {
     const server = await open();
     const { create } = writer(server);
     await create("0");
@@ -200,7 +200,7 @@ describe("since", () => {
 describe("slow readers", () => {
   const large = "x".repeat(500_000);
 
-  test("a replay waits for them, however much there is", async () => {
+  test("a replay waits for slow readers, however much there is to send", async () => {
     const server = await open();
     const { create } = writer(server);
     await create("0");
@@ -217,7 +217,7 @@ describe("slow readers", () => {
     expect((await heard(client)).at(-1)).toBe("notes.created 1");
   });
 
-  test("when the log is trimmed before they come to it, every channel concerned is told", async () => {
+  test("a trim of the log before their position is reported to every channel concerned", async () => {
     const server = await open();
     const { create } = writer(server);
     await create("0");
@@ -277,7 +277,7 @@ describe("slow readers", () => {
       return { server, client, user, goOn };
     }
 
-    test("a role that changes then does not make it hear events twice", async () => {
+    test("a change of the role in this time sends no event twice", async () => {
       const { server, client, user, goOn } = await madeMeanwhile();
       await setRole(server.service, user.id, "admin");
       await writer(server).create("first", "late");
@@ -288,7 +288,7 @@ describe("slow readers", () => {
       expect(late).toEqual(["late.created first", "late.created second"]);
     });
 
-    test("a socket that ends then leaves nobody behind who is asked about each change", async () => {
+    test("a socket that ends in this time leaves no listener behind", async () => {
       const { server, client, goOn } = await madeMeanwhile();
       client.socket.terminate();
       await until(() => client.closed !== null);
@@ -303,7 +303,7 @@ describe("slow readers", () => {
     });
   });
 
-  test("live, they are cut off, and the others hear everything", async () => {
+  test("live, slow readers are cut off, and other sockets receive everything", async () => {
     const server = await open();
     const { create } = writer(server);
     const [slow, quick] = await Promise.all([server.connect(), server.connect()]);

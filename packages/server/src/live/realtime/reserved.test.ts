@@ -55,7 +55,7 @@ describe("a run that failed", () => {
   const run = { ...about, eventId: "evt_1", runId: "run_1", durationMs: 5 };
   const job = { name: "nightly", filePath: "jobs/nightly.ts", schedule: "0 0 * * *", runId: "run_2", attempt: 3 };
 
-  test("tells its error to admins only", async () => {
+  test("sends its error to admins only", async () => {
     const error = "no user ann@example.com";
     const all = await heard(["function.failed", "function.completed", "job.failed"], async () => {
       await append({ type: "function.failed", source: "functions", payload: { ...run, error } });
@@ -76,7 +76,7 @@ describe("an upload", () => {
   const upload = async (visibility: "public" | "protected", owner: Promise<Bearer> | typeof system) =>
     storage.store(await owner, async () => ({ filename: "diagnosis.txt", visibility }));
 
-  test("of a protected file names it to its owner and to admins only, once to each socket", async () => {
+  test("a protected file sends its name to the owner and to admins only, once to each socket", async () => {
     const files: object[] = [];
     const all = await heard(["storage.uploaded"], async () => {
       files.push({ ...(await upload("protected", as(ann))) });
@@ -97,7 +97,7 @@ describe("an upload", () => {
       expect(JSON.stringify([all[name]?.[0], all[name]?.[2]])).not.toContain("diagnosis");
   });
 
-  test("of several sockets of its owner, each hears it once, and goes on hearing", async () => {
+  test("several sockets of the owner each receive the event once, and go on receiving", async () => {
     const [first, second] = [await server.connect(ann.accessToken), await server.connect(ann.accessToken)];
     for (const client of [first, second]) await client.subscribe("storage.uploaded");
     const own = await upload("protected", as(ann));
@@ -131,7 +131,7 @@ describe("an upload", () => {
     }
   });
 
-  test("of a file that is gone is not replayed", async () => {
+  test("is not replayed after the deletion of the file", async () => {
     const since = await newest();
     const file = await upload("public", as(ann));
     await storage.delete(file.id, system);

@@ -79,8 +79,8 @@ async function story({ records, make, red, blue }: Awaited<ReturnType<typeof ope
   return id;
 }
 
-describe("a change that moves a record in or out of somebody's sight", () => {
-  test("is told live as created or deleted, and to others not at all", async () => {
+describe("a change that moves a record in or out of a listener's sight", () => {
+  test("is sent live as created or deleted, and to others not at all", async () => {
     const world = await open();
     const sockets = [
       await listen(world, world.ann.accessToken),
@@ -108,7 +108,7 @@ describe("a change that moves a record in or out of somebody's sight", () => {
     ]);
   });
 
-  test("is told in a replay by the record as it is now and the log as it was", async () => {
+  test("is sent in a replay by the present record and the former log", async () => {
     const world = await open();
     const since = await world.place();
     await story(world);
@@ -133,7 +133,7 @@ describe("a change that moves a record in or out of somebody's sight", () => {
   });
 });
 
-test("a membership counts as it stands when the event is sent", async () => {
+test("a membership counts as of the moment of sending", async () => {
   const world = await open();
   const ann = await listen(world, world.ann.accessToken);
   await world.make("notes", { text: "before", team: world.red });
@@ -158,7 +158,7 @@ test("a role that changes while the socket is open counts at once", async () => 
   ]);
 });
 
-test("a rule that becomes a word, or an expression, leaves a gap to whom it was closed", async () => {
+test("a rule that becomes a word, or an expression, leaves a gap for callers without the former right", async () => {
   const world = await open();
   const since = await world.place();
   await world.make("notes", { text: "secret", team: world.blue });

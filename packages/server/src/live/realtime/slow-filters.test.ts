@@ -37,7 +37,7 @@ async function changes({ make, change, records }: FilterWorld, { seed, count }: 
 }
 
 describe("a filter that a thread decides", () => {
-  test("tells what a quick one tells, in the same order, each change once", async () => {
+  test("sends the events of a quick filter, in the same order, each change once", async () => {
     const world = await openFilterWorld(settings);
     const [ann, bob] = [await world.server.register("ann@x.org"), await world.server.register("bob@x.org")];
     const sockets = [await world.server.connect(ann.accessToken), await world.server.connect(bob.accessToken)];
@@ -54,7 +54,7 @@ describe("a filter that a thread decides", () => {
     }
   });
 
-  test("misses nothing and hears nothing twice when the role changes, the socket breaks or the definition does", async () => {
+  test("misses nothing and receives nothing twice when the role, the socket or the definition changes", async () => {
     const world = await openFilterWorld(settings);
     await world.server.admin();
     const { user, accessToken } = await world.server.register("ann@x.org");
@@ -111,7 +111,7 @@ describe("a filter that a thread decides", () => {
     expect(eventsOf(socket, "slow")).toEqual(expected);
   });
 
-  test("lets nobody hear of a record that they may not read when the change is told", async () => {
+  test("sends nobody a record that the listener may not read at the moment of sending", async () => {
     const world = await openFilterWorld(settings);
     await world.define({ name: "members", fields: [relation("user", "users")] });
     await world.define({

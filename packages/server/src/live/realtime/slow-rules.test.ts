@@ -72,7 +72,7 @@ function endsOf(socket: TestSocket): unknown[] {
   );
 }
 
-test("a change is told to the listeners who may read it, with the fields that they may read, and to no others", async () => {
+test("a change is sent to the listeners who may read the record, with their readable fields, and to no others", async () => {
   const world = await open();
   const { make, change, red, blue } = world;
   const admin = await world.server.admin();
@@ -94,7 +94,7 @@ test("a change is told to the listeners who may read it, with the fields that th
   ]);
 });
 
-test("rights count when the change is told; a role that changes while changes wait misses nothing and hears nothing twice", async () => {
+test("rights count at the moment of sending; a role that changes while changes wait misses nothing and receives nothing twice", async () => {
   const world = await open();
   const { make, red, blue, ann } = world;
   await world.server.admin();
@@ -124,7 +124,7 @@ test("rights count when the change is told; a role that changes while changes wa
   expect(letters).toEqual(["1+", "public", "3+", "4+", "5+", "8+"].map((text) => `created ${text}`));
 });
 
-test("a role that changes while changes of one collection wait loses no change of another collection", async () => {
+test("a role that changes while changes of a collection wait loses no change of another collection", async () => {
   const world = await open();
   const { make, red, ann } = world;
   const socket = await world.listen(ann.accessToken);

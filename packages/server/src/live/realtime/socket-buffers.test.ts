@@ -54,7 +54,7 @@ test("an event that is not large goes to all sockets at once", () => {
   for (const { heard } of sockets) expect(heard).toEqual(["s"]);
 });
 
-test("a large event leaves the event loop to others; whoever changes what they hear gets it first, whoever ends does not", async () => {
+test("a large event leaves the event loop to others; a socket that changes its subscriptions receives the event first, an ending socket does not", async () => {
   const { sockets, publish, buffers } = many(8);
   const [, second, third, fourth, fifth] = [...sockets];
   if (second === undefined || third === undefined || fourth === undefined || fifth === undefined) throw new Error();
@@ -82,7 +82,7 @@ test("a large event leaves the event loop to others; whoever changes what they h
   expect(turns.length).toBeGreaterThan(3);
 });
 
-test("sockets that come, go and resume while large events are sent hear each once, in order", async () => {
+test("sockets that open, end and resume while large events are sent receive each event once, in order", async () => {
   const { service, connect } = await openServer({
     collections: [{ name: "notes", fields: [{ name: "text", type: "text" }] }],
     settings: { SERVICE_LIMITS_BODY: "2MiB", SERVICE_REALTIME_BUFFER_LIMIT: "64MiB" },

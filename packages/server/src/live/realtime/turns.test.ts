@@ -12,7 +12,7 @@ function work(turns: Turns, done: string[], { caller, ms }: { caller: string; ms
   });
 }
 
-test("callers take turns, however much one of them asks for", async () => {
+test("callers take turns, however much a caller asks for", async () => {
   const turns = new Turns();
   const done: string[] = [];
   const all = [..."aaaaaa"].map((caller) => work(turns, done, { caller, ms: 1 }));
@@ -39,7 +39,7 @@ test("the event loop has its turn after some milliseconds of work", async () => 
   expect(done.join(" ")).not.toContain("a a a");
 });
 
-test("a turn is given at once, but to nobody while another goes on, or when the slice is used up", async () => {
+test("a turn begins at once, but not during another turn, nor after the slice is used up", async () => {
   const turns = new Turns();
   const given: string[] = [];
   const take = async (caller: string): Promise<() => void> => {
@@ -76,7 +76,7 @@ class Watched extends Inbox {
 const frame = "x".repeat(1_000 - 64);
 
 describe("inboxes", () => {
-  test("that are full together end the socket with the fullest, not one whose inbox is empty", () => {
+  test("full inboxes end the socket with the fullest inbox, not a socket with an empty inbox", () => {
     const all = new Inboxes(10_000);
     const floods = [4, 3, 3].map((frames) => {
       const flood = new Watched(all);
@@ -94,7 +94,7 @@ describe("inboxes", () => {
     expect(all.bytes).toBe(0);
   });
 
-  test("end the one that sends when its own is the fullest", () => {
+  test("full inboxes end the sending socket if its own inbox is the fullest", () => {
     const all = new Inboxes(10_000);
     const [flood, other] = [new Watched(all), new Watched(all)];
     for (let n = 0; n < 4; n++) other.put(frame);
@@ -103,7 +103,7 @@ describe("inboxes", () => {
     expect(all.bytes).toBe(4_000);
   });
 
-  test("take a first frame also when everybody's holds a single one that is no smaller", () => {
+  test("full inboxes take a first frame if each inbox has a single frame that is no smaller", () => {
     const all = new Inboxes(3_000);
     const sockets = [1, 2, 3, 4].map(() => new Watched(all));
     for (const socket of sockets) socket.put(frame);
@@ -114,7 +114,7 @@ describe("inboxes", () => {
     expect(large.take()).toBe(frame.repeat(4));
   });
 
-  test("of one socket have a bound of their own, which ends it alone", () => {
+  test("the inboxes of a single socket have a separate bound, which ends that socket alone", () => {
     const all = new Inboxes();
     const [flood, calm] = [new Watched(all), new Watched(all)];
     calm.put(frame);
@@ -140,7 +140,7 @@ test("a caller may use ten seconds' worth at once, then waits; other callers do 
   expect(budgets.waitOf("a")).toBe(10);
 });
 
-test("a debt is bounded, and a budget is not saved up beyond its most", () => {
+test("a debt is bounded, and a budget never exceeds its maximum", () => {
   let now = 0;
   const budgets = new Budgets(100, () => now);
   budgets.charge("a", 1_000_000);
@@ -152,7 +152,7 @@ test("a debt is bounded, and a budget is not saved up beyond its most", () => {
   expect(budgets.waitOf("a")).toBe(10);
 });
 
-test("callers are remembered while they have used something", () => {
+test("callers are remembered while they have used budget", () => {
   let now = 0;
   const budgets = new Budgets(100, () => now);
   budgets.charge("debtor", 2_000);

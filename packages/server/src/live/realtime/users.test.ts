@@ -54,11 +54,11 @@ const forAdmins = [
   "deleted -",
 ];
 
-test("by default, a user hears of the own record alone, and admins of all", async () => {
+test("by default, a user receives only events of the own record, and admins of all records", async () => {
   expect(await heardBy({})).toEqual({ nobody: [], ann: [`updated Ann ${whole}`], admin: forAdmins });
 });
 
-test("users that others may read are told without the account fields and the fields with rules", async () => {
+test("users that others may read are sent without the account fields and the fields with rules", async () => {
   expect(await heardBy({ read: "authenticated" })).toEqual({
     nobody: [],
     ann: ["created Ben", `updated Ann ${whole}`, "updated Benno", "updated Benno", "deleted -"],

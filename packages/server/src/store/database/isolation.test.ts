@@ -11,7 +11,7 @@ describe("migrations", () => {
     Object.keys((await database.reader.get<object>("SELECT * FROM t")) ?? {}).length;
 
   test.each(["event-loop", "thread"] as const)(
-    "%s: reads see all of it from its commit on, and nothing before",
+    "%s: reads see the whole migration from its commit on, and nothing before",
     async (place) => {
       const database = await withTable();
       await database.transact((tx) => tx.run("INSERT INTO t VALUES (1)"));
@@ -44,7 +44,7 @@ describe("migrations", () => {
   );
 
   test.each(["event-loop", "thread"] as const)(
-    "%s: one that fails changes nothing, and the next ones go on",
+    "%s: a failed migration changes nothing, and the next migrations run",
     async (place) => {
       const database = await withTable();
       const failing = (work: (run: (sql: string) => unknown) => unknown) =>
@@ -77,7 +77,7 @@ describe("migrations", () => {
     },
   );
 
-  test("a close waits for one that runs on a thread, and refuses those that come after", async () => {
+  test("a close waits for a migration on a thread, and refuses later migrations", async () => {
     const database = await withTable();
     await database.transact((tx) => tx.run("INSERT INTO t VALUES (1)"));
     const migrating = database.migrate(async (tx) => {
@@ -95,7 +95,7 @@ describe("migrations", () => {
     await again.close();
   });
 
-  test("reads that have begun go on with what was there, until they end; new ones see what is", async () => {
+  test("running reads go on with the former data until their end; new reads see the new data", async () => {
     const database = await withTable();
     await database.transact((tx) => tx.run("INSERT INTO t VALUES (1)"));
     const [read, idle] = [database.longRead(), database.longRead()];
@@ -115,7 +115,7 @@ describe("migrations", () => {
     await database.close();
   });
 
-  test("a close takes back what takes too long, and begins nothing that waits", async () => {
+  test("a close takes back migrations that take too long, and begins no waiting migration", async () => {
     const database = await withTable();
     const slow = (name: string) =>
       database.migrate(async (tx) => {
@@ -137,7 +137,7 @@ describe("migrations", () => {
 });
 
 describe("isolation", () => {
-  test("transactions run one after the other: no update is lost, whatever each waits for", async () => {
+  test("transactions run one after another: no update is lost, whatever each transaction waits for", async () => {
     const random = randomNumbers(randomSeed("store"));
     const database = await withTable();
     await database.transact((tx) => tx.run("INSERT INTO t VALUES (0)"));
@@ -159,7 +159,7 @@ describe("isolation", () => {
     await database.close();
   });
 
-  test("of long transactions callers have one each in turn, and a short one waits for one of them at most", async () => {
+  test("callers of long transactions take turns, and a short transaction waits for one long transaction at most", async () => {
     const database = await withTable();
     const order: string[] = [];
     const long = (caller: string, n: number): Promise<unknown> =>
@@ -176,7 +176,7 @@ describe("isolation", () => {
     await database.close();
   });
 
-  test("transactions that may be called again: one that fails takes only itself back, and the effects are of one call", async () => {
+  test("transactions that may be called again: a failed transaction takes only itself back, and the effects are of one call", async () => {
     const random = randomNumbers(randomSeed("store"));
     const database = await withTable();
     const calls = Array.from({ length: 300 }, () => 0);
@@ -239,7 +239,7 @@ describe("isolation", () => {
     await database.close();
   });
 
-  test("reads of one turn see one state, and what is kept in memory fits it", async () => {
+  test("reads of a turn see the same state, and the state in memory matches", async () => {
     const database = await withTable();
     let inMemory = 0;
     database.projection.on(happened, () => {
@@ -266,7 +266,7 @@ describe("isolation", () => {
     await database.close();
   });
 
-  test("an acknowledged write is there after the database was closed and opened again", async () => {
+  test("an acknowledged write is on disk after the database was closed and opened again", async () => {
     const database = await withTable();
     await database.transact((tx) => tx.run("INSERT INTO t VALUES (7)"));
     await database.close();

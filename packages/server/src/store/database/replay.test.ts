@@ -181,7 +181,7 @@ test("a commit that the journal does not take is rolled back as a whole, and the
   expect(heard).toEqual([5]);
 });
 
-test("a commit that the journal has, and the file refuses, is told as unknown, and ends the database", async () => {
+test("a commit that the journal has, and the file refuses, is reported as unknown, and ends the database", async () => {
   const journal = new Kept();
   const failures: unknown[] = [];
   const leader = await open(journal, (error) => failures.push(error));
@@ -202,7 +202,7 @@ test("a commit that the journal has, and the file refuses, is told as unknown, a
   );
 });
 
-test("no reader sees a commit before the journal has it", async () => {
+test("no reader sees a commit before the journal has the commit", async () => {
   const journal = new Kept();
   const leader = await open(journal);
   await leader.prepare([positionSchema, schema]);
@@ -218,7 +218,7 @@ test("no reader sees a commit before the journal has it", async () => {
   expect(leader.reader.all("SELECT n FROM counts")).toEqual([{ n: 1 }]);
 });
 
-test("a replica that differs says so, and changes nothing", async () => {
+test("a replica that differs reports the difference, and changes nothing", async () => {
   const journal = new Kept();
   const leader = await open(journal);
   const replica = await open(refusesAll);

@@ -6,7 +6,7 @@ import type { Transactor } from "./index.ts";
 const { open, withTable } = databases();
 
 describe("transactions", () => {
-  test("one that fails takes only itself back", async () => {
+  test("a failed transaction takes only itself back", async () => {
     const database = await withTable();
     const results = await Promise.allSettled([
       database.transact((tx) => tx.run("INSERT INTO t VALUES (1)")),
@@ -22,7 +22,7 @@ describe("transactions", () => {
     await database.close();
   });
 
-  test("nobody is answered and no effect runs before the flush; the notes of the commit are applied before it", async () => {
+  test("no response leaves and no effect runs before the flush; the notes of the commit are applied before the flush", async () => {
     const { calls, sync } = manualSync();
     const database = open({ sync });
     const log: string[] = [];
@@ -41,7 +41,7 @@ describe("transactions", () => {
     await database.close();
   });
 
-  test("an effect that takes a while holds up those that come after it, and the answers to their transactions alone", async () => {
+  test("a slow effect delays later effects, and only the responses to their transactions", async () => {
     const database = await withTable();
     const log: string[] = [];
     const slow = Promise.withResolvers<void>();
@@ -69,7 +69,7 @@ describe("transactions", () => {
     await database.close();
   });
 
-  test("a read sees what was committed before it, also within the turn in which another read began", async () => {
+  test("a read sees the commits before the read, also within the turn in which another read began", async () => {
     const database = await withTable();
     const seen: number[][] = [];
     database.projection.on(happened, () => void numbers(database).then((found) => seen.push(found)));
@@ -82,7 +82,7 @@ describe("transactions", () => {
     await database.close();
   });
 
-  test("transactions share a commit, and the one behind a transaction that ends the batch does not", async () => {
+  test("transactions share a commit, and the transaction behind the end of the batch does not", async () => {
     const database = await withTable();
     const order: string[] = [];
     database.projection.on(happened, (text) => order.push(text));
@@ -100,7 +100,7 @@ describe("transactions", () => {
     await database.close();
   });
 
-  test("a transaction finds the newest note of its commit, without those that were taken back", async () => {
+  test("a transaction finds the newest note of its commit, without notes that were taken back", async () => {
     const database = await withTable();
     const found: (string | null)[] = [];
     const applied: string[] = [];
@@ -122,7 +122,7 @@ describe("transactions", () => {
     await database.close();
   });
 
-  test("what was taken back has no effects", async () => {
+  test("a transaction that was taken back has no effects", async () => {
     const database = await withTable();
     const log: string[] = [];
     database.projection.on(happened, (text) => log.push(text));
@@ -177,7 +177,7 @@ describe("transactions", () => {
     expect(fatal).toEqual([new Error("EIO")]);
   });
 
-  test("closing refuses what comes and finishes what was accepted", async () => {
+  test("closing refuses new transactions and finishes accepted transactions", async () => {
     const database = await withTable();
     const accepted = database.transact((tx) => tx.run("INSERT INTO t VALUES (1)"));
     const closing = database.close();

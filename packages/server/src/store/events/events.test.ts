@@ -9,20 +9,20 @@ const folder = temporaryFolder();
 const open = (name: string) => openEventLog(folder, name);
 
 describe("ids", () => {
-  test("sort in commit order and tell their place", () => {
+  test("sort in commit order and contain their position", () => {
     const ids = [eventId(1, 5), eventId(1, 16), eventId(1, 1_000_000), eventId(2, 1_000_001), eventId(1.8e12, 2 ** 40)];
     expect([...ids].sort()).toEqual(ids);
     expect(ids.map((id) => parseEventId(id)?.seq)).toEqual([5, 16, 1_000_000, 1_000_001, 2 ** 40]);
   });
 
   test.each(["", "evt_", "evt_xyz", "rec_0000000000010000000000005", "evt_00000000000100000000000050"])(
-    "%s is none",
+    "%s is no id",
     (id) => expect(parseEventId(id)).toBeNull(),
   );
 });
 
 describe("the log", () => {
-  test("listeners hear what is on disk, in commit order, and nothing that was taken back", async () => {
+  test("listeners receive the events on disk, in commit order, and no event that was taken back", async () => {
     const { database, events } = await open("order.db");
     const heard: LoggedEvent[] = [];
     const stop = events.listen((event) => heard.push(event));
@@ -46,7 +46,7 @@ describe("the log", () => {
     await database.close();
   });
 
-  test("goes on after a restart where it stood, also when everything was trimmed and the clock was set back", async () => {
+  test("goes on after a restart from the last position, also after everything was trimmed and the clock was set back", async () => {
     const first = await open("restart.db");
     await first.append("a");
     await first.append("b");
@@ -86,7 +86,7 @@ describe("a clock that is set back", () => {
     await second.database.close();
   });
 
-  test("neither empties the log nor keeps it for ever", async () => {
+  test("neither empties the log nor retains the log for ever", async () => {
     const { clock, database, append, retention, types } = await open("back-trim.db");
     await append("before");
     clock.wrong = year;
@@ -105,7 +105,7 @@ describe("a clock that is set back", () => {
 });
 
 describe("replay", () => {
-  test("goes page by page, of some types, as far as listeners were told", async () => {
+  test("goes page by page, of some types, up to the last published event", async () => {
     const { database, events, append } = await open("pages.db");
     for (let n = 0; n < 10; n++) await append(n % 3 === 0 ? "a" : "b");
     const page = async (after: number, width: number) =>
@@ -121,7 +121,7 @@ describe("replay", () => {
     await database.close();
   });
 
-  test("knows what it does not hold any more", async () => {
+  test("reports the part that the log no longer has", async () => {
     const { database, events, append, retention } = await open("gaps.db");
     for (let n = 0; n < 10; n++) await append("a");
     const ids = events.read(0, 10).map(({ id }) => id);
@@ -161,7 +161,7 @@ describe("replay", () => {
 });
 
 describe("replay over a long log", () => {
-  test("passes over what is not asked for, and finds exactly what is", async () => {
+  test("skips other types, and finds exactly the asked types", async () => {
     const { database, events, retention } = await open("blocks.db");
     const seed = randomSeed("blocks");
     const random = randomNumbers(seed);

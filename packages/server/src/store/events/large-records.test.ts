@@ -29,7 +29,7 @@ async function make(values: object): Promise<string> {
 }
 
 describe("an update", () => {
-  test("of one field takes no more room than the field, whatever the record weighs, and is told whole", async () => {
+  test("a changed field takes no more space than the field, whatever the size of the record, and is published whole", async () => {
     const id = await make({ n: 0, text: large, data: { list: [large] } });
     const place = events.flushedSeq;
     for (let n = 1; n <= 50; n++) await records.update("notes", system, { record: id, body: { n } });
@@ -42,7 +42,7 @@ describe("an update", () => {
     expect(logged?.subject).toBe(id);
   });
 
-  test("that names all fields and changes one is one of that field", async () => {
+  test("all fields named, a single field changed: stored as a change of that field", async () => {
     const id = await make({ n: 0, text: large, data: [large, { a: null }] });
     const place = events.flushedSeq;
     await records.update("notes", system, { record: id, body: { n: 1, text: large, data: [large, { a: null }] } });
@@ -54,7 +54,7 @@ describe("an update", () => {
   test.each([
     ["a small record", "short", { n: 1 }],
     ["most of a large one", large, { n: 1, text: `${large}y` }],
-  ])("of %s is in the log as it is told", async (_, text, change) => {
+  ])("%s is in the log as published", async (_, text, change) => {
     const id = await make({ n: 0, text });
     const { record } = await records.update("notes", system, { record: id, body: change });
     const logged = events.at(events.flushedSeq);
@@ -62,7 +62,7 @@ describe("an update", () => {
     expect(logged?.payload).toEqual(record);
   });
 
-  test("is marked where admins read the log", async () => {
+  test("is marked in the log of admins", async () => {
     const token = await api.admin();
     const id = await make({ n: 0, text: large });
     await records.update("notes", system, { record: id, body: { n: 1 } });

@@ -65,7 +65,7 @@ async function expectExactMarks({ database, marks }: Log, widest: number): Promi
 }
 
 describe("transactions that are taken back", () => {
-  test("count for nothing, one after the other and many in one commit", async () => {
+  test("count for nothing, one after another and many in the same commit", async () => {
     const log = await open("refused.db");
     for (let n = 0; n < 10; n++) await log.write(100_000);
     const { count, bytes } = await log.stored();
@@ -78,7 +78,7 @@ describe("transactions that are taken back", () => {
     await log.database.close();
   });
 
-  test("take no mark of others with them, and leave none of their own", async () => {
+  test("take no mark of others with them, and leave no mark of their own", async () => {
     const log = await open("marks.db");
     for (let n = 0; n < 40; n++) {
       // The refused event is the event at which a mark is due.
@@ -91,7 +91,7 @@ describe("transactions that are taken back", () => {
     await log.database.close();
   });
 
-  test("leave the size of the others exact in a commit that they share", async () => {
+  test("leave the size of other transactions exact in a shared commit", async () => {
     const random = randomNumbers(randomSeed("sizes"));
     const log = await open("batches.db");
     for (let batch = 0; batch < 20; batch++)
@@ -116,7 +116,7 @@ describe("transactions that are taken back", () => {
   });
 });
 
-test("a log of which all is trimmed at once, again and again, is not measured as a growing one", async () => {
+test("a log that is trimmed whole, again and again, is not measured as a growing log", async () => {
   const log = await open("emptied.db");
   for (let n = 0; n < 30; n++) {
     await log.write(50_000);
@@ -128,7 +128,7 @@ test("a log of which all is trimmed at once, again and again, is not measured as
   await log.database.close();
 });
 
-test("one large transaction is marked all along", async () => {
+test("a single large transaction is marked all along", async () => {
   const log = await open("large.db");
   await log.write(10_000, 300);
   expect(log.size()).toBe((await log.stored()).bytes);

@@ -26,7 +26,7 @@ describe("a clock that is wrong and the age of events", () => {
     return { ...log, retention, again: log.retention };
   }
 
-  test("a year ahead for some seconds, and at a restart meanwhile, removes nothing that was young", async () => {
+  test("a year ahead for some seconds, and at a restart meanwhile, removes no young event", async () => {
     const { clock, database, retention, again, append, types } = await sixDays("jump.db");
     const before = (await types()).length;
     expect(before).toBeGreaterThan(140);
@@ -49,7 +49,7 @@ describe("a clock that is wrong and the age of events", () => {
     await database.close();
   });
 
-  test("decades behind for a minute, as a machine without a battery starts, removes nothing that was young", async () => {
+  test("decades behind for a minute, as a machine without a battery starts, removes no young event", async () => {
     const { clock, database, again, append, types } = await sixDays("behind.db");
     const before = (await types()).length;
     clock.wrong = -50 * year;
@@ -102,7 +102,7 @@ describe("retention", () => {
   const stored = async ({ events }: Awaited<ReturnType<typeof open>>) =>
     events.read(0, 100_000).reduce((sum, event) => sum + event.toRow().payload.length, 0);
 
-  test("by bytes, oldest first, and no more than must go, also after a restart", async () => {
+  test("bytes bound the log, oldest events first, and no more than needed, also after a restart", async () => {
     const first = await open("bytes.db");
     await write(first, 1_000);
     const last = first.events.lastSeq();
@@ -131,7 +131,7 @@ describe("retention", () => {
     await second.database.close();
   });
 
-  test("by bytes also what was written before the log was measured", async () => {
+  test("bytes count also for events from before the measurement of the log", async () => {
     const steps = eventSchema.steps.filter(
       (step) => !/partial|_event_sizes|_event_clock|_audit|COLUMN (?:time|basis)/.test(String(step)),
     );
@@ -166,7 +166,7 @@ describe("retention", () => {
     await log.database.close();
   });
 
-  test("by count and by age, oldest first, in steps", async () => {
+  test("count and age bound the log, oldest events first, in steps", async () => {
     const { clock, database, append, retention, types } = await open("retention.db");
     for (let batch = 0; batch < 12; batch++)
       await Promise.all(Array.from({ length: 100 }, (_, n) => append(`${batch}.${n}`)));

@@ -31,7 +31,7 @@ function open(typesOf: (block: number) => string[]) {
 }
 
 describe("type blocks", () => {
-  test("hundreds of types in each block are told apart, and each block is read once", () => {
+  test("hundreds of types in each block are distinguished, and each block is read once", () => {
     const typesOf = (block: number) =>
       Array.from({ length: width }, (_, n) => `collection${(block * 7 + n) % 900}.updated`);
     const { blocks, skip, read } = open(typesOf);
@@ -43,7 +43,7 @@ describe("type blocks", () => {
     expect(blocks.size).toBe(100);
   });
 
-  test("are forgotten when they are trimmed", () => {
+  test("are removed when the log is trimmed", () => {
     const { blocks, skip, read } = open(() => ["a"]);
     expect(skip(0, 10 * width, ["none"])).toBe(10 * width);
     blocks.trimmed(4 * width - 1);
@@ -54,7 +54,7 @@ describe("type blocks", () => {
     expect(read).toHaveLength(10);
   });
 
-  test("with more types than there are numbers, nothing is passed over that is there", () => {
+  test("with more types than numbers, no present event is skipped", () => {
     const { skip } = open((block) => Array.from({ length: width }, (_, n) => `t${block}.${n}`));
     for (const block of [0, 299, 150]) expect(skip(0, 300 * width, [`t${block}.255`])).toBe(block * width);
   });

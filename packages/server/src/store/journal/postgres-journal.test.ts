@@ -143,7 +143,7 @@ test("the delayed append of a paused leader is fenced", async () => {
   expect(shown(await readAll(journal))).toEqual(["1:1:e1", "2:2:e2"]);
 });
 
-test("an answer that is cut off leaves the outcome unknown, and the next term decides: appended", async () => {
+test("a response that is cut off leaves the outcome unknown, and the next term decides: appended", async () => {
   const { journal, far, proxy, entry, lease } = await behindProxy();
   proxy.hold("answers");
   const append = outcome(far.append(entry(2)));
@@ -179,7 +179,7 @@ test("a request that arrives after the caller has given up never appends once th
   expect(shown(await readAll(journal))).toEqual(["1:1:e1"]);
 });
 
-test("an answer that does not come in time ends the connection, and the next call connects again", async () => {
+test("a response that does not arrive in time ends the connection, and the next call connects again", async () => {
   const { journal, far, proxy, entry } = await behindProxy(500);
   expect(await far.read(beginning, 1)).toHaveLength(1);
   proxy.hold("answers");

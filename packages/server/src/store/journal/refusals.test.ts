@@ -96,7 +96,7 @@ for (const [name, url, expected] of [
     'unrecognized configuration parameter "bogus" (42704)',
   ],
 ] as const)
-  test(`${name} ends the start with one line`, async () => {
+  test(`${name} ends the start with a single line`, async () => {
     const before = await clusters();
     expect(await refusal(url)).toContain(expected);
     expect(await clusters()).toBe(before);

@@ -14,7 +14,7 @@ describe("integers", () => {
     ["12.50e1", 125],
     ["9007199254740991", Number.MAX_SAFE_INTEGER],
     ["-9007199254740991", Number.MIN_SAFE_INTEGER],
-  ])("%s is one", (text, value) => expect(parseNumber(text, "integer")).toEqual({ value, isExact: true }));
+  ])("%s is a channel", (text, value) => expect(parseNumber(text, "integer")).toEqual({ value, isExact: true }));
 
   test.each(["9007199254740992", "9007199254740993", "1e300", "1e999999999"])("%s would lose digits", (text) =>
     expect(parseNumber(text, "integer")).toEqual({ problem: "tooLarge" }),

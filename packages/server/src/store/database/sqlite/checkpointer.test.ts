@@ -131,7 +131,7 @@ test("a thread does not open a file that has replaced the database before the fi
   await thread.close();
 });
 
-test("closing does not wait without end for a thread that has ended, or answers nothing", async () => {
+test("closing does not wait without end for a thread that has ended, or does not respond", async () => {
   for (const source of ["self.onmessage = () => process.exit(0);", "self.onmessage = () => {};"]) {
     const opened = open((path) => threadOf(path, source));
     opened.checkpointer.catchUpSoon();
@@ -154,7 +154,7 @@ test("a gap ends while another process reads, however long the log is", async ()
   await opened.checkpointer.close();
 });
 
-test("reads that do not end are cut off once in a gap, which ends without them", async () => {
+test("reads that do not end are cut off once in a gap, which ends without the reads", async () => {
   const opened = open();
   const reads = new ShortReads();
   reads.drain = () => new Promise(() => undefined);

@@ -87,7 +87,7 @@ describe("a damaged page of a collection", () => {
         }
       });
 
-  test("is one ERROR a minute, however many requests meet the page", async () => {
+  test("is a single ERROR a minute, however many requests meet the page", async () => {
     const { folder, path } = await world();
     damage(path, "posts", { kind: "root", fill: 0 });
     const api = await openApi({ folder, collections });
@@ -128,7 +128,7 @@ async function expectClear({ folder, path }: World): Promise<void> {
 
 describe("a damaged page of the service's own", () => {
   for (const name of ["_users", "_events", "_collections", "_sessions", "_schema", "_secrets"])
-    test(`${name}: a clear line at the start, or an answer to each request`, async () => {
+    test(`${name}: a clear line at the start, or a response to each request`, async () => {
       const damaged = await world();
       damage(damaged.path, name, { kind: "root", fill: 0 });
       await expectClear(damaged);
@@ -162,7 +162,7 @@ describe("a damaged page of the service's own", () => {
   });
 });
 
-test("a disk that cannot read a page is told apart from one that is full", () => {
+test("a disk that cannot read a page is distinguished from a full disk", () => {
   const error = damageOf(
     { message: "disk I/O error", code: "SQLITE_IOERR_READ" },
     { path: "/data/socle.db", sql: 'SELECT * FROM "my ""notes""" JOIN _users' },

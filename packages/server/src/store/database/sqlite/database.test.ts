@@ -11,7 +11,7 @@ import { openDescriptor } from "./open-file.ts";
 const folder = temporaryFolder();
 const { open, withTable } = databases();
 
-test("a full disk refuses the write with 503, not the service: reads go on, and writes once there is room", async () => {
+test("a full disk refuses the write with 503, not the service: reads go on, and writes once space is free", async () => {
   const database = await withTable();
   await database.prepare([
     {
@@ -33,7 +33,7 @@ test("a full disk refuses the write with 503, not the service: reads go on, and 
   await database.close();
 });
 
-test("the flush is one of the log's file: when that is gone, it fails", async () => {
+test("the flush is a flush of the log's file: without the file, the flush fails", async () => {
   const database = await withTable();
   const log = openDescriptor(database.path, "-wal");
   const flush = flushOf(database.path, log.file);
@@ -57,7 +57,7 @@ test("each commit waits for a flush of the real file", async () => {
   }
 });
 
-test("flushes: one at a time, and who asks during one gets the next", async () => {
+test("flushes: one at a time, and requests during a flush get the next flush", async () => {
   const { calls, sync } = manualSync();
   const flusher = new Flusher(sync);
   const log: number[] = [];
@@ -89,7 +89,7 @@ test("the write-ahead log stays bounded while writes never stop", async () => {
   await database.close();
 });
 
-describe("files that cannot be the database: one clear line", () => {
+describe("files that cannot be the database: a single clear line", () => {
   const path = (name: string) => join(folder, name);
   const message = (at: string): string => {
     try {
@@ -115,7 +115,7 @@ describe("files that cannot be the database: one clear line", () => {
     );
   });
 
-  test("a place where nothing can be made", () => {
+  test("a folder that refuses files", () => {
     expect(message("/proc/nothing/x.db")).toMatch(
       /^SetupError: database \/proc\/nothing\/x\.db: its folder cannot be made/,
     );

@@ -116,7 +116,7 @@ test("data and state move together, whenever the commits arrive", async () => {
   await close();
 });
 
-test("no transaction is answered before the followers have the commit", async () => {
+test("no transaction gets its response before the followers have the commit", async () => {
   const { following, followers, count, close } = await open();
   following.start();
   let isAnswered = false;
@@ -133,7 +133,7 @@ test("no transaction is answered before the followers have the commit", async ()
   await close();
 });
 
-test("a migration changes tables and state at one moment, and a long read goes on with the former tables", async () => {
+test("a migration changes tables and state at the same moment, and a long read goes on with the former tables", async () => {
   const { leader, reader, following, followers, close } = await open();
   following.start();
   const long = reader.longRead();

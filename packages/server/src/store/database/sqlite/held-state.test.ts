@@ -65,7 +65,7 @@ function rowsOf(copied: DatabaseFile): number {
   return a ?? 0;
 }
 
-test("a copy under writes is whole, and of one moment: all that was acknowledged before, nothing half", async () => {
+test("a copy under writes is complete, and of a single moment: every acknowledged write before, nothing half", async () => {
   const database = await open();
   let written = 0;
   const addMany = async (rows: number): Promise<void> => {
@@ -90,7 +90,7 @@ test("a copy under writes is whole, and of one moment: all that was acknowledged
   await database.close();
 });
 
-test("while a state is held neither writes nor reads make room for the log; afterwards it starts over", async () => {
+test("while a state is held, neither writes nor reads reset the log; afterwards the log starts over", async () => {
   const database = await open();
   let gaps = 0;
   const drain = async (): Promise<void> => {
@@ -114,7 +114,7 @@ test("while a state is held neither writes nor reads make room for the log; afte
   await database.close();
 });
 
-test("pages that are written again before a checkpoint comes to them are in the copy as they were", async () => {
+test("pages that are written again before their checkpoint are copied in their former state", async () => {
   const database = await open();
   const old = new Connection(database.path, { readonly: true });
   old.run("BEGIN");
@@ -143,7 +143,7 @@ test("pages that are written again before a checkpoint comes to them are in the 
   await database.close();
 });
 
-test("a state is held beside a reader of an older one", async () => {
+test("a state is held beside a reader of an older state", async () => {
   const database = await open();
   let n = 0;
   while (n < 100) await add(database, n++);
@@ -161,7 +161,7 @@ test("a state is held beside a reader of an older one", async () => {
   await database.close();
 });
 
-test("pages that were never written, as nothing is in them, are missing in no copy", async () => {
+test("empty pages that were never written are missing in no copy", async () => {
   const database = await open();
   let n = 0;
   const grow = async (): Promise<void> => {
@@ -191,7 +191,7 @@ test("pages that were never written, as nothing is in them, are missing in no co
   await database.close();
 });
 
-test("a copy of the log that is not whole is refused", async () => {
+test("a copy of the log that is not complete is refused", async () => {
   const database = await open();
   const old = new Connection(database.path, { readonly: true });
   old.run("BEGIN");

@@ -50,7 +50,7 @@ test("a lock that cannot be made again for a while does not end the service, and
   await database.close();
 });
 
-test("a second service that has taken a deleted lock ends the first, which accepts nothing more", async () => {
+test("a second service that has taken a deleted lock ends the first service, which accepts nothing more", async () => {
   const path = join(temporaryFolder(), "test.db");
   const fatal: unknown[] = [];
   const first = open(path, fatal);
@@ -112,7 +112,7 @@ test("a moved -wal ends the service; nothing is acknowledged into a log that the
   await database.close();
 });
 
-test("the name of each new folder is flushed, and that of the new file", async () => {
+test("the name of each new folder is flushed, and the name of the new file", async () => {
   const fsync = spyOn(fs, "fsyncSync");
   try {
     const database = open(join(temporaryFolder(), "a", "b", "test.db"));

@@ -70,7 +70,7 @@ class EndlessReads implements PausableReads {
   }
 }
 
-test("a reader of another process only makes the log grow; afterwards it starts over", async () => {
+test("a reader of another process only makes the log grow; afterwards the log starts over", async () => {
   const { database, log } = await open();
   const outside = new Driver(database.path, { readonly: true });
   outside.run("BEGIN");
@@ -90,7 +90,7 @@ test("a reader of another process only makes the log grow; afterwards it starts 
   await database.close();
 });
 
-test("reads of our own that do not end in time are cut off, and the log starts over", async () => {
+test("reads of the service that do not end in time are cut off, and the log starts over", async () => {
   const { database, log } = await open();
   const reads = new EndlessReads(database.path);
   database.joinGaps(reads);
@@ -103,7 +103,7 @@ test("reads of our own that do not end in time are cut off, and the log starts o
   await database.close();
 });
 
-test("reads on threads of admins take part: what holds the log is ended with 503, what comes then is answered", async () => {
+test("reads on threads of admins take part: a read that blocks the log ends with 503, later reads get a response", async () => {
   const { database } = await open();
   await write(database);
   const endless =

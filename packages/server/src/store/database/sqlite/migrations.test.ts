@@ -24,7 +24,7 @@ async function withTable(): Promise<Database> {
   return database;
 }
 
-test("a close leaves one file, also after checkpoints and work on threads", async () => {
+test("a close leaves a single file, also after checkpoints and work on threads", async () => {
   const database = open();
   await database.prepare([{ module: "test", steps: ["CREATE TABLE big (x TEXT) STRICT"] }]);
   for (let n = 0; n < 60; n++) {
@@ -59,7 +59,7 @@ describe("reads on threads", () => {
     await database.close();
   });
 
-  test("end with those who wait for them, and hold up nobody else; too many are refused", async () => {
+  test("end with their callers, and block no other caller; too many reads are refused", async () => {
     const database = await withTable();
     const gone = new AbortController();
     const left = Array.from({ length: 32 }, (_, n) =>
@@ -82,7 +82,7 @@ describe("reads on threads", () => {
     await database.close();
   });
 
-  test("are refused, and those that run are given up, at the end", async () => {
+  test("are refused at the end, and running reads are given up", async () => {
     const database = await withTable();
     const waiter = waiting();
     const reads = [1, 2, 3].map(() => database.readOnThread((reader) => Promise.resolve(reader.get(endless)), waiter));

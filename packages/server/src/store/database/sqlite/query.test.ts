@@ -35,7 +35,7 @@ async function failure(promise: Promise<unknown>): Promise<unknown> {
   );
 }
 
-test("an EXPLAIN does not keep its snapshot: what comes after it sees what was written since", async () => {
+test("an EXPLAIN ends its snapshot: later statements see later writes", async () => {
   const database = await withRows(1);
   await database.reader.get("SELECT count(*) AS n FROM t");
   database.reader.all("EXPLAIN QUERY PLAN SELECT * FROM t WHERE n = ?", 1);
@@ -44,7 +44,7 @@ test("an EXPLAIN does not keep its snapshot: what comes after it sees what was w
   await database.close();
 });
 
-test("a thread that is kept sees what was written since it last read, and pins nothing", async () => {
+test("a thread in reserve sees writes since its last read, and pins nothing", async () => {
   const database = await withRows(20_000);
   const count = (): Promise<{ n: number } | null> =>
     database.query(async (reader) => reader.get<{ n: number }>(all), waiter);
@@ -55,7 +55,7 @@ test("a thread that is kept sees what was written since it last read, and pins n
   await database.close();
 });
 
-test("all reads of one query on a thread are of one moment", async () => {
+test("all reads of a query on a thread are of one moment", async () => {
   const database = await withRows(20_000);
   const found = await database.query(async (reader) => {
     const before = await reader.get<{ n: number }>(all);
@@ -66,7 +66,7 @@ test("all reads of one query on a thread are of one moment", async () => {
   await database.close();
 });
 
-test("nobody waits any more: the statement ends, and the thread's place is free", async () => {
+test("without a caller that waits, the statement ends, and the thread's place is free", async () => {
   const database = await withRows(60_000);
   for (let i = 0; i < 6; i++) {
     const gone = new AbortController();
@@ -82,7 +82,7 @@ test("nobody waits any more: the statement ends, and the thread's place is free"
   await database.close();
 });
 
-test("who has gone before it begins on a thread costs nothing", async () => {
+test("a caller who leaves before the statement begins on a thread costs nothing", async () => {
   const database = await withRows(20_000);
   let ran = 0;
   const work = async (reader: SlowReader): Promise<unknown> => {
@@ -96,7 +96,7 @@ test("who has gone before it begins on a thread costs nothing", async () => {
   await database.close();
 });
 
-test("what waits too long for its turn is told that, and not that it took long", async () => {
+test("a statement that waits too long for its turn is refused for the wait, not for its duration", async () => {
   const database = await withRows(60_000, 200);
   const reasons = await Promise.all(
     Array.from({ length: 6 }, () => failure(database.query(async (reader) => reader.get(endless), waiter))),
@@ -116,7 +116,7 @@ test("reads of admins have places of their own", async () => {
   await database.close();
 });
 
-test("a query that takes too long is given up, and its thread is free for the next", async () => {
+test("a query that takes too long is given up, and its thread is free for the next query", async () => {
   const database = await withRows(60_000, 500);
   const asked = await failure(database.query(async (reader) => reader.get(endless), waiter));
   expect(asked).toMatchObject({
@@ -130,7 +130,7 @@ test("a query that takes too long is given up, and its thread is free for the ne
   await database.close();
 });
 
-test("a stop does not wait for what would not end", async () => {
+test("a stop does not wait for an endless statement", async () => {
   const database = await withRows(60_000);
   const asked = failure(database.query(async (reader) => reader.get(endless), waiter));
   await Bun.sleep(20);
@@ -139,7 +139,7 @@ test("a stop does not wait for what would not end", async () => {
   await database.close();
 });
 
-test("what is wrong with a statement is told, and costs nobody their place", async () => {
+test("an error in a statement is reported, and costs nobody a place", async () => {
   const database = await withRows(20_000);
   const heavy = (sql: string): Promise<unknown> =>
     failure(database.query(async (reader) => [await reader.get(all), await reader.get(sql)], waiter));
@@ -148,7 +148,7 @@ test("what is wrong with a statement is told, and costs nobody their place", asy
   await database.close();
 });
 
-test("queries that follow each other without a gap make room for the log to start over", async () => {
+test("queries that follow each other without a gap still let the log start over", async () => {
   const database = await withRows(20_000);
   let isOver = false;
   let pinned = 0;
@@ -195,7 +195,7 @@ test("a caller whose queries take long leaves a thread to the others", async () 
   await database.close();
 });
 
-test("of one caller, only so many queries wait; those of others still find a place", async () => {
+test("the waiting queries of a caller have a bound; queries of other callers still find a place", async () => {
   const options = { path: `${temporaryFolder()}/bounded.db`, logger: quietLogger(), onFatal: () => undefined };
   const bounded = new Database({ ...options, maxQueries: 2, threadLimitMs: 2_000 });
   const endlessThere =
@@ -277,7 +277,7 @@ test.each([2, 8])(
   120_000,
 );
 
-test("a long read that was stopped for a short one runs again, and answers", async () => {
+test("a long read that was stopped for a short read runs again, and completes", async () => {
   const database = await withRows(20_000, Number.POSITIVE_INFINITY);
   const end = new AbortController();
   const asked = await beginEndless(database, { callers: 2, running: 2, signal: end.signal });

@@ -13,7 +13,7 @@ function open(path: string): ReaderThreads {
   return new ReaderThreads({ path, entry: statementThread(), ...limits });
 }
 
-test("no gap before a statement has ended that nobody waits for any more", async () => {
+test("no gap begins before the end of a statement without a caller", async () => {
   const path = `${temporaryFolder()}/test.db`;
   const writer = openWriter(path);
   writer.execute("CREATE TABLE big (x INTEGER) STRICT");

@@ -6,7 +6,7 @@ import { quietLogger, temporaryFolder } from "../../../../test/kit.ts";
 import { until } from "../../../../test/sockets.ts";
 import { Database, isOutOfRoom } from "../index.ts";
 
-test("a change that makes room is done again with the reserve; others are refused until there is room", async () => {
+test("a change that frees space runs again with the reserve; other changes are refused until space is free", async () => {
   const path = join(temporaryFolder(), "socle.db");
   const lines: string[] = [];
   const database = new Database({ path, logger: quietLogger(lines), onFatal: () => undefined, hasReserve: true });

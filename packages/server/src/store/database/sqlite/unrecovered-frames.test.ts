@@ -41,7 +41,7 @@ async function warnings(path: string): Promise<string[]> {
   return lines.filter((line) => line.startsWith("WARN"));
 }
 
-test("a bit that has flipped in the middle is one line with what is left out", async () => {
+test("a flipped bit in the middle is a single line with the size of the lost part", async () => {
   const path = killed("middle", { commits: 100 });
   const all = (statSync(`${path}-wal`).size - 32) / frame;
   flip(path, 32 + 10 * frame + 1_000);
@@ -66,7 +66,7 @@ test("in the last frame, in a frame's salts, in the header", () => {
   }
 });
 
-test("a whole log, one that was reset, and a transaction without a commit are no damage", async () => {
+test("an intact log, a log after a reset, and a transaction without a commit are no damage", async () => {
   expect(await warnings(killed("whole", { commits: 50 }))).toEqual([]);
   expect(unrecoveredBytes(killed("reset", { commits: 50, later: 3 }))).toBe(0);
   const cut = killed("cut", { commits: 50 });
@@ -75,7 +75,7 @@ test("a whole log, one that was reset, and a transaction without a commit are no
   expect(unrecoveredBytes(join(folder, "missing.db"))).toBe(0);
 });
 
-test("after a reset, old frames behind a damaged one are not counted", () => {
+test("after a reset, old frames behind a damaged frame are not counted", () => {
   const path = killed("reset-damage", { commits: 50, later: 3 });
   flip(path, 32 + 2 * frame + 100);
   expect(unrecoveredBytes(path)).toBeLessThanOrEqual(4 * frame);

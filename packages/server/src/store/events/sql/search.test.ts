@@ -39,7 +39,7 @@ describe.each([
   ["a short log", 1_000],
   ["one that is read on a thread", 24_000],
 ] as const)("%s", (_name, until) => {
-  test("by type, by time, in pages", async () => {
+  test("finds by type, by time, in pages", async () => {
     const before = (await list(`from=${time(0)}`)).total;
     await fill(until - before);
     const all = await list(`from=${time(0)}&limit=3`);
@@ -86,7 +86,7 @@ test.each([
   expect<unknown>([status, body["error"]?.["code"]]).toEqual([400, "bad_request"]);
 });
 
-test("by the user who caused it", async () => {
+test("finds by the causing user", async () => {
   const { user, accessToken } = await register("ann@example.com");
   await request("POST", "/api/posts", { token: accessToken, body: {} });
   await request("POST", "/api/posts", { body: {} });
