@@ -61,7 +61,7 @@ const planted: [string, string, string, RegExp][] = [
   ],
 ];
 
-/** A copy of the server with further files, by the paths. */
+/** A copy of the server with further files, by the paths below `packages/server/src`. */
 async function copyWith(files: { readonly [path: string]: string }): Promise<string> {
   const copy = mkdtempSync(join(tmpdir(), "socle-modules-"));
   afterAll(() => rmSync(copy, { recursive: true, force: true }));
@@ -91,6 +91,21 @@ test("a circle of files is found, also one of type imports alone", async () => {
   const circles = await findCircles(await copyWith(files));
   expect(circles).toHaveLength(1);
   for (const file of Object.keys(files)) expect(circles[0]).toContain(file);
+});
+
+test("circles are found in the dashboard and in the end-to-end tests, also by an import at run time", async () => {
+  const files = {
+    "../../dashboard/src/a.tsx": 'const b = import("./b.tsx");',
+    "../../dashboard/src/b.tsx": 'import type { A } from "./a.tsx";',
+    "../../../e2e/a.ts": 'import "./b.ts";',
+    "../../../e2e/b.ts": 'import "./a.ts";',
+    "../../../e2e/node_modules/a.ts": 'import "./a.ts";',
+  };
+  const circles = (await findCircles(await copyWith(files))).map((circle) => circle.replaceAll("\\", "/"));
+  expect(circles.toSorted()).toEqual([
+    "e2e/a.ts -> e2e/b.ts -> e2e/a.ts is a circle of imports",
+    "packages/dashboard/src/a.tsx -> packages/dashboard/src/b.tsx -> packages/dashboard/src/a.tsx is a circle of imports",
+  ]);
 });
 
 test("a type that two files export by one name is found, and one that a file keeps to itself is not", async () => {

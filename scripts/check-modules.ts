@@ -1,7 +1,8 @@
 /**
  * Checks that each module of the server imports only modules that stand above in the table of ARCHITECTURE.md, and only
- * through an index.ts; type imports count. Packages likewise import only the packages that the table of packages allows. Files
- * of the server must not import each other in a circle, and no two files export a type of the same name.
+ * through an index.ts; type imports count. Packages likewise import only the packages that the table of packages allows. No
+ * files import each other in a circle: in the packages, end-to-end tests, measurements and scripts, in source and tests. No two
+ * files of the server export a type of the same name.
  *
  * The check cannot see imports with a path computed at run time, nor dependencies that are passed at run time. The check
  * reads `import … from "x"`, `export … from "x"`, `import "x"`, `import("x")` and `new URL("x", import.meta.url)`.
@@ -103,28 +104,29 @@ function relativeProblem(file: string, target: string, order: readonly string[])
   return null;
 }
 
-/** The files of the server without tests, by path, with the source. */
-async function serverFiles(root: string): Promise<Map<string, string>> {
-  const files = new Map<string, string>();
-  for await (const file of new Glob("packages/server/src/**/*.ts").scan(root))
-    if (!file.endsWith(".test.ts")) files.set(file, await Bun.file(join(root, file)).text());
-  return files;
+/** The text of each file that matches, by path; without the files that were installed or built. */
+async function sourcesIn(root: string, ...patterns: readonly string[]): Promise<Map<string, string>> {
+  const sources = new Map<string, string>();
+  for (const pattern of patterns)
+    for await (const file of new Glob(pattern).scan(root))
+      if (!/(^|[/\\])(node_modules|dist)[/\\]/.test(file)) sources.set(file, await Bun.file(join(root, file)).text());
+  return sources;
 }
 
 /** Every circle of files, type imports included, as a line that names the files in the order of the imports. */
 export async function findCircles(root: string): Promise<string[]> {
-  const files = await serverFiles(root);
+  const sources = await sourcesIn(root, "{packages,e2e,bench,scripts}/**/*.{ts,tsx}");
   const circles: string[] = [];
   const done = new Set<string>();
   const visit = (file: string, way: readonly string[]): void => {
-    const source = files.get(file);
+    const source = sources.get(file);
     if (source === undefined || done.has(file)) return;
     const start = way.indexOf(file);
     if (start >= 0) circles.push(`${[...way.slice(start), file].join(" -> ")} is a circle of imports`);
     else for (const each of relativeImports(file, source)) visit(each, [...way, file]);
     done.add(file);
   };
-  for (const file of files.keys()) visit(file, []);
+  for (const file of [...sources.keys()].toSorted()) visit(file, []);
   return circles;
 }
 
@@ -138,7 +140,7 @@ const exportedType = /^export (?:default )?(?:declare )?(?:abstract )?(?:class|e
 /** Every name that several files export a type by, as a line that names the files. */
 export async function findTwins(root: string): Promise<string[]> {
   const places = new Map<string, string[]>();
-  for (const [file, source] of await serverFiles(root))
+  for (const [file, source] of await sourcesIn(root, "packages/server/src/**/*.ts"))
     for (const [, name = ""] of source.matchAll(exportedType)) places.set(name, [...(places.get(name) ?? []), file]);
   return [...places]
     .filter(([, files]) => files.length > 1)

@@ -4,7 +4,6 @@
  */
 import type { TestInstance } from "../cluster-kit.ts";
 import { pick } from "./cluster-clients.ts";
-import type { LeaderWatch } from "./cluster-leaders.ts";
 import type { World } from "./cluster-world.ts";
 
 export const kinds = [
@@ -30,6 +29,11 @@ export interface Fault {
   until: number;
 }
 
+/** Knows the instance that leads now. */
+interface Leaders {
+  readonly leader: TestInstance | null;
+}
+
 /** Some kinds come more often. */
 const chances: readonly Kind[] = [
   ...(["instance killed", "instance paused", "instance stopped", "connections cut", "way held"] as const),
@@ -46,12 +50,12 @@ export class Breaks {
   refusedStarts = 0;
   readonly #world: World;
   readonly #random: () => number;
-  readonly #leaders: LeaderWatch;
+  readonly #leaders: Leaders;
   /** The victims of faults that have not healed: instances, ways, the engine. */
   readonly #broken = new Set<object>();
   readonly #healing = new Set<Promise<void>>();
 
-  constructor(world: World, leaders: LeaderWatch, random: () => number) {
+  constructor(world: World, leaders: Leaders, random: () => number) {
     this.#world = world;
     this.#leaders = leaders;
     this.#random = random;

@@ -1,8 +1,8 @@
 /** Evidence of the cluster suite: the events, the records and the runs in the database of an instance, read from the file. */
 import type { Database } from "bun:sqlite";
+import type { Event } from "@socle/protocol";
 import { eventId } from "../../packages/server/src/store/events/event-table.ts";
 import { openFile } from "../cluster-content.ts";
-import { partOf } from "./cluster-listeners.ts";
 
 /** An event of the log: `n` is the change that made the event, `part` the part of the record, `text` the kept part of the payload. */
 export interface HeardEvent {
@@ -13,6 +13,11 @@ export interface HeardEvent {
   readonly n: number;
   readonly part: unknown;
   readonly text: string;
+}
+
+/** The part of an event that tells which change the event is of. */
+export function partOf({ n, serial, value }: Event["payload"]): string {
+  return `${n}/${serial ?? value}`;
 }
 
 interface Item {

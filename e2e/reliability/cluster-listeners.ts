@@ -2,10 +2,9 @@
  * Listeners of the cluster suite: sockets that move from instance to instance, and resume with `since`. Listeners hear the load's collections by the
  * rule of the owner, as an admin, by a filter, and without an account.
  */
-import type { Event } from "@socle/protocol";
 import { Hearer } from "../cluster-hearer.ts";
 import { pick } from "./cluster-clients.ts";
-import type { HeardEvent } from "./cluster-evidence.ts";
+import { type HeardEvent, partOf } from "./cluster-evidence.ts";
 import type { World } from "./cluster-world.ts";
 
 /** The longest wait for a subscription, and the longest stay at an instance. */
@@ -18,11 +17,6 @@ export interface Listener {
   readonly hearer: Hearer;
   /** Whether the listener has to hear an event. */
   readonly hears: (event: HeardEvent) => boolean;
-}
-
-/** The part of an event that tells which change the event is of. */
-export function partOf({ n, serial, value }: Event["payload"]): string {
-  return `${n}/${serial ?? value}`;
 }
 
 function listenersOf({ users, admin, since }: World): Listener[] {

@@ -6,22 +6,11 @@ import { join } from "node:path";
 import { serve, socle } from "../../kit.ts";
 import { Client } from "./client.ts";
 import { contentFaults } from "./content.ts";
-import { type History, type Kind, type Ledger, possibleSteps, stateAfter } from "./ledger.ts";
+import { type Expected, type History, type Kind, lossOf, possibleStates } from "./ledger.ts";
 import { hash } from "./workload.ts";
-
-/** The ledger, and the entry of the log at which the cut happened. */
-export interface Expected {
-  readonly ledger: Ledger;
-  readonly cut: number;
-}
 
 /** Collects the faults, a line per fault. */
 export type Faults = string[];
-
-/** The states of a history that are right after the cut. */
-export function possibleStates({ cut }: Expected, history: History): (string | null)[] {
-  return possibleSteps(history, cut).map((count) => stateAfter(history, count));
-}
 
 const waitMs = 60_000;
 
@@ -84,10 +73,6 @@ async function answerFaults(client: Client, cwd: string, expected: Expected): Pr
 function hashFault(history: History, expected: Expected, bytes: Uint8Array | null): string | null {
   const found = bytes === null ? null : hash(bytes);
   return possibleStates(expected, history).includes(found) ? null : lossOf(found);
-}
-
-export function lossOf(found: string | null): string {
-  return found === null ? "is missing" : `is there, and not as it should be: ${found.slice(0, 80)}`;
 }
 
 /** Only a session with a sure last step can be renewed without a doubt: a token that was used is worth nothing. */

@@ -1,8 +1,7 @@
 /** The check of the database in a folder in which the service was started after a power cut. */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
-import { type Expected, lossOf, possibleStates } from "./check.ts";
-import { type History, possibleSteps, stateAfter } from "./ledger.ts";
+import { type Expected, type History, lossOf, possibleStates, possibleSteps, stateAfter } from "./ledger.ts";
 import { fieldsOf } from "./workload.ts";
 
 type Row = { readonly [column: string]: string | number | null };

@@ -66,3 +66,19 @@ export function possibleSteps({ steps }: History, cut: number): number[] {
 export function stateAfter({ steps }: History, count: number): string | null {
   return count === 0 ? null : (steps[count - 1]?.state ?? null);
 }
+
+/** The ledger, and the entry of the log at which the cut happened. */
+export interface Expected {
+  readonly ledger: Ledger;
+  readonly cut: number;
+}
+
+/** The states of a history that are right after the cut. */
+export function possibleStates({ cut }: Expected, history: History): (string | null)[] {
+  return possibleSteps(history, cut).map((count) => stateAfter(history, count));
+}
+
+/** The fault of a content that is not a possible state. */
+export function lossOf(found: string | null): string {
+  return found === null ? "is missing" : `is there, and not as it should be: ${found.slice(0, 80)}`;
+}

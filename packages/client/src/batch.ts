@@ -1,9 +1,8 @@
 /** Batches of the client: operations with the types of the collections, and the request. */
 import type { BatchReference, BatchResult, BatchValues, StoredRecord } from "@socle/protocol";
-import type { OnceOptions } from "./idempotency.ts";
 import type { CollectionTypes } from "./query-types.ts";
 import { type CreateOf, type VersionOptions, versionText } from "./records.ts";
-import type { Transport } from "./transport.ts";
+import type { OnceOptions, Transport } from "./transport.ts";
 
 /** Values in which a reference may stand for an id, also in an array and in the arrays of operators. */
 type WithReferences<Values> = { [Name in keyof Values]: Values[Name] | BatchReference | Referring<Values[Name]> };

@@ -6,8 +6,8 @@ import { Channels, type Listener, type SubscribeOptions } from "./realtime.ts";
 
 const channels: ChannelFeature = {
   own: (connection) => new Channels(connection),
-  shared: (shared) => (channel, listener, options) =>
-    shared.open((n) => ({
+  shared: (open) => (channel, listener, options) =>
+    open((n) => ({
       message: { type: "channel", n, channel, filter: options.filter },
       heard: (message) => {
         if (message.type === "event") listener(message.event);

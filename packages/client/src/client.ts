@@ -6,7 +6,6 @@ import type { Credentials, User } from "@socle/protocol";
 import { type Operation, type RecordsOf, sendBatch } from "./batch.ts";
 import type { ConnectionState } from "./connection.ts";
 import { type AnyEndpoint, type EndpointTree, endpointsAt } from "./endpoints.ts";
-import type { OnceOptions } from "./idempotency.ts";
 import type { Live, LiveFeature } from "./live-types.ts";
 import type { Observable } from "./observable.ts";
 import type { Source } from "./query.ts";
@@ -14,7 +13,7 @@ import type { AnyCollections, CollectionTypes } from "./query-types.ts";
 import type { Listener, SubscribeOptions } from "./realtime.ts";
 import { type NamedClient, Records } from "./records.ts";
 import { type QueryCalls, queriesOf } from "./server-queries.ts";
-import { type CallOptions, type ClientOptions, type Tokens, Transport } from "./transport.ts";
+import { type CallOptions, type ClientOptions, type OnceOptions, type Tokens, Transport } from "./transport.ts";
 
 /** The types of a project, as `socle client` writes the types. */
 export interface ProjectTypes {

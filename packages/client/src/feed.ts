@@ -5,7 +5,7 @@ import type { LiveQuery } from "./live-frames.ts";
 import { LiveQueries, type NewsListener } from "./live-queries.ts";
 import type { Observable } from "./observable.ts";
 import type { Channels, Listener, SubscribeOptions } from "./realtime.ts";
-import type { SharedFeed } from "./shared.ts";
+import type { TabMessage, WorkerMessage } from "./shared-messages.ts";
 import type { WebSocketConstructor } from "./socket.ts";
 import type { Transport } from "./transport.ts";
 
@@ -21,10 +21,21 @@ export interface Feed {
 
 export type Subscribe = (channel: string, listener: Listener, options: SubscribeOptions) => () => void;
 
+/** A subscription of this tab at the worker that all tabs share. */
+export interface Opened {
+  readonly message: TabMessage;
+  readonly heard: (message: WorkerMessage) => void;
+  /** Opens the subscription at the feed of this tab. */
+  readonly openAt: (feed: Feed) => () => void;
+  /** Ends the subscription at the feed of this tab. */
+  stop?: () => void;
+}
+
 /** The channels of a client: a part of the connection of this tab, or subscriptions of the worker. */
 export interface ChannelFeature {
   own(connection: Connection): Channels;
-  shared(feed: SharedFeed): Subscribe;
+  /** @param open opens a subscription at the worker; `make` gets the number of the subscription. */
+  shared(open: (make: (n: number) => Opened) => () => void): Subscribe;
 }
 
 /** The feed with a socket of its own. */

@@ -3,16 +3,6 @@
  * the service makes the change a single time.
  */
 import { SocleError } from "./error.ts";
-import type { CallOptions } from "./transport.ts";
-
-/** Options of a create and of a batch. */
-export interface OnceOptions extends CallOptions {
-  /**
-   * The key of the change, for an application that sends the change again itself, also after a restart: 1 to 255 visible ASCII
-   * characters that nobody guesses. By default, a random key.
-   */
-  idempotencyKey?: string;
-}
 
 /** How often a change is sent again, unless the client's options say otherwise. */
 export const defaultRetries = 5;
@@ -25,12 +15,12 @@ const answersOfOutage: readonly number[] = [502, 503, 504];
 
 /**
  * Sends a change until an answer comes.
- * @param send sends the change with a key, or with null without a key.
+ * @param send sends the change with a key, or with null without a key. @param options see `OnceOptions`.
  * @throws the error of the last try.
  */
 export async function once<T>(
   send: (key: string | null) => Promise<T>,
-  { idempotencyKey, retries, signal }: OnceOptions & { retries: number },
+  { idempotencyKey, retries, signal }: { idempotencyKey?: string; retries: number; signal?: AbortSignal | undefined },
 ): Promise<T> {
   // React Native has no `crypto`, and a key that somebody may guess is no key.
   const isKeyless = idempotencyKey === undefined && (retries === 0 || globalThis.crypto === undefined);

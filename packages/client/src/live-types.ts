@@ -1,11 +1,10 @@
 /** Live queries for callers: the states of a result, the options, and the part of a client that watches queries. */
 import type { ConnectionState } from "./connection.ts";
 import type { SocleError } from "./error.ts";
+import type { LiveQuery } from "./live-frames.ts";
 import type { Observable } from "./observable.ts";
-import type { QueryBuilder } from "./query.ts";
+import type { QueryParts } from "./query-parts.ts";
 import type { Listener, SubscribeOptions } from "./realtime.ts";
-import type { OptimisticWrite } from "./records.ts";
-import type { QueryCall } from "./server-queries.ts";
 import type { Answered, ClientOptions, Transport } from "./transport.ts";
 
 /**
@@ -44,12 +43,31 @@ export interface LiveOptions {
   signal?: AbortSignal | undefined;
 }
 
+/** A query that can be watched: the call of a server query, or the query of a list, which has parts. */
+export interface Watched {
+  asked(): LiveQuery;
+}
+
+export interface WatchedList extends Watched {
+  readonly collection: string;
+  readonly parts: QueryParts;
+}
+
+/** A change of a record as live queries show the change before the answer. */
+export interface OptimisticWrite {
+  readonly collection: string;
+  /** Null for a new record. */
+  readonly id: string | null;
+  /** The values of a create or an update; null for a delete. */
+  readonly values: object | null;
+}
+
 /** The part of a client that watches queries. */
 export interface Live {
   readonly connection: Observable<ConnectionState>;
   subscribe(channel: string, listener: Listener, options: SubscribeOptions): () => void;
   watch(
-    query: QueryBuilder | QueryCall,
+    query: Watched | WatchedList,
     listener: (state: LiveState & LiveValue) => void,
     options?: LiveOptions,
   ): () => void;

@@ -4,13 +4,21 @@ import { SocleError } from "./error.ts";
 import { type ChannelFeature, type Feed, identityOf, OwnFeed } from "./feed.ts";
 import type { LiveQuery, LiveWhole } from "./live-frames.ts";
 import { changed, type LiveNews } from "./live-queries.ts";
-import type { Live, LiveFeature, LiveOptions, LiveState, LiveStatus, LiveValue } from "./live-types.ts";
+import type {
+  Live,
+  LiveFeature,
+  LiveOptions,
+  LiveState,
+  LiveStatus,
+  LiveValue,
+  OptimisticWrite,
+  Watched,
+  WatchedList,
+} from "./live-types.ts";
 import { callSafely, tell } from "./observable.ts";
 import { type Overlay, type Shown, withOverlay } from "./overlay.ts";
-import { type QueryBuilder, shaperOf } from "./query.ts";
+import { shaperOf } from "./query-parts.ts";
 import type { Listener, SubscribeOptions } from "./realtime.ts";
-import type { OptimisticWrite } from "./records.ts";
-import type { QueryCall } from "./server-queries.ts";
 import { SharedFeed, sharedWorker } from "./shared.ts";
 import { socketConstructor } from "./socket.ts";
 import type { Answered, Transport } from "./transport.ts";
@@ -21,7 +29,7 @@ type State = LiveState & LiveValue;
 class Window {
   readonly listeners = new Set<(state: State) => void>();
   /** The query of a list; null for a server query. */
-  readonly list: QueryBuilder | null;
+  readonly list: WatchedList | null;
   status: LiveStatus = "loading";
   /** The position up to which the result is right. */
   seq = -1;
@@ -34,7 +42,7 @@ class Window {
   readonly #overlay: (items: readonly Shown[]) => readonly Shown[];
 
   /** @param overlay adds the optimistic changes to the items of the service. */
-  constructor(list: QueryBuilder | null, overlay: (items: readonly Shown[]) => readonly Shown[]) {
+  constructor(list: WatchedList | null, overlay: (items: readonly Shown[]) => readonly Shown[]) {
     this.list = list;
     this.#overlay = overlay;
   }
@@ -42,7 +50,7 @@ class Window {
   /** The items of the service, in the shape of the query. */
   get items(): readonly Shown[] {
     const { items = [] } = (this.#result ?? {}) as { items?: readonly Shown[] };
-    const shape = this.list && shaperOf(this.list);
+    const shape = this.list && shaperOf(this.list.parts);
     return items.map((item) => {
       const known = this.#shaped.get(item) ?? shape?.(item) ?? item;
       this.#shaped.set(item, known);
@@ -119,7 +127,7 @@ export class LiveClient implements Live {
     throw new Error("This client has no live: createClient({ live: liveWithChannels })");
   }
 
-  watch(watched: QueryBuilder | QueryCall, listener: (state: State) => void, { signal }: LiveOptions = {}): () => void {
+  watch(watched: Watched | WatchedList, listener: (state: State) => void, { signal }: LiveOptions = {}): () => void {
     const list = "parts" in watched ? watched : null;
     const query = watched.asked();
     const key = JSON.stringify(query);
@@ -169,7 +177,7 @@ export class LiveClient implements Live {
     this.#windows.clear();
   }
 
-  #open(key: string, query: LiveQuery, list: QueryBuilder | null): Window {
+  #open(key: string, query: LiveQuery, list: WatchedList | null): Window {
     const window = new Window(list, (items) => this.#withOverlays(items, window));
     this.#windows.set(key, window);
     window.stop = this.feed.query(query, (news) => {

@@ -6,6 +6,7 @@ import type { GroupQuery, RecordPage, RecordQuery } from "@socle/protocol";
 import { type FilterValue, filter } from "./filter.ts";
 import type { LiveQuery } from "./live-frames.ts";
 import type { Live, LiveOptions, LiveState } from "./live-types.ts";
+import { type Item, namesOf, type QueryParts, type Selected, shaperOf } from "./query-parts.ts";
 import { searchOf } from "./search.ts";
 import type { CallOptions, Transport } from "./transport.ts";
 import { all, type Condition, filterOf } from "./where.ts";
@@ -15,29 +16,6 @@ export interface Source {
   readonly transport: Transport;
   /** @throws Error for a client without live queries. */
   live(): Live;
-}
-
-/** The selected fields: names, and for relations the selected fields of the records there. */
-export type Selected = readonly (string | { readonly [relation: string]: Selected | undefined })[];
-
-/** The parts of a query. A text of the filter language is a condition, too. */
-export interface QueryParts {
-  readonly conditions: readonly (Condition | string)[];
-  readonly sort?: readonly string[];
-  readonly fields?: Selected;
-  readonly expand?: readonly string[];
-  readonly group?: readonly string[];
-  readonly aggregate?: readonly string[];
-  readonly search?: string;
-  readonly snippet?: readonly string[];
-  readonly limit?: number;
-  readonly cursor?: string | null;
-  readonly offset?: number;
-  readonly count?: "exact";
-}
-
-interface Item {
-  readonly [field: string]: unknown;
 }
 
 /** The steps that make a query from a query or a collection. */
@@ -168,29 +146,5 @@ async function fetchPage(query: QueryBuilder, { signal }: CallOptions = {}): Pro
   const search = searchOf({ limit: 1_000, ...query.parameters() });
   const path = `/api/${encodeURIComponent(query.collection)}${search}`;
   const page = await query.source.transport.call<RecordPage<Item>>("GET", path, { signal });
-  return { ...page, items: page.items.map(shaperOf(query)) };
-}
-
-function namesOf(fields: Selected, path = ""): string[] {
-  return fields.flatMap((field) =>
-    typeof field === "string"
-      ? [path + field]
-      : Object.entries(field).flatMap(([relation, inner]) => namesOf(inner ?? [], `${path}${relation}.`)),
-  );
-}
-
-/** Turns the items of answers into the items of a query, where expanded records stand in the place of their ids. */
-export function shaperOf({ parts: { fields, expand } }: QueryBuilder): (item: Item) => Item {
-  const hasRecords = expand !== undefined || fields?.some((field) => typeof field !== "string");
-  return hasRecords ? withRecords : (item) => item;
-}
-
-function withRecords({ expand, ...item }: Item): Item {
-  const records = Object.entries(expand ?? {}).map(([name, value]) => [name, inPlace(value)] as const);
-  return { ...item, ...Object.fromEntries(records) };
-}
-
-function inPlace(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(inPlace);
-  return value === null ? null : withRecords(value as Item);
+  return { ...page, items: page.items.map(shaperOf(query.parts)) };
 }

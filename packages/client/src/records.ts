@@ -1,10 +1,10 @@
 /** The records of a collection: queries, and reading and writing single records. */
 import { type RecordSelection, type SystemFields, type USERS, versionOf } from "@socle/protocol";
-import type { OnceOptions } from "./idempotency.ts";
+import type { OptimisticWrite } from "./live-types.ts";
 import { QueryBuilder, type Source } from "./query.ts";
 import type { CollectionTypes, QueryStart, RecordIn } from "./query-types.ts";
 import { searchOf } from "./search.ts";
-import type { Answered, CallOptions } from "./transport.ts";
+import type { Answered, CallOptions, OnceOptions } from "./transport.ts";
 
 /** The names of the fields that are never null: the required fields of the definition. */
 type RequiredField<T> = {
@@ -72,15 +72,6 @@ export interface VersionOptions {
 /** The version that a change demands, in the form of `If-Match`. */
 export function versionText(version: VersionOptions["ifMatch"]): string | undefined {
   return typeof version === "object" ? versionOf(version) : version;
-}
-
-/** A change of a record as live queries show the change before the answer. */
-export interface OptimisticWrite {
-  readonly collection: string;
-  /** Null for a new record. */
-  readonly id: string | null;
-  /** The values of a create or an update; null for a delete. */
-  readonly values: object | null;
 }
 
 /** The records of a collection at run time; `NamedClient` is the type for callers. */

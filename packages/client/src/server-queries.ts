@@ -25,7 +25,7 @@ export type QueryCalls<Queries> = {
 };
 
 /** The call of a server query at run time. */
-export class QueryCall {
+class QueryCall {
   readonly source: Source;
   readonly #query: LiveServerQuery;
 

@@ -1,7 +1,7 @@
 /** The shared feed: a worker holds the socket for all tabs of a browser (`SharedWorker`). */
 
 import type { ConnectionState, Identity } from "./connection.ts";
-import type { ChannelFeature, Feed, Subscribe } from "./feed.ts";
+import type { ChannelFeature, Feed, Opened, Subscribe } from "./feed.ts";
 import type { LiveQuery } from "./live-frames.ts";
 import type { NewsListener } from "./live-queries.ts";
 import { Observed } from "./observable.ts";
@@ -54,16 +54,6 @@ interface SharedOptions {
   readonly channels: ChannelFeature | undefined;
 }
 
-/** A subscription of this tab. */
-export interface Opened {
-  readonly message: TabMessage;
-  readonly heard: (message: WorkerMessage) => void;
-  /** Opens the subscription at the feed of this tab. */
-  readonly openAt: (feed: Feed) => () => void;
-  /** Ends the subscription at the feed of this tab. */
-  stop?: () => void;
-}
-
 /** The feed of the worker; the feed of this tab if the worker does not answer. */
 export class SharedFeed implements Feed {
   readonly connection = new Observed<ConnectionState>("idle");
@@ -81,7 +71,7 @@ export class SharedFeed implements Feed {
   constructor(worker: SharedWorkerLike, options: SharedOptions) {
     this.#port = worker.port;
     this.#options = options;
-    this.subscribe = options.channels?.shared(this);
+    this.subscribe = options.channels?.shared((make) => this.#open(make));
     const timer = setTimeout(() => this.#giveUp(), answerWithinMs);
     worker.onerror = () => this.#giveUp();
     worker.port.onmessage = ({ data }) => {
@@ -96,7 +86,7 @@ export class SharedFeed implements Feed {
   }
 
   query(query: LiveQuery, listener: NewsListener): () => void {
-    return this.open((n) => ({
+    return this.#open((n) => ({
       message: { type: "query", n, query },
       heard: (message) => {
         if (message.type === "news") listener(message.news);
@@ -137,7 +127,7 @@ export class SharedFeed implements Feed {
   }
 
   /** Opens a subscription. @param make gets the number of the subscription. */
-  open(make: (n: number) => Opened): () => void {
+  #open(make: (n: number) => Opened): () => void {
     this.#lastNumber += 1;
     const n = this.#lastNumber;
     const opened = make(n);

@@ -1,7 +1,7 @@
 /** Transport of the client: sends requests with the tokens of a user and renews the tokens. */
 import { type LoginResponse, SERIES, type TokenResponse, type User, VERSION_HEADER } from "@socle/protocol";
 import { errorOf, numberIn, offline, SecondFactorRequired, SocleError } from "./error.ts";
-import { defaultRetries, type OnceOptions, once } from "./idempotency.ts";
+import { defaultRetries, once } from "./idempotency.ts";
 import { POSITION_HEADER } from "./live-frames.ts";
 import type { WebSocketConstructor } from "./socket.ts";
 
@@ -34,6 +34,15 @@ export interface ClientOptions {
 export interface CallOptions {
   /** Aborts the request, which rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
+}
+
+/** Options of a create and of a batch. */
+export interface OnceOptions extends CallOptions {
+  /**
+   * The key of the change, for an application that sends the change again itself, also after a restart: 1 to 255 visible ASCII
+   * characters that nobody guesses. By default, a random key.
+   */
+  idempotencyKey?: string;
 }
 
 /** Options of a request. */

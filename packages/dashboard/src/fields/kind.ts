@@ -1,10 +1,10 @@
 /** The shape of a field type in the dashboard: all that differs from type to type. `plain.tsx` and `pointing.tsx` describe the types. */
-import type { FieldType, JsonValue } from "@socle/protocol";
+import type { FieldDefinition, FieldType, JsonValue } from "@socle/protocol";
 import type { Comparison } from "@socle/protocol/filter";
 import type { ComponentType } from "react";
 import type { Preloadable } from "../kit/preloadable.tsx";
-import type { PlacedColumn } from "../pages/records/columns/use-columns.ts";
 import type { Row } from "../pages/records/data/rows.ts";
+import type { Target } from "../pages/records/data/targets.ts";
 import type { ControlProps } from "../pages/records/editor/controls/control.tsx";
 import type { NumberProblem } from "../pages/records/editor/numbers.ts";
 import { text } from "../texts/index.ts";
@@ -30,7 +30,15 @@ export type Parsed = { readonly value: JsonValue } | { readonly problem: ValuePr
 
 export interface CellProps {
   row: Row;
-  column: PlacedColumn;
+  column: {
+    readonly name: string;
+    readonly field: FieldDefinition;
+    /** The width in pixels. */
+    readonly size: number;
+    /** Whether the service manages the value. */
+    readonly isSystem: boolean;
+    readonly target: Target | undefined;
+  };
   /** The value of the column, which is not null. */
   value: JsonValue;
 }

@@ -13,7 +13,27 @@ import { EditorView, keymap, placeholder } from "@codemirror/view";
 import { useEffect, useRef } from "react";
 import { completionsAt } from "./completion.ts";
 import classes from "./expression-area.module.css";
-import type { ExpressionEditorProps } from "./expression-editor.tsx";
+import type { Schema } from "./schema.ts";
+
+export interface ExpressionEditorProps {
+  collection: string;
+  value: string;
+  schema: Schema;
+  /** The accessible name. */
+  label: string;
+  placeholder: string;
+  /** The position of the error in the refused expression, from 0. */
+  errorAt: number | null;
+  errorId: string | undefined;
+  /** Whether a long expression is shown on several lines. */
+  isWrapped?: boolean;
+  autoFocus?: boolean;
+  onChange: (value: string) => void;
+  /** Called on Enter. */
+  onApply?: (value: string) => void;
+  /** Called on Escape. */
+  onCancel?: () => void;
+}
 
 type Latest = { readonly current: ExpressionEditorProps };
 

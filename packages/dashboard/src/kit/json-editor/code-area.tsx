@@ -24,7 +24,6 @@ import { type CSSProperties, useEffect, useMemo, useRef } from "react";
 import { flushSync } from "react-dom";
 import { text } from "../../texts/index.ts";
 import classes from "./json-editor.module.css";
-import type { JsonEditorProps } from "./json-editor.tsx";
 import { isLarge } from "./large.ts";
 import { isJson, jsonErrorPlace, type Mistake, type Path } from "./place.ts";
 
@@ -37,6 +36,13 @@ export interface CodeAreaProps {
   /** The mistakes in the meaning of a text that is JSON. */
   lint?: ((value: string) => readonly Mistake[]) | undefined;
   style?: CSSProperties;
+}
+
+export interface JsonEditorProps extends Omit<CodeAreaProps, "style" | "lint"> {
+  /** The error from the service. */
+  error?: string | undefined;
+  minHeight?: number;
+  maxHeight?: number;
 }
 
 /** The colours stand in the CSS module, for both schemes. */

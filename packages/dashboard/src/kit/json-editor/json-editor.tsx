@@ -3,7 +3,7 @@ import { Skeleton } from "@mantine/core";
 import { lazy, Suspense } from "react";
 import { text } from "../../texts/index.ts";
 import { RowsSkeleton } from "../states.tsx";
-import type { CodeAreaProps } from "./code-area.tsx";
+import type { CodeAreaProps, JsonEditorProps } from "./code-area.tsx";
 
 const JsonFrame = lazy(async () => ({ default: (await import("./code-area.tsx")).JsonFrame }));
 const CodeArea = lazy(async () => ({ default: (await import("./code-area.tsx")).CodeArea }));
@@ -15,13 +15,6 @@ export function JsonArea(props: CodeAreaProps) {
       <CodeArea {...props} />
     </Suspense>
   );
-}
-
-export interface JsonEditorProps extends Omit<CodeAreaProps, "style" | "lint"> {
-  /** The error from the service. */
-  error?: string | undefined;
-  minHeight?: number;
-  maxHeight?: number;
 }
 
 /** The editor in a frame, with the place of the first error and a button that formats. */

@@ -74,10 +74,6 @@ export function parseJson(text: string): Parsed {
   }
 }
 
-export function formatJson(value: JsonValue): string {
-  return value === null ? "" : JSON.stringify(value, null, 2);
-}
-
 /** Parsed texts are kept, because a form asks for the same texts at each key. */
 const read = new WeakMap<Edit, Parsed>();
 

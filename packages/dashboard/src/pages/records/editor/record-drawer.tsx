@@ -1,8 +1,7 @@
 /** The drawer that creates or changes a record. The inside is loaded when a first record opens. */
 import { Drawer, Text } from "@mantine/core";
-import type { CollectionEntry, StoredRecord } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
-import { type KeyboardEvent, Suspense, useRef } from "react";
+import { Suspense, useRef } from "react";
 import { drawerMark, useEscape } from "../../../kit/details-drawer.tsx";
 import { preloadable } from "../../../kit/preloadable.tsx";
 import { RowsSkeleton } from "../../../kit/states.tsx";
@@ -10,7 +9,7 @@ import { text } from "../../../texts/index.ts";
 import classes from "./editor.module.css";
 import { preloadControls } from "./field-control.tsx";
 import { recordName } from "./naming.ts";
-import type { RecordEditorProps } from "./record-editor.tsx";
+import type { DrawerHandlers, RecordDrawerProps, RecordEditorProps } from "./record-editor.tsx";
 import { NEW_RECORD, recordQuery } from "./record-query.ts";
 
 const editor = preloadable<RecordEditorProps>(async () => (await import("./record-editor.tsx")).RecordEditor);
@@ -18,22 +17,6 @@ const editor = preloadable<RecordEditorProps>(async () => (await import("./recor
 /** Loads the editor and its controls before the drawer opens. */
 export async function preloadEditor(): Promise<void> {
   await Promise.all([editor.preload(), preloadControls()]);
-}
-
-export interface RecordDrawerProps {
-  collection: CollectionEntry;
-  /** The id of the record, or "new". */
-  recordId: string;
-  /** Called when the drawer should close, also after a save. */
-  onClose: () => void;
-  /** Called with the answer of the service: the new or the changed record. */
-  onSaved: (record: StoredRecord) => void;
-}
-
-/** Decisions of the editor inside the drawer: how to close the drawer, and how to handle keys. */
-export interface DrawerHandlers {
-  close: () => void;
-  press: (event: KeyboardEvent<HTMLElement>) => void;
 }
 
 export function RecordDrawer(props: RecordDrawerProps) {

@@ -4,7 +4,7 @@ import { getHotkeyHandler } from "@mantine/hooks";
 import { type CollectionEntry, type StoredRecord, USERS } from "@socle/protocol";
 import { IconFileX } from "@tabler/icons-react";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { type ReactNode, type RefObject, useEffect, useMemo, useState } from "react";
+import { type KeyboardEvent, type ReactNode, type RefObject, useEffect, useMemo, useState } from "react";
 import {
   Action,
   CopyAction,
@@ -30,10 +30,25 @@ import classes from "./editor.module.css";
 import { writable } from "./edits.ts";
 import { EventsTab } from "./events-tab.tsx";
 import { recordName } from "./naming.ts";
-import type { DrawerHandlers, RecordDrawerProps } from "./record-drawer.tsx";
 import { RecordFields } from "./record-form.tsx";
 import { NEW_RECORD, recordQuery, useLiveRecord } from "./record-query.ts";
 import { type RecordForm, useRecordForm } from "./use-record-form.ts";
+
+export interface RecordDrawerProps {
+  collection: CollectionEntry;
+  /** The id of the record, or "new". */
+  recordId: string;
+  /** Called when the drawer should close, also after a save. */
+  onClose: () => void;
+  /** Called with the answer of the service: the new or the changed record. */
+  onSaved: (record: StoredRecord) => void;
+}
+
+/** Decisions of the editor inside the drawer: how to close the drawer, and how to handle keys. */
+export interface DrawerHandlers {
+  close: () => void;
+  press: (event: KeyboardEvent<HTMLElement>) => void;
+}
 
 export interface RecordEditorProps extends RecordDrawerProps {
   handlers: RefObject<DrawerHandlers | null>;

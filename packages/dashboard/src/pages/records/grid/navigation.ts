@@ -1,7 +1,6 @@
 /** The keys of the grid: keys of the headers, keys of the cells, and keys that move the active cell. Row -1 is the row of headers. */
 import type { KeyboardEvent } from "react";
 import type { Columns } from "../columns/use-columns.ts";
-import type { RowActions } from "./grid-row.tsx";
 
 export interface CellPlace {
   readonly row: number;
@@ -66,7 +65,10 @@ const widthStep = 16;
 interface KeyedGrid {
   readonly active: CellPlace;
   readonly columns: Columns;
-  readonly actions: RowActions;
+  readonly actions: {
+    readonly edit: (place: CellPlace) => void;
+    readonly select: (row: number, how: { isRange: boolean }) => void;
+  };
   readonly bounds: Bounds;
   readonly onSort: (path: string, isAdded: boolean) => void;
   readonly go: (place: CellPlace) => void;

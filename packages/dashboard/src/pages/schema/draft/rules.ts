@@ -1,6 +1,5 @@
 /** The rules and attributes that a field of a draft may have, by its type. The service refuses other rules and attributes. */
-import { FIELD_TYPES, type FieldType } from "@socle/protocol";
-import type { FieldDraft } from "./draft.ts";
+import { FIELD_TYPES, type FieldDefinition, type FieldType } from "@socle/protocol";
 
 export interface Rules {
   /** The unit of `min` and `max`: characters, the number, or items; null when bounds mean nothing. */
@@ -13,12 +12,21 @@ export interface Rules {
   readonly multiple: boolean;
 }
 
-type RuledField = Pick<FieldDraft, "type" | "isMultiple" | "values" | "collection">;
+/** The parts of a field of the form that decide about the rules. */
+interface RuledField {
+  /** The definition that the service stores; null for a new field. */
+  readonly stored: FieldDefinition | null;
+  readonly type: FieldType;
+  readonly isMultiple: boolean;
+  /** The allowed texts, a text per line. */
+  readonly values: string;
+  readonly collection: string;
+}
 
 const multipleTypes: readonly FieldType[] = ["string", "relation", "file"];
 
 /** The types that a field may have: any for a new field; a stored integer may become a float. */
-export function typesFor({ stored }: Pick<FieldDraft, "stored">): readonly FieldType[] {
+export function typesFor({ stored }: Pick<RuledField, "stored">): readonly FieldType[] {
   if (stored === null) return FIELD_TYPES;
   return stored.type === "integer" ? ["integer", "float"] : [stored.type];
 }
@@ -28,12 +36,12 @@ export function isText(type: FieldType): boolean {
 }
 
 /** Whether the value of a field is an array of items. */
-export function isMultiple({ type, isMultiple: isOn }: Pick<FieldDraft, "type" | "isMultiple">): boolean {
+export function isMultiple({ type, isMultiple: isOn }: Pick<RuledField, "type" | "isMultiple">): boolean {
   return isOn && multipleTypes.includes(type);
 }
 
 /** The allowed texts of a field; an empty list allows any text. */
-export function valuesOf({ type, values }: Pick<FieldDraft, "type" | "values">): string[] {
+export function valuesOf({ type, values }: Pick<RuledField, "type" | "values">): string[] {
   if (type !== "string") return [];
   return values
     .split("\n")
@@ -42,7 +50,7 @@ export function valuesOf({ type, values }: Pick<FieldDraft, "type" | "values">):
 }
 
 /** The values of a draft that the stored field does not have, and the stored values that the draft does not have. */
-export function valueChanges(field: Pick<FieldDraft, "stored" | "type" | "values">): {
+export function valueChanges(field: Pick<RuledField, "stored" | "type" | "values">): {
   readonly came: readonly string[];
   readonly gone: readonly string[];
 } {
@@ -53,7 +61,7 @@ export function valueChanges(field: Pick<FieldDraft, "stored" | "type" | "values
   };
 }
 
-export function rulesOf(field: RuledField): Rules {
+export function rulesOf(field: Omit<RuledField, "stored">): Rules {
   const { type, collection } = field;
   const isSeveral = isMultiple(field);
   const hasValues = valuesOf(field).length > 0;

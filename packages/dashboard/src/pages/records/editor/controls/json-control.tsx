@@ -5,14 +5,13 @@
 import { Group } from "@mantine/core";
 import { useMemo, useState } from "react";
 import { isLarge, JsonEditor } from "../../../../kit/index.ts";
-import { formatJson } from "../edits.ts";
 import { ClearButton, ControlFrame, type ControlProps } from "./control.tsx";
 import { LargeText } from "./large-text.tsx";
 
 export function JsonControl(props: ControlProps) {
   const { field, value, error, label, autoFocus, typed, onTyped } = props;
   const [isForced, force] = useState(false);
-  const shown = useMemo(() => typed ?? formatJson(value), [typed, value]);
+  const shown = useMemo(() => typed ?? (value === null ? "" : JSON.stringify(value, null, 2)), [typed, value]);
   if (!isForced && isLarge(shown)) return <LargeText {...props} content={shown} onEdit={() => force(true)} />;
   const change = (next: string): void => {
     // A text that grows in the editor stays in the editor.
