@@ -32,7 +32,7 @@ function issuerOf({ url }: Running, servername: string, ca: string): Promise<str
 
 const asked = (server: Running): number => server.output().split("Ordering a certificate").length - 1;
 
-test("the first start gets a certificate for all names, and keeps it and the account for the next", async () => {
+test("the first start gets a certificate for all names, and the next start uses the certificate and the account", async () => {
   const { cwd, issuer, redirectPort } = await issued();
   const server = await serve(cwd);
   await until(() => server.output().includes("The certificate was replaced"));
@@ -67,7 +67,7 @@ test("the first start gets a certificate for all names, and keeps it and the acc
   expect(await wider.stop()).toBe(0);
 });
 
-test("an issuer that refuses is an ERROR in one line; the service goes on with a certificate that nobody trusts", async () => {
+test("an issuer that refuses is an ERROR in a single line; the service goes on with an untrusted certificate", async () => {
   const { cwd, issuer } = await issued();
   issuer.isRefusing = true;
   const server = await serve(cwd);
@@ -83,7 +83,7 @@ test("an issuer that refuses is an ERROR in one line; the service goes on with a
   expect(await server.stop()).toBe(0);
 });
 
-test("an issuer that cannot look at the challenge says so in the log", async () => {
+test("an issuer that cannot reach the challenge reports the problem in the log", async () => {
   const { cwd, issuer } = await issued();
   // The issuer looks elsewhere.
   const server = await serve(cwd, { env: { SERVICE_TLS_REDIRECT_PORT: "0" } });
@@ -93,7 +93,7 @@ test("an issuer that cannot look at the challenge says so in the log", async () 
   expect(await server.stop()).toBe(0);
 });
 
-describe("a start that cannot work says why in a line", () => {
+describe("a start that cannot work gives the reason in a line", () => {
   const acme = { SERVICE_TLS_ACME_DOMAINS: "api.example.com", SERVICE_TLS_REDIRECT_PORT: "0" };
   test.each<[name: string, env: Record<string, string>, message: RegExp]>([
     [

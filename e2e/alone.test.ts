@@ -31,7 +31,7 @@ const files = {
 
 const records = 12_000;
 
-test("checkpoints, queries and migrations on threads, functions, jobs, thumbnails and passwords need nothing beside it", async () => {
+test("checkpoints, queries and migrations on threads, functions, jobs, thumbnails and passwords need no other file", async () => {
   const cwd = await project({ collections: [posts, copies] });
   await write(cwd, files);
   const password = "a long password";

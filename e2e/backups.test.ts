@@ -68,7 +68,7 @@ function leftovers(cwd: string): string[] {
   return [...readdirSync(cwd).filter((name) => !own.test(name)), ...inWork];
 }
 
-test("under load: what was acknowledged before is in it, nothing is half, and each file of its list is there", async () => {
+test("a backup under load: every write acknowledged before is complete, and each listed file exists", async () => {
   const cwd = await project({ collections: [items], config: { "limits.wal": "8MiB" } });
   const server = await serve(cwd);
   const token = await admin(cwd, server.url);
@@ -143,7 +143,7 @@ test("under load: what was acknowledged before is in it, nothing is half, and ea
   expect(await server.stop()).toBe(0);
 });
 
-test("killed while it makes a backup: the old file stays, and the next start removes what is half", async () => {
+test("killed while making a backup: the old file stays, and the next start removes the incomplete file", async () => {
   const cwd = await project({ collections: [items] });
   let server = await serve(cwd);
   const token = await admin(cwd, server.url);
@@ -252,7 +252,7 @@ test("a restore that was interrupted between its moves is brought to its end by 
   expect(await server.stop()).toBe(0);
 });
 
-test("a full disk ends it with one line, and nothing is left", async () => {
+test("a full disk ends the backup with a single line, and leaves nothing", async () => {
   const cwd = await project({ collections: [items] });
   const server = await serve(cwd);
   const token = await admin(cwd, server.url);
@@ -297,7 +297,7 @@ test("a restore onto a full disk leaves nothing and changes nothing", async () =
   expect(child.stdout.toString()).toBe("code 1\n");
 });
 
-test("the commands say what is wrong, in one line", async () => {
+test("the commands report each mistake in a single line", async () => {
   const cwd = await project({ collections: [items] });
   const folder = temporaryFolder();
   const file = join(folder, "backup.tar.zst");

@@ -30,7 +30,7 @@ function operationsOf(batch: number): object[] {
 const left = size - (size / 10) * 2;
 const events = { created: size - size / 10, deleted: size / 10 };
 
-test("kill -9 during batches: each is there as a whole, with its events, or not at all", async () => {
+test("kill -9 during batches: each batch is stored whole, with its events, or not at all", async () => {
   const random = randomNumbers(randomSeed("batches"));
   const cwd = await project({ collections: [notes] });
   const acknowledged = new Set<number>();
@@ -76,7 +76,7 @@ test("kill -9 during batches: each is there as a whole, with its events, or not 
   ]);
 });
 
-test("reads and small writes are answered while large batches run", async () => {
+test("reads and small writes get their responses while large batches run", async () => {
   const server = await serve(await project({ collections: [notes] }));
   const operations = Array.from({ length: 1_000 }, (_, n) => ({ method: "create", collection: "notes", body: { n } }));
   const batches = Promise.all(Array.from({ length: 6 }, () => post(`${server.url}/api/batch`, { operations })));
@@ -95,7 +95,7 @@ test("reads and small writes are answered while large batches run", async () => 
   expect(Math.min(reads, writes)).toBeGreaterThan(1);
 });
 
-test("of one caller, few large batches wait; the others are told to come again", async () => {
+test("few large batches of a caller wait; further batches are refused for a later try", async () => {
   const server = await serve(await project({ collections: [notes], config: { limits: { batches: 2 } } }));
   const operations = Array.from({ length: 1_000 }, (_, n) => ({ method: "create", collection: "notes", body: { n } }));
   const answers = await Promise.all(Array.from({ length: 8 }, () => post(`${server.url}/api/batch`, { operations })));

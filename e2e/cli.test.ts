@@ -35,7 +35,7 @@ test.each([[["help", "cluster"]], [["cluster", "--help"]], [["cluster", "-h"]]])
   },
 );
 
-describe("wrong usage: one line, exit code 2, no stack", () => {
+describe("wrong usage: a single line, exit code 2, no stack", () => {
   const cases: [string[], RegExp][] = [
     [["serv"], /there is no command "serv"; did you mean "serve"\?/],
     [["serve", "--prot", "1"], /Unknown option '--prot'; did you mean --port\?/],
@@ -64,7 +64,7 @@ describe("wrong usage: one line, exit code 2, no stack", () => {
 });
 
 describe("socle init", () => {
-  test("what it writes starts without a change, and a second time is refused", async () => {
+  test("the written project starts without a change, and a second init is refused", async () => {
     const folder = temporaryFolder();
     const { code, stdout } = await socle(["init", "app"], { cwd: folder });
     expect(code).toBe(0);
@@ -172,7 +172,7 @@ test("an admin from the environment is made once", async () => {
   expect(answer.status).toBe(200);
 });
 
-test("socle check names two users of an earlier version with one address", async () => {
+test("socle check names two users of an earlier version with the same address", async () => {
   singleService("database");
   const cwd = await project();
   const server = await serve(cwd);
@@ -220,7 +220,7 @@ describe("a common password of an admin whom the operator makes is a WARN", () =
   });
 });
 
-test("the link of the start log makes the first admin, once; after a restart there is none", async () => {
+test("the link of the start log makes the first admin, once; after a restart no link is printed", async () => {
   const cwd = await project({});
   const first = await serve(cwd);
   const link = /link, once and within 30 minutes: (http:\S+)\n/.exec(first.output())?.[1] ?? "";

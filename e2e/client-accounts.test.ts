@@ -112,7 +112,7 @@ test("verify, forgotten password, another address, and a code", async () => {
   expect((await visitor.me()).email).toBe("ann@new.example");
 });
 
-test("a registration that waits for a proof answers null, and the login works after the proof", async () => {
+test("a registration that waits for a proof returns null, and the login works after the proof", async () => {
   const strict = await start({ "auth.requireVerified": true });
   const email = "strict@example.com";
   expect(await connect(strict).register({ email, password })).toBeNull();
@@ -210,7 +210,7 @@ test("a sign-in at a provider, links, and API keys", async () => {
   expect(await statusOf(client.auth.passkeys.delete("psk_x"))).toBe(404);
 });
 
-test("an admin sees and removes the credentials of a user, and the user hears", async () => {
+test("an admin sees and removes the credentials of a user, and the user is notified", async () => {
   const admin = (await boss()).admin.users;
   const email = "dan@example.com";
   const { client, id, token } = await join(email);

@@ -41,7 +41,7 @@ test("the configuration: values, their sources, and no secret", async () => {
   expect([config.fileExists, JSON.stringify(config).includes(secret)]).toEqual([true, false]);
 });
 
-test("a file: found by its name, protected, and the records that use it", async () => {
+test("a file: found by its name, protected, and the records with the file", async () => {
   const file = await client.storage.upload(new File(["x"], "Cover.TXT"), { visibility: "public" });
   await client.storage.upload(new File(["y"], "other.txt"), { visibility: "public" });
   const album = await client.collection("albums").create({ cover: file.id });
@@ -71,14 +71,14 @@ test("mails: the outbox, a mail, and no retry without an SMTP server", async () 
   await expect(client.admin.mails.retry(id)).rejects.toMatchObject({ status: 400 });
 });
 
-test("a trial: what nobody would get", async () => {
+test("a trial: the response for an anonymous caller", async () => {
   const trial = await client.admin.collections.try("albums", { as: null, operation: "create", body: { title: 5 } });
   expect(trial).toMatchObject({ as: null, allowed: false, status: 400, error: { details: [{ field: "title" }] } });
   const list = await client.admin.collections.try("albums", { as: me.id, operation: "read", query: { limit: 1 } });
   expect(list).toMatchObject({ as: { email: "admin@example.com" }, allowed: true });
 });
 
-test("tails: events and entries of the log as they come, until the signal", async () => {
+test("tails: events and entries of the log in order of arrival, until the signal", async () => {
   const end = new AbortController();
   const opened: string[] = [];
   const events: EventEntry[] = [];

@@ -38,7 +38,7 @@ afterAll(() => client.close());
 const mine = client.collection("tasks");
 const theirs = other.collection("tasks");
 
-test("windows equal fresh answers after random changes and breaks", async () => {
+test("windows equal fresh responses after random changes and breaks", async () => {
   const seed = Number(process.env["SEED"] ?? Date.now() % 1_000_000);
   console.log(`SEED=${seed}`);
   let state = seed;

@@ -178,7 +178,7 @@ test.each([
   expect(tsc.stdout.toString()).toBe("");
 });
 
-test("the address must be one", async () => {
+test("the address must be valid", async () => {
   const { code, stderr } = await socle(["client", "src", "--url", "localhost"], { cwd });
   expect([code, stderr]).toEqual([2, expect.stringContaining('"localhost" is not the address of a service')]);
 });

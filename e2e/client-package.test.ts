@@ -28,7 +28,7 @@ cpSync(join(root, "node_modules/ws"), join(cwd, "node_modules/ws"), { recursive:
 const folder = join(cwd, "node_modules/@socle/client");
 const files = [...new Glob("**/*").scanSync(folder)];
 
-test("the package holds compiled files, types, source maps, a readme and the licence alone", () => {
+test("the package has only compiled files, types, source maps, a readme and the licence", () => {
   for (const file of ["package.json", "README.md", "LICENSE", "dist/index.js", "dist/index.js.map", "dist/worker.js"])
     expect(files).toContain(file);
   expect(
@@ -67,7 +67,7 @@ test.each(Object.entries(runtimes))("a program with a live query runs with %s", 
   expect(await server.stop()).toBe(0);
 });
 
-test("Node imports it, and it does everything there", async () => {
+test("Node imports the package, and every part works in Node", async () => {
   const server = await serve(cwd);
   cpSync(join(root, "e2e/node/client.mjs"), join(cwd, "client.mjs"));
   const child = Bun.spawn(["node", "client.mjs", server.url, "content"], { cwd, stdout: "pipe", stderr: "pipe" });

@@ -22,7 +22,7 @@ async function restart(server: Running, cwd: string): Promise<Running> {
 }
 
 describe("subscriptions", () => {
-  test("come back by themselves and bring what was missed, each event once", async () => {
+  test("resume by themselves and bring missed events, each event once", async () => {
     const cwd = await project({ collections });
     let server = await serve(cwd);
     const client = new SocleClient({ baseUrl: server.url });
@@ -60,7 +60,7 @@ describe("subscriptions", () => {
     await server.stop();
   });
 
-  test("with a filter hear what fulfils it, each its own, and come back with it", async () => {
+  test("with a filter receive the events of their own filter, and resume with the filter", async () => {
     const cwd = await project({ collections });
     let server = await serve(cwd);
     let isReachable = true;
@@ -107,7 +107,7 @@ describe("subscriptions", () => {
     await server.stop();
   });
 
-  test("a break before the first event, and one that the log does not reach back to, are told", async () => {
+  test("a break before the first event, and a break beyond the log, are reported", async () => {
     const cwd = await project({ collections });
     let server = await serve(cwd);
     const client = new SocleClient({ baseUrl: server.url });
@@ -139,7 +139,7 @@ describe("subscriptions", () => {
     await server.stop();
   });
 
-  test("outlive their access token, and follow who is signed in", async () => {
+  test("outlive their access token, and follow the signed-in user", async () => {
     const cwd = await project({ collections });
     const server = await serve(cwd, { env: { SERVICE_AUTH_ACCESS_TOKEN_TTL: "1s" } });
     const client = new SocleClient({ baseUrl: server.url });
@@ -181,8 +181,8 @@ describe("subscriptions", () => {
   });
 });
 
-describe("what goes wrong", () => {
-  test("a service that is away, a channel that is refused and a listener that throws harm nobody else", async () => {
+describe("faults", () => {
+  test("a stopped service, a refused channel and a listener that throws harm no other subscription", async () => {
     const script = `
       import { SocleClient } from "${join(root, "packages/client/src/index.ts")}";
       const [url, away] = process.argv.slice(1);

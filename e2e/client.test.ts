@@ -28,7 +28,7 @@ async function failure(promise: Promise<unknown>): Promise<SocleError> {
 }
 
 describe("the client against the blog", () => {
-  test("pages of what matches, with values that somebody typed", async () => {
+  test("pages of matching records, with values that a person typed", async () => {
     const ada = new SocleClient({ baseUrl: server.url });
     const me = await ada.login({ email: "ada@example.com", password: "ada's password" });
     const posts = ada.collection<Post>("posts");
@@ -65,7 +65,7 @@ describe("the client against the blog", () => {
     ada.close();
   });
 
-  test("from sign-in to delete, as one user and against another", async () => {
+  test("from sign-in to delete, as a user and against another", async () => {
     const ada = new SocleClient({ baseUrl: `${server.url}/` });
     const me = await ada.login({ email: "ada@example.com", password: "ada's password" });
     expect(await ada.me()).toEqual(me);
@@ -103,7 +103,7 @@ describe("the client against the blog", () => {
     expect((await failure(posts.get(post.id))).status).toBe(404);
   });
 
-  test("an access token that has expired is renewed, once for all who wait", async () => {
+  test("an expired access token is renewed, once for all waiting requests", async () => {
     let renewals = 0;
     const client = new SocleClient({
       baseUrl: server.url,

@@ -101,7 +101,7 @@ function positionOf(instance: TestInstance): number {
   return file.query<{ position: number }, []>("SELECT position FROM _position").get()?.position ?? 0;
 }
 
-test("PostgreSQL is set back while leader and replicas run: all stop serving, say so, and one way on leads to one state", async () => {
+test("PostgreSQL is set back while leader and replicas run: all stop serving and give the reason, and one command leads to a common state", async () => {
   const cluster = await begin(3);
   const leader = await cluster.leader();
   const [replica, other] = await cluster.replicas();
@@ -200,7 +200,7 @@ test("a journal that was set back and went on elsewhere: an instance that was ah
   for (const { running } of cluster.instances) await running.stop();
 });
 
-test("the journal is replaced by an empty one while instances run: nobody serves, and adopt begins the journal anew", async () => {
+test("an empty journal replaces the journal while instances run: no instance serves, and adopt begins the journal anew", async () => {
   const cluster = await begin(2);
   const leader = await cluster.leader();
   await create(leader, 3);

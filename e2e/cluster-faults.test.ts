@@ -70,7 +70,7 @@ afterEach(async () => {
   }
 });
 
-test("the leader is killed: another leads, nothing acknowledged is lost, and the killed instance comes back", async () => {
+test("the leader is killed: another leads, nothing acknowledged is lost, and the killed instance returns", async () => {
   const leader = await cluster.leader();
   const survivors = await cluster.replicas();
   const load = startLoad(survivors);
@@ -98,7 +98,7 @@ test("the leader is killed: another leads, nothing acknowledged is lost, and the
   expect(await cluster.leader()).not.toBe(leader);
 });
 
-test("the leader is paused longer than the lease: afterwards it reads nothing old, commits nothing, and follows", async () => {
+test("the leader is paused longer than the lease: afterwards the former leader reads nothing old, commits nothing, and follows", async () => {
   const leader = await cluster.leader();
   const others = await cluster.replicas();
   const [other] = others;
@@ -122,7 +122,7 @@ test("the leader is paused longer than the lease: afterwards it reads nothing ol
   expect(await cluster.leader()).not.toBe(leader);
 });
 
-test("a replica is paused: a logout is answered when the right of the replica has ended, and the replica never accepts the token", async () => {
+test("a replica is paused: a logout gets its response when the right of the replica has ended, and the replica never accepts the token", async () => {
   const leader = await cluster.leader();
   const [paused] = await cluster.replicas();
   if (paused === undefined) throw new Error("The cluster has no replica");
@@ -158,7 +158,7 @@ test("the leader alone cannot reach the engine, and the replicas have left: anot
   expect(await differences(instances)).toEqual([]);
 });
 
-test("the engine is away for all, and a replica starts again with a way to the engine: a logout is answered when no other instance serves", async () => {
+test("the engine is away for all, and a replica starts again with a way to the engine: a logout gets its response when no other instance serves", async () => {
   const old = await cluster.leader();
   const [next, other] = await cluster.replicas();
   if (next === undefined || other === undefined) throw new Error("The cluster has too few replicas");
@@ -235,7 +235,7 @@ test("an instance that waits for the leader at the start ends by a signal", asyn
   expect(await differences(instances)).toEqual([]);
 });
 
-test("the engine is restarted under load: nothing acknowledged is lost, and nothing is there twice", async () => {
+test("the engine is restarted under load: nothing acknowledged is lost or doubled", async () => {
   const load = startLoad(instances);
   for (let round = 0; round < 4; round++) {
     await acknowledged(load, 20);

@@ -37,7 +37,7 @@ test("a database of another journal is refused in a line, without a word about t
   expect(stderr).toMatch(/does not belong to the journal of cluster\.name: .*socle cluster rejoin/);
 });
 
-test("another secret is told in the log, and the instance serves nothing", async () => {
+test("another secret is reported in the log, and the instance serves nothing", async () => {
   const { cwd, env } = await further({ SERVICE_CLUSTER_SECRET: "another secret of instances" });
   const output = Bun.file(join(cwd, "output"));
   const child = Bun.spawn([executable, "serve"], {
@@ -76,7 +76,7 @@ test("another cluster.name for a database with data is refused, and leaves no ro
     expect(await client.unsafe(`SELECT 1 FROM socle_${table} WHERE cluster = 'mistyped'`)).toHaveLength(0);
 });
 
-test("wrong keys of the bucket: the replica is not ready and never leads, says so, and goes on with the right keys", async () => {
+test("wrong keys of the bucket: the replica is not ready and never leads, gives the reason, and goes on with the right keys", async () => {
   const { cwd, env } = await further({ SERVICE_S3_ACCESS_KEY_ID: "WRONG" });
   const replica = await startProcess(cwd, { env });
   const ready = await fetch(`${replica.url}/health/ready`);

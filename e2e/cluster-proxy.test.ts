@@ -51,7 +51,7 @@ test("requests of a connection take turns, with bodies of any form, and name the
   ]);
 });
 
-test("the position of an answer counts, in however many packets the head comes", async () => {
+test("the position of a response counts, in however many packets the head arrives", async () => {
   let heads = "";
   const server = createServer((socket) => {
     socket.on("data", async (bytes) => {
@@ -70,7 +70,7 @@ test("the position of an answer counts, in however many packets the head comes",
   expect([...heads.matchAll(/socle-position: (\d+)/gi)].map(([, position]) => position)).toEqual(["12"]);
 });
 
-test("an instance that has stopped is passed over, and the requests of a client that does not wait are answered in order", async () => {
+test("an instance that has stopped is skipped, and the requests of a client that does not wait get their responses in order", async () => {
   const targets = [openTarget("a", 1), openTarget("b", 1), openTarget("c", 1)];
   const port = await openProxy(targets);
   await targets[1]?.stop();

@@ -66,7 +66,7 @@ async function expectEqual(one: TestInstance, other: TestInstance): Promise<void
   expect(rowsOf(other)).toEqual(rowsOf(one));
 }
 
-test("an instance that was stopped for long gets over the gap of the journal, and a new instance joins after it", async () => {
+test("an instance that was stopped for long passes the gap of the journal, and a new instance joins afterwards", async () => {
   const leader = await cluster.leader();
   const [replica] = await cluster.replicas();
   if (replica === undefined) throw new Error("no replica");

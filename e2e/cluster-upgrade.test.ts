@@ -94,7 +94,7 @@ test("a journal and databases of a version without ids of entries go on, and hav
   }
 });
 
-test("a rolling upgrade, replicas first: each version serves its own tables alone, and nothing acknowledged is lost", async () => {
+test("a rolling upgrade, replicas first: each version serves only its own tables, and nothing acknowledged is lost", async () => {
   const newer = await newerExecutable();
   const leader = await cluster.leader();
   const [upgraded, other] = await cluster.replicas();

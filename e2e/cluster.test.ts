@@ -86,7 +86,7 @@ test("a write at any instance is read at the same instance at once, and at each 
   }
 });
 
-test("a write at any instance is told to the live queries of the caller at each instance", async () => {
+test("a write at any instance reaches the live queries of the caller at each instance", async () => {
   const told = await Promise.all(
     instances.map(async ({ url }) => {
       const socket = new WebSocket(
@@ -173,7 +173,7 @@ test("a replica forwards a request with any Host that names a host, and refuses 
     }
 });
 
-test("a position that an instance does not have is told; a request waits for the position for a bounded time", async () => {
+test("an unknown position is reported; a request waits for the position for a bounded time", async () => {
   for (const { url } of await cluster.replicas()) {
     const answer = await fetch(`${url}/api/posts`, { headers: { "Socle-Position": "1000000" } });
     expect(answer.status).toBe(503);
@@ -199,7 +199,7 @@ test("questions between instances do not count as requests of clients", async ()
   expect((await answered()) - before).toBe(6);
 });
 
-test("nobody without the secret reaches the routes between the instances", async () => {
+test("a caller without the secret does not reach the routes between the instances", async () => {
   for (const { url } of cluster.instances)
     for (const path of ["question", "introduction", "query", "key"])
       for (const guess of [null, "a guess"]) {
@@ -209,7 +209,7 @@ test("nobody without the secret reaches the routes between the instances", async
       }
 });
 
-test("sockets of all instances hear each event once and in order, by rules and filters too", async () => {
+test("sockets of all instances receive each event once and in order, by rules and filters too", async () => {
   const users = await Promise.all(
     [0, 1].map((user) => tokenOf(`${instance(user).url}/api/auth/register`, `hearer${user}@example.com`)),
   );
@@ -243,7 +243,7 @@ test("sockets of all instances hear each event once and in order, by rules and f
   for (const group of hearers) for (const hearer of group) hearer.break();
 });
 
-test("a socket resumes at a replica that is behind, when the replica has the events that the socket has heard", async () => {
+test("a socket resumes at a replica that is behind, when the replica has the events that the socket has received", async () => {
   const leader = await cluster.leader();
   const [replica] = await cluster.replicas();
   if (replica === undefined) throw new Error("The cluster has no replica");
@@ -262,7 +262,7 @@ test("a socket resumes at a replica that is behind, when the replica has the eve
   hearer.break();
 });
 
-test("a client of a replica that has run an entry before the leader knows of it goes on at the leader without a loss", async () => {
+test("a client of a replica that has run an entry before the leader knows goes on at the leader without a loss", async () => {
   const leader = await cluster.leader();
   const [replica] = await cluster.replicas();
   if (replica === undefined) throw new Error("The cluster has no replica");
@@ -290,7 +290,7 @@ test("a client of a replica that has run an entry before the leader knows of it 
   hearer.break();
 });
 
-test("a session that ended and a rule that narrowed are in force at every instance before the answer, under load", async () => {
+test("a session that ended and a rule that narrowed are in force at every instance before the response, under load", async () => {
   const { id } = await create(instance(0), 1);
   const load = startLoad(instances);
   for (let round = 0; round < 9; round++) {
@@ -329,7 +329,7 @@ test("the databases of all instances have equal content", async () => {
   expect(await differences(instances)).toEqual([]);
 });
 
-test("an answer of a replica that is on its way at a stop arrives whole", async () => {
+test("a response of a replica that is on its way at a stop arrives whole", async () => {
   const [replica] = await cluster.replicas();
   if (replica === undefined) throw new Error("The cluster has no replica");
   const title = "x".repeat(500_000);
@@ -353,7 +353,7 @@ test("an answer of a replica that is on its way at a stop arrives whole", async 
   await replica.start();
 });
 
-test("a replica that stops answers the requests that wait for the leader", async () => {
+test("a replica that stops responds to the requests that wait for the leader", async () => {
   const [replica] = await cluster.replicas();
   const leader = await cluster.leader();
   if (replica === undefined) throw new Error("The cluster has no replica");

@@ -83,7 +83,7 @@ test("the service of the image: a user without a name, a root that cannot be wri
   expect(await again.stop()).toBe(0);
 });
 
-test("a volume that is not there, or belongs to another user, is told in a line", async () => {
+test("a missing volume, and a volume of another user, are reported in a line", async () => {
   const app = await project({ collections: [posts] });
   const failure = await serveBare({ data: "/proc/sys", app, words: wordsOf("CMD") }, variables).catch(String);
   expect(failure).toMatch(/"level":"ERROR"[^\n]*\/data/);

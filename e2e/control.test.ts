@@ -26,7 +26,7 @@ describe("with a long path", async () => {
   await write(cwd, { "socle-control.socket": "mine" });
   const server = await serve(cwd, { env });
 
-  test("the socket is beside the database, in a folder for its user alone, and asked from there", async () => {
+  test("the socket is beside the database, in a private folder, and used from there", async () => {
     const folder = `${database}-control`;
     expect([statSync(folder).mode & 0o777, statSync(folder).uid]).toEqual([0o700, own]);
     const run = await socle(["run", "job", "j"], { cwd, env });
@@ -35,13 +35,13 @@ describe("with a long path", async () => {
     await until(() => server.output().includes("it ran"));
   });
 
-  test("a stop leaves nothing of it, and what is the user's", async () => {
+  test("a stop leaves no part of the socket, and the files of the user", async () => {
     expect(await server.stop()).toBe(0);
     expect(existsSync(`${database}-control`)).toBe(false);
     expect(await Bun.file(join(cwd, "socle-control.socket")).text()).toBe("mine");
   });
 
-  test("without the service, it runs all the same", async () => {
+  test("without the service, the command runs all the same", async () => {
     expect(await socle(["run", "job", "j"], { cwd, env })).toMatchObject({
       code: 0,
       stdout: expect.stringContaining("Completed"),
@@ -49,7 +49,7 @@ describe("with a long path", async () => {
   });
 });
 
-describe("a socket that is not the service's", () => {
+describe("a foreign socket", () => {
   /** Listens in the place of the service, and answers any lines. */
   async function impostor(lines: string): Promise<{ cwd: string; folder: string; asked: () => number }> {
     const cwd = await project();
@@ -71,7 +71,7 @@ describe("a socket that is not the service's", () => {
 
   const completed = '{"error":null}\n';
 
-  test("a folder that is open to others is not believed", async () => {
+  test("a folder that is open to others is not trusted", async () => {
     const { cwd, folder, asked } = await impostor(completed);
     chmodSync(folder, 0o755);
     const run = await socle(["run", "job", "j"], { cwd });
@@ -82,7 +82,7 @@ describe("a socket that is not the service's", () => {
     expect(asked()).toBe(0);
   });
 
-  test("nor what belongs to another user", async () => {
+  test("nor a folder of another user", async () => {
     const { cwd, folder, asked } = await impostor(completed);
     // Only root can give a file away. Without root, the test expects that the owner's socket is asked.
     if (own === 0) {
@@ -116,7 +116,7 @@ describe("a socket that is not the service's", () => {
     ["a log alone", '{"log":{"level":"INFO","message":"x"}}\n'],
     ["no JSON", "hello\n"],
     ["half a line", '{"error":null}'],
-  ])("an answer of %s confirms no run", async (_, lines) => {
+  ])("a response of %s confirms no run", async (_, lines) => {
     const { cwd } = await impostor(lines);
     const run = await socle(["run", "job", "j"], { cwd });
     expect([run.code, run.stderr]).toEqual([1, expect.stringContaining("nothing confirms that it is done")]);
@@ -124,7 +124,7 @@ describe("a socket that is not the service's", () => {
   });
 });
 
-test("what a run logs is one line each, without what moves a cursor", async () => {
+test("a log entry of a run is a single line, without characters that move the cursor", async () => {
   const cwd = await project();
   const text = "first\\nCompleted\\u001b[2J\\u009b1m\\u202e\\u2028";
   await write(cwd, {

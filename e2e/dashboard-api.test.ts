@@ -87,7 +87,7 @@ test("a request that changes something is sent only after a confirmation", async
   await leave(page);
 });
 
-test("a parameter of the path must be there, and is encoded", async () => {
+test("a parameter of the path is required, and is encoded", async () => {
   const page = await dashboard.open("/api?operation=readPostsById");
   const form = formOf(page);
   await form.getByText("Missing: id").waitFor();
@@ -103,7 +103,7 @@ describe.each([
   ["light and wide", { theme: "light", width: 1_280, height: 860 }],
   ["dark and narrow", { theme: "dark", width: 390, height: 800 }],
 ] as const)("%s", (_, window) => {
-  test("an answer in the drawer breaks no rule of axe, and nothing scrolls sideways", async () => {
+  test("a response in the drawer breaks no rule of axe, and nothing scrolls sideways", async () => {
     const page = await dashboard.open("/api?operation=getHealth", window);
     await formOf(page).getByRole("button", { name: "Send GET" }).click();
     await answerOf(page);

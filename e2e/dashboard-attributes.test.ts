@@ -51,7 +51,7 @@ test("attributes are chosen in the options of a field, reviewed and applied", as
   expect(complaintsOf(page)).toEqual([]);
 });
 
-test("a record chooses one of the values, and its number is only shown", async () => {
+test("a record chooses a value from the list, and its number is only shown", async () => {
   const page = await dashboard.open("/collections/tasks?record=new");
   await page.getByRole("textbox", { name: "title" }).fill("Second");
   await page.getByRole("combobox", { name: "status" }).click();

@@ -34,7 +34,7 @@ async function boxOf(locator: Locator) {
   return box;
 }
 
-test("one Escape closes the dialog, and the next one the drawer below; a drawer begins at its title and shows its tables whole", async () => {
+test("an Escape closes the dialog, and the next Escape the drawer below; a drawer begins at its title and shows its tables whole", async () => {
   const page = await dashboard.open("/jobs?job=mail", { width: 1_440 });
   const drawer = page.getByRole("dialog", { name: "mail", exact: true });
   await drawer.locator("h2 :focus").waitFor();
@@ -60,7 +60,7 @@ test("one Escape closes the dialog, and the next one the drawer below; a drawer 
   await leave(page);
 });
 
-test("a Shift-click selects rows and no text; marks that turn the text are seen; an edited cell is told as saved", async () => {
+test("a Shift-click selects rows and no text; marks that turn the text are visible; an edited cell is marked as saved", async () => {
   const page = await dashboard.open("/collections/notes");
   await settled(page);
   await page.locator('[data-cell="0:1"]').getByText("file‹U+202E›gnp.exe").waitFor();
@@ -189,7 +189,7 @@ test("a page is painted while its script and its styles are on their way", async
   await context.close();
 });
 
-test("the sign-in page asks for nothing that the service refuses, and leads on whoever is signed in", async () => {
+test("the sign-in page sends no request that the service refuses, and leads signed-in users on", async () => {
   const page = await openAnonymously(`${server.url}/_/login`);
   const refused: string[] = [];
   page.on("response", (response) => response.status() >= 400 && refused.push(response.url()));

@@ -21,7 +21,7 @@ async function openForm(options: Parameters<typeof openAnonymously>[1] = {}) {
   return page;
 }
 
-test("after the password, a code of the app leads to the page; a wrong code does not", async () => {
+test("after the password, a code of the app opens the page; a wrong code does not", async () => {
   const page = await openForm();
   await page.locator("input[autocomplete=one-time-code]:focus").waitFor();
   expect(await page.evaluate(() => sessionStorage.getItem("socle.tokens"))).toBeNull();

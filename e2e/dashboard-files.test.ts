@@ -76,7 +76,7 @@ test("a file that is too large is not sent, and the others are", async () => {
   await leave(page);
 });
 
-test("a user is made, gets another role, another password, loses a session, and goes with the email typed", async () => {
+test("a user is made, gets another role, another password, loses a session, and is deleted with the email typed", async () => {
   const page = await dashboard.open("/users?user=new");
   const form = page.getByRole("dialog", { name: "New user" });
   await form.getByLabel("Email").fill("no address");
@@ -134,7 +134,7 @@ async function upload(file: Blob, name: string): Promise<string> {
   return ((await response.json()) as { id: string }).id;
 }
 
-test("a picture without a preview says so; a text is read no further than it is shown", async () => {
+test("a picture without a preview is named as unpreviewable; a text is read no further than shown", async () => {
   const signature = new TextEncoder().encode("GIF89a");
   const large = new Uint8Array(2 * 1_024 * 1_024 + 1);
   large.set(signature);
@@ -185,7 +185,7 @@ test("files of an owner are chosen on the page", async () => {
   await leave(page);
 });
 
-test("leaving the page asks while an upload is under way, and ends it only when it is told to", async () => {
+test("leaving the page asks while an upload is under way, and ends the upload only after a confirmation", async () => {
   const path = join(folder, "slow.bin");
   await Bun.write(path, new Uint8Array(64 * 1_024));
   const page = await dashboard.open("/storage");

@@ -14,7 +14,7 @@ const dashboard = await openDashboard({ collections: [readings] });
 afterAll(() => dashboard.server.stop());
 for (const value of [1, 2, 3]) await dashboard.api("POST", "/api/readings", { sensor: "north", value });
 
-test("letters in the field picker search all fields; Enter takes the first, and applies nothing while none matches", async () => {
+test("letters in the field picker search all fields; Enter takes the first match, and applies nothing without a match", async () => {
   const page = await dashboard.open("/collections/readings");
   await settled(page);
   await page.getByRole("button", { name: "Filter", exact: true }).click();
@@ -45,7 +45,7 @@ test("letters in the field picker search all fields; Enter takes the first, and 
   await leave(page);
 });
 
-test("a condition without a value is refused where it stands", async () => {
+test("a condition without a value is refused at its place", async () => {
   const page = await dashboard.open("/collections/readings");
   await settled(page);
   await page.getByRole("button", { name: "Filter", exact: true }).click();

@@ -39,7 +39,7 @@ const scroll = (pixels: number): string => `new Promise((resolve) => {
   requestAnimationFrame(look);
 })`;
 
-test("the first column stays at the edge of a grid that is scrolled aside, in a fast scroll and after it", async () => {
+test("the first column stays at the edge of a grid that is scrolled aside, during and after a fast scroll", async () => {
   const page = await dashboard.open("/collections/rows", { width: 900, height: 700 });
   await settled(page);
   const grid = page.getByRole("grid");
@@ -56,7 +56,7 @@ test("the first column stays at the edge of a grid that is scrolled aside, in a 
   await leave(page);
 });
 
-test("a slow scroll is none; the line below says which rows are on the screen, and what its button does", async () => {
+test("a slow scroll is no fast scroll; the line below names the visible rows, and the action of its button", async () => {
   const page = await dashboard.open("/collections/rows", { width: 900, height: 700 });
   await settled(page);
   await page.getByRole("button", { name: /^Rows 1–\d+ of 600 – Go to row$/ }).waitFor();

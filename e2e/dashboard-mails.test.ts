@@ -172,7 +172,7 @@ test("without a sender, the outbox says how to turn mail on", async () => {
   await off.server.stop();
 });
 
-test("the settings show the sending of mails without secrets, and a test mail tells the outcome", async () => {
+test("the settings show the sending of mails without secrets, and a test mail reports the outcome", async () => {
   const page = await dashboard.open("/settings");
   const panel = page.locator("section").filter({ has: page.getByRole("heading", { name: "Mail", exact: true }) });
   await panel.getByText("The Shop <shop@example.com>").waitFor();

@@ -34,7 +34,7 @@ const make = async (collection: string, body: object): Promise<string> =>
 const ada = await make("people", { name: "Ada", nicknames: ["Countess"] });
 const emile = await make("people", { name: "Émile" });
 
-test("a field gets several values: the switch, its bounds, its default, and the value that is there", async () => {
+test("a field gets several values: the switch, its bounds, its default, and existing values", async () => {
   await make("issues", { title: "First", tags: "old" });
   const page = await dashboard.open("/collections/issues/schema");
   await page.getByRole("button", { name: "Options of tags" }).click();
@@ -100,7 +100,7 @@ test("a record: tags are typed, values chosen, records searched, files uploaded,
   expect(complaintsOf(page)).toEqual([]);
 });
 
-test("the grid shows the items, and a filter compares some of them", async () => {
+test("the grid shows the items, and a filter compares some items", async () => {
   const page = await dashboard.open("/collections/issues");
   const grid = page.getByRole("grid");
   await grid.getByText("bug").waitFor();

@@ -56,7 +56,7 @@ test("the list of shortcuts and the palette: every page is reached by keyboard",
   await leave(page);
 });
 
-test("the palette finds a part of a schema and a theme; the page that opens has the focus", async () => {
+test("the palette finds a part of a schema and a theme; the opened page has the focus", async () => {
   const page = await dashboard.open("/users");
   await page.keyboard.press("Control+k");
   const search = page.getByPlaceholder("A page, a collection, an action …");
@@ -73,7 +73,7 @@ test("the palette finds a part of a schema and a theme; the page that opens has 
   await leave(page);
 });
 
-test("the palette keeps the keys that were typed while the palette was loaded, and no page takes a key", async () => {
+test("the palette keeps the keys that were typed during its loading, and no page takes a key", async () => {
   const page = await dashboard.open("/collections/posts");
   await page.getByRole("heading", { level: 1, name: "posts" }).waitFor();
   const loading = Promise.withResolvers<void>();
@@ -124,7 +124,7 @@ test("the palette has labels with the query at the begin of a word before labels
   await leave(page);
 });
 
-test("an address that no page has says so, and leads back", async () => {
+test("an unknown address shows a page that leads back", async () => {
   const page = await dashboard.open("/nothing/here");
   await page.getByRole("heading", { name: "There is no such page" }).waitFor();
   await page.getByRole("link", { name: "Go to the overview" }).click();

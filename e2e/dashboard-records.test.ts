@@ -61,7 +61,7 @@ test("a collection and a record by the keyboard alone", async () => {
   await leave(page);
 });
 
-test("a record that another browser makes appears by itself; a change shows, a deletion leaves", async () => {
+test("a record of another browser appears by itself; a change shows, a deletion leaves", async () => {
   const first = await dashboard.open("/collections/posts");
   await settled(first);
   const second = await dashboard.open("/collections/posts?record=new");
@@ -78,7 +78,7 @@ test("a record that another browser makes appears by itself; a change shows, a d
   await leave(second);
 });
 
-test("an error of the service stands at its control, and what was typed stays", async () => {
+test("an error of the service stands at its control, and the typed text stays", async () => {
   await dashboard.api("POST", "/api/posts", { title: "Taken", slug: "taken" });
   const page = await dashboard.open("/collections/posts?record=new");
   const drawer = page.getByRole("dialog", { name: "New record in posts" });
@@ -94,7 +94,7 @@ test("an error of the service stands at its control, and what was typed stays", 
   await leave(page);
 });
 
-test("a deleted record comes back with Undo, and is gone without it", async () => {
+test("a deleted record returns with Undo, and is gone without Undo", async () => {
   const { id } = (await dashboard.api("POST", "/api/posts", { title: "To be deleted" })) as Item;
   const exists = async (): Promise<boolean> => (await itemsOf(dashboard)).some((item) => item.id === id);
   const page = await dashboard.open("/collections/posts");
@@ -114,7 +114,7 @@ test("a deleted record comes back with Undo, and is gone without it", async () =
   await leave(page);
 });
 
-test("Escape in the export leaves the selection; both exports say what they hold", async () => {
+test("Escape in the export leaves the selection; both exports name their records", async () => {
   for (let n = 0; n < 3; n++) await dashboard.api("POST", "/api/posts", { title: `Exported ${n}` });
   const page = await dashboard.open(`/collections/posts?filter=${encodeURIComponent('title ~ "Exported"')}`);
   await settled(page);
@@ -131,7 +131,7 @@ test("Escape in the export leaves the selection; both exports say what they hold
   await leave(page);
 });
 
-test("what is typed right after the key of a new record is in its first field", async () => {
+test("text typed right after the key of a new record is in its first field", async () => {
   const page = await dashboard.open("/collections/posts");
   await settled(page);
   // The drawer is loaded when the page has come to rest.
@@ -152,7 +152,7 @@ test("what is typed right after the key of a new record is in its first field", 
   await leave(page);
 });
 
-test("a filter that the service refuses is shown with its position; a right one is in the address", async () => {
+test("a filter that the service refuses is shown with its position; a valid filter is in the address", async () => {
   const page = await dashboard.open(`/collections/posts?filter=${encodeURIComponent("titel = 1")}`);
   await page
     .getByText(/at position 1/)
@@ -164,7 +164,7 @@ test("a filter that the service refuses is shown with its position; a right one 
   await leave(page);
 });
 
-test("a migration that loses data says what goes, and wants the name", async () => {
+test("a migration that loses data names the lost data, and requires the name", async () => {
   for (let n = 0; n < 3; n++) await dashboard.api("POST", "/api/posts", { title: `T${n}`, teaser: "x" });
   const page = await dashboard.open("/collections/posts/schema");
   await settled(page);
@@ -190,7 +190,7 @@ test("a migration that loses data says what goes, and wants the name", async () 
   await leave(page);
 });
 
-test("10,000 rows with 7 bad ones: 9,993 records, and a report of the 7", async () => {
+test("10,000 rows with 7 bad rows: 9,993 records, and a report of the 7", async () => {
   const people = {
     name: "people",
     fields: [
@@ -232,7 +232,7 @@ test("10,000 rows with 7 bad ones: 9,993 records, and a report of the 7", async 
   await leave(page);
 });
 
-test("an import asks for what a cell may mean, counts empty rows, and says how it reads other letters", async () => {
+test("an import asks for the meaning of an ambiguous cell, counts empty rows, and names the encoding of other letters", async () => {
   const weights = {
     name: "weights",
     fields: [

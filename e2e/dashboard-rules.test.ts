@@ -64,7 +64,7 @@ async function accept(page: Page, key = "Tab"): Promise<void> {
 }
 
 describe("the matrix", () => {
-  test("an expression is written with completion, corrected where the service points, and applied", async () => {
+  test("an expression is written with completion, corrected at the place that the service names, and applied", async () => {
     const page = await dashboard.open(path);
     const update = editorOf(page, "Update");
     expect(await update.count()).toBe(0);
@@ -131,7 +131,7 @@ describe("the matrix", () => {
 });
 
 describe("the rules of a field", () => {
-  test("are chosen in its options, and an expression is corrected where the service points", async () => {
+  test("are chosen in its options, and an expression is corrected at the place that the service names", async () => {
     const page = await dashboard.open("/collections/tasks/schema");
     await page.getByRole("button", { name: "Options of title" }).click();
     await page.getByText("No rule of its own.", { exact: true }).waitFor();
@@ -166,7 +166,7 @@ describe("the rules of a field", () => {
 });
 
 describe("try as", () => {
-  test("a change that is refused shows the part of the rule that refuses it", async () => {
+  test("a refused change shows the part of the rule that refuses the change", async () => {
     const page = await dashboard.open(path);
     await page.getByLabel("User", { exact: true }).click();
     await page.getByRole("option", { name: /guest@example.com/ }).click();

@@ -42,7 +42,7 @@ async function runs(status: string, wanted: number): Promise<Run[]> {
 
 const sent = async (): Promise<string[]> => (await Bun.file(join(folder, "sent.txt")).text()).trim().split("\n");
 
-test("mended runs look mended; a retry of many says what it does and leaves out the mended ones", async () => {
+test("mended runs look mended; a retry of many names its effect and leaves out the mended runs", async () => {
   for (const title of ["one", "two", "three"]) await api("POST", "/api/orders", { title });
   await runs("failed", 3);
   const page = await dashboard.open("/functions?tab=runs&status=failed");

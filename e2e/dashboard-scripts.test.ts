@@ -35,7 +35,7 @@ export default async ({ payload, logger }) => {
 afterAll(() => dashboard.server.stop());
 const { api, server, folder } = dashboard;
 
-test("a function that failed is found with its line, retried after it was mended, and then has no retry", async () => {
+test("a failed function is found with its line, retried after its correction, and then has no retry", async () => {
   await api("POST", "/api/posts", { title: "works" });
   await api("POST", "/api/posts", { title: "fails" });
   const page = await dashboard.open("/functions?tab=runs&status=failed");
@@ -55,7 +55,7 @@ test("a function that failed is found with its line, retried after it was mended
   await leave(page);
 });
 
-test("a file that does not load is told with its line, and that the last version runs; once mended, nothing is told", async () => {
+test("a file that does not load is shown with its line, and with the note that the last version runs; after the correction, the note is gone", async () => {
   const path = join(folder, "functions/posts/greet.ts");
   const good = await Bun.file(path).text();
   const page = await dashboard.open("/functions");
@@ -141,7 +141,7 @@ test("a queue: a run is enqueued, fails for good with its payload, is retried, a
   await leave(page);
 });
 
-test("what happened to a user: by email, with the change of the role in one line; a type that there is not is refused", async () => {
+test("events of a user: by email, with the change of the role in a line; an unknown type is refused", async () => {
   const { id } = (await api("POST", "/api/admin/users", { email: "bob@example.com", password: "a long password" })) as {
     id: string;
   };
@@ -177,7 +177,7 @@ test("a job is run now: its run appears by itself, with its log", async () => {
   await leave(page);
 });
 
-test("the log grows while it is open; a pause holds it back; filters leave out what does not match", async () => {
+test("an open log grows; a pause stops the growth; filters leave out lines that do not match", async () => {
   const page = await dashboard.open("/logs");
   await page.getByText("Live", { exact: true }).waitFor();
   await api("POST", "/api/posts", { title: "the first" });
@@ -195,7 +195,7 @@ test("the log grows while it is open; a pause holds it back; filters leave out w
   await leave(page);
 });
 
-test("events come as they happen, once each, with the change of a record and of an admin as a difference", async () => {
+test("events appear in order, once each, with the change of a record and of an admin as a difference", async () => {
   const { id } = (await api("POST", "/api/posts", { title: "before" })) as { id: string };
   const page = await dashboard.open("/events?type=posts.updated,admin.collection.updated");
   await page.getByText("Live", { exact: true }).waitFor();
@@ -230,7 +230,7 @@ test("events come as they happen, once each, with the change of a record and of 
   await leave(page);
 });
 
-test("settings tell where a value comes from, and no secret", async () => {
+test("settings name the origin of a value, and no secret", async () => {
   const page = await dashboard.open("/settings?search=admin.");
   await settled(page);
   await page.getByText("SERVICE_ADMIN_EMAIL").or(page.getByText("environment")).first().waitFor();

@@ -32,7 +32,7 @@ async function shown(page: Page, titles: readonly string[]): Promise<void> {
     else await page.waitForTimeout(30);
 }
 
-test("the searched fields are chosen, reviewed and applied; those of other types are not offered", async () => {
+test("the searched fields are chosen, reviewed and applied; fields of other types are not offered", async () => {
   await api("POST", "/api/articles", { title: "Café culture", body: "Espresso", views: 1 });
   await api("POST", "/api/articles", { title: "Tea", body: `${filler}the <b>café</b> next door`, views: 2 });
   await api("POST", "/api/articles", { title: "Water", body: "From the tap", views: 3 });
@@ -59,7 +59,7 @@ test("the searched fields are chosen, reviewed and applied; those of other types
   await leave(page);
 });
 
-test("the box finds words while they are typed, and the cells show the places", async () => {
+test("the box finds words during the typing, and the cells show the places", async () => {
   const page = await dashboard.open("/collections/articles");
   await shown(page, ["Water", "Tea", "Café culture"]);
   await page.keyboard.press("/");
@@ -99,7 +99,7 @@ test("nothing found, and a text without a word, are no errors", async () => {
   await leave(page);
 });
 
-test("the export has what is found", async () => {
+test("the export has the found records", async () => {
   const page = await dashboard.open("/collections/articles?search=caf");
   await shown(page, ["Café culture", "Tea"]);
   // Without `showSaveFilePicker`, the browser downloads the file.

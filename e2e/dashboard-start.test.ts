@@ -42,7 +42,7 @@ test("the set-up link leads to a form, and the form to the overview; the link wo
   expect([...complaintsOf(page), ...complaintsOf(late)]).toEqual([]);
 });
 
-test("a page behind the sign-in is shown after it; others than admins are refused and signed out", async () => {
+test("a page behind the sign-in is shown afterwards; users without the role admin are refused and signed out", async () => {
   const { server, api } = await openDashboard();
   await api("POST", "/api/admin/users", { email: "member@example.com", password: "a long password" });
   const page = await openAnonymously(`${server.url}/_/users?search=mem`);
@@ -78,7 +78,7 @@ test.each(["//evil.example", "/\\evil.example", "https://evil.example"])(
   },
 );
 
-test("a session that ends leaves the page as it is; a sign-in over it goes on", async () => {
+test("a session that ends leaves the page unchanged; a sign-in over the page goes on", async () => {
   const { open, api } = await openDashboard();
   const page = await open("/collections/-/new");
   await page.getByLabel("Name", { exact: true }).first().fill("half_typed");
@@ -115,7 +115,7 @@ test("a second tab of the browser is signed in by the first; a sign-out ends bot
   await first.getByRole("dialog", { name: "Your session has ended" }).waitFor();
 });
 
-test("a tab that answers late signs in the other one all the same, at the page that was asked for", async () => {
+test("a late response of a tab signs in the other tab all the same, at the requested page", async () => {
   const { server } = await openDashboard();
   const context = await openWindow();
   const first = await context.newPage();
@@ -136,7 +136,7 @@ test("a tab that answers late signs in the other one all the same, at the page t
 });
 
 test.each(["light", "dark"] as const)(
-  "the pages before the sign-in, %s: accessible, and narrow ones fit",
+  "the pages before the sign-in, %s: accessible, and narrow pages fit",
   async (theme) => {
     const { server } = await openDashboard();
     for (const path of ["/login", "/setup?token=nothing"]) {

@@ -56,7 +56,7 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
 const scrolled = (page: Page): Promise<number> =>
   page.evaluate<number>("document.querySelector('#main').scrollLeft + scrollX");
 
-test("Tab goes from field to field of a new record, and takes no value away; a target that is missing can be made", async () => {
+test("Tab goes from field to field of a new record, and removes no value; a missing target can be made", async () => {
   const page = await dashboard.open("/collections/authors?record=new");
   const drawer = page.getByRole("dialog", { name: "New record in authors" });
   await drawer.locator("input:focus").waitFor();
@@ -119,7 +119,7 @@ test("a relation in a cell that is half on the screen: the first match is taken 
   await leave(page);
 });
 
-test("a value is kept when another cell is clicked, and dropped by Escape; a refusal is told", async () => {
+test("a value is saved by a click on another cell, and dropped by Escape; a refusal is shown", async () => {
   const { id } = await make("authors", { name: "Edsger", email: "edsger@example.com" });
   const page = await dashboard.open("/collections/authors");
   await settled(page);
@@ -156,7 +156,7 @@ test("an empty row is no new field; two collections that point to each other are
   await leave(page);
 });
 
-test("600 records go in three batches; a few that are refused are told with their reason, and the others are gone", async () => {
+test("600 records are deleted in three batches; a few refused records are listed with their reason, and the others are gone", async () => {
   for (let at = 0; at < 600; at += 300) {
     const operations = Array.from({ length: 300 }, (_, n) => ({
       method: "create",
@@ -202,7 +202,7 @@ test("600 records go in three batches; a few that are refused are told with thei
   await leave(page);
 });
 
-test("a run that failed says how it may end well; the figure of the overview leads to it", async () => {
+test("a failed run names its remedy; the figure of the overview leads to the run", async () => {
   await make("visits", { place: "home" });
   const page = await dashboard.open("/");
   await page.getByRole("link", { name: /^Failed runs/ }).click();
@@ -224,7 +224,7 @@ test("a run that failed says how it may end well; the figure of the overview lea
   await leave(page);
 });
 
-test("a role says what it means and keeps the focus; a new password has it from the first key to the last", async () => {
+test("a role explains its rights and keeps the focus; a new password has the focus from the first key to the last", async () => {
   await api("POST", "/api/admin/users", { email: "alan@example.com", password: "correct horse battery" });
   const page = await dashboard.open("/users?search=alan");
   await page.getByText("alan@example.com").click();

@@ -47,7 +47,7 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
     if (performance.now() > end) throw new Error("That did not happen");
 }
 
-test("an undo holds on other pages, and tells what points to the record", async () => {
+test("an undo holds on other pages, and names the records that point to the record", async () => {
   const { id } = await make("authors", { name: "To be kept" });
   for (let n = 0; n < 3; n++) await make("books", { title: `Book ${n}`, author: id });
   const page = await dashboard.open("/collections/authors");
@@ -69,7 +69,7 @@ test("an undo holds on other pages, and tells what points to the record", async 
   await leave(page);
 });
 
-test("without an undo the record goes, also from another page; leaving the dashboard sends it at once", async () => {
+test("without an undo the record is deleted, also from another page; leaving the dashboard sends the deletion at once", async () => {
   const first = await make("authors", { name: "To go first" });
   const page = await dashboard.open("/collections/authors");
   await settled(page);
@@ -89,7 +89,7 @@ test("without an undo the record goes, also from another page; leaving the dashb
   await page.context().close();
 });
 
-test("one's own deletion is no news; a chip whose record is gone says so at once, and after a reload", async () => {
+test("an own deletion is no news; a chip whose record is gone shows the loss at once, and after a reload", async () => {
   const { id } = await make("authors", { name: "Gone soon" });
   await make("books", { title: "Left behind", author: id });
   const page = await dashboard.open("/collections/books?sort=title");
@@ -152,7 +152,7 @@ test("a date is the same day in every zone", async () => {
   await context.close();
 });
 
-test("a file beside records that everybody reads is public, and the switch changes the file that is there", async () => {
+test("a file beside records that everybody reads is public, and the switch changes the existing file", async () => {
   const path = join(temporaryFolder(), "portrait.png");
   await Bun.write(path, png(40, 40));
   const page = await dashboard.open("/collections/authors?record=new");
@@ -170,7 +170,7 @@ test("a file beside records that everybody reads is public, and the switch chang
   await leave(page);
 });
 
-test("numbers are complained about while they are typed, once; what is typed into a relation searches", async () => {
+test("numbers are checked during the typing, with a single complaint; text typed into a relation searches", async () => {
   await make("authors", { name: "Ada Lovelace" });
   const page = await dashboard.open("/collections/books?record=new");
   const drawer = page.getByRole("dialog", { name: "New record in books" });

@@ -202,7 +202,7 @@ test("the drawer shows the factors, links, keys, sessions and mails of a user, a
   await leave(page);
 });
 
-test("an admin sends a verification and a reset: the user alone gets the links", async () => {
+test("an admin sends a verification and a reset: only the user gets the links", async () => {
   const { dashboard, sink } = world;
   const email = "unproven@example.com";
   const made = (await dashboard.api("POST", "/api/admin/users", { email, password })) as User;
@@ -232,7 +232,7 @@ test("an admin sends a verification and a reset: the user alone gets the links",
   await leave(page);
 });
 
-test("an invitation: a taken address is refused at the field, a free address gets the mail, and there is no user yet", async () => {
+test("an invitation: a taken address is refused at the field, a free address gets the mail, and no user exists yet", async () => {
   const { dashboard, sink } = world;
   const page = await dashboard.open("/users");
   await page.getByRole("button", { name: "Invite" }).click();
@@ -293,7 +293,7 @@ test("a right that only a recent sign-in gives: the page asks, and changes nothi
   await leave(page);
 });
 
-test("without mail, the buttons that mail say so", async () => {
+test("without mail, the buttons that mail give the reason", async () => {
   const { id } = await makeUser("mailless@example.com", { name: "Mo" });
   const page = await dashboard.open(`/users?user=${id}`);
   const drawer = page.getByRole("dialog", { name: "mailless@example.com", exact: true });

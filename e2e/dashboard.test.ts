@@ -9,7 +9,7 @@ import { project, serve, singleService, socle } from "./kit.ts";
 const server = await serve(await project({ collections: [{ name: "posts", fields: [] }] }));
 const link = /within 30 minutes: (\S+)\n/.exec(server.output())?.[1] ?? "";
 
-test("the index page and all that it names are there, compressed, with their headers", async () => {
+test("the index page and its files are served, compressed, with their headers", async () => {
   const index = await fetch(`${server.url}/_/`, { headers: { "Accept-Encoding": "identity" } });
   const html = await index.text();
   const paths = [...html.matchAll(/(?:src|href)="(\/_\/[^"]+)"/g)].map(([, path]) => path ?? "");
@@ -35,7 +35,7 @@ test("the index page and all that it names are there, compressed, with their hea
   }
 });
 
-test("a browser that opens the address gets it; it runs and breaks no rule of its policy", async () => {
+test("a browser that opens the address runs the dashboard, and no rule of the policy is broken", async () => {
   const page = await (await openWindow()).newPage();
   const problems: string[] = [];
   page.on("console", (message) => {
@@ -104,7 +104,7 @@ describe("the configuration", () => {
     expect(off.output()).not.toContain("WARN");
   });
 
-  test("another build from a folder; without one, a single warning, and the API works", async () => {
+  test("another build from a folder; a missing folder is a single warning, and the API works", async () => {
     singleService("process");
     const cwd = await project({ config: { dashboard: { path: "own" } } });
     const without = await serve(cwd);
@@ -120,7 +120,7 @@ describe("the configuration", () => {
     expect(own.output()).not.toContain("WARN");
   });
 
-  test("a folder that holds the configuration stops the start with one line", async () => {
+  test("a folder with the configuration stops the start with a single line", async () => {
     const cwd = await project({ config: { dashboard: { path: "." } } });
     const { code, stderr } = await socle([], { cwd });
     expect([code, stderr.trimEnd().split("\n").length]).toEqual([2, 1]);

@@ -157,7 +157,7 @@ test("save without a JSON position is an error, and null is a position", async (
   expect(await numbers(server.url, "steps")).toEqual([2]);
 });
 
-test("a position that cannot be kept takes the records of the slice back", async () => {
+test("a position that cannot be stored takes the records of the slice back", async () => {
   const cwd = await project({ collections });
   await (await serve(cwd)).stop();
   const database = new Database(join(cwd, "socle.db"));
@@ -202,7 +202,7 @@ test("in the order of names, after the definitions; a file that does not load st
   expect(await numbers(again.url, "steps")).toEqual([20, 10, 2]);
 });
 
-test("socle dev runs a new file; its writes are those of a job: with hooks, functions and events", async () => {
+test("socle dev runs a new file; its writes are writes of a job: with hooks, functions and events", async () => {
   const cwd = await project({ collections });
   await write(cwd, {
     "functions/items/log.ts": `

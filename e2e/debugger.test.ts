@@ -215,7 +215,7 @@ test("an address of a debugger is for this machine, and for no page of a browser
   await service.stop();
 });
 
-test("a wrong port is refused, and without --inspect there is no debugger", async () => {
+test("a wrong port is refused, and without --inspect the debugger is off", async () => {
   const cwd = await project();
   for (const word of ["--inspect=70000", "--inspect=x", "--inspect="])
     expect(await socle(["dev", word], { cwd })).toMatchObject({

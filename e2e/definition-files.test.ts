@@ -131,7 +131,7 @@ test("check --against a folder and a service, and schema diff, show the plan and
   expect((await check(w.cwd)).code).toBe(0);
 });
 
-test("socle check ends with 1 for a key of the configuration that means nothing, where serve warns", async () => {
+test("socle check ends with 1 for a key of the configuration without a meaning, and serve warns", async () => {
   const cwd = await project({ config: { auth: { registraton: false } } });
   const checked = await socle(["check"], { cwd });
   expect([checked.code, checked.stderr]).toEqual([

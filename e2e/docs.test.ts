@@ -39,7 +39,7 @@ describe("docs/endpoints.md", async () => {
     expect([code, stdout]).toEqual([0, "PAYMENTS_SECRET, which scripts.env declares, is not set here\n"]);
   });
 
-  test("its endpoints do what they say", async () => {
+  test("its endpoints do what the page promises", async () => {
     await Bun.write(join(cwd, ".env"), "PAYMENTS_SECRET=shared\n");
     const server = await serve(cwd);
     const url = `${server.url}/api/function`;
@@ -124,7 +124,7 @@ describe("docs/functions.md", async () => {
     expect([code, stdout]).toEqual([0, ""]);
   });
 
-  test("its functions and its job do what they say, whatever the titles are", async () => {
+  test("its functions and its job do what the page promises, whatever the titles are", async () => {
     const server = await serve(cwd);
     const events = await RunEvents.of(server.url);
     const titles = ["Hello, World!", "Hello, World!", "Größe & Co.", "--", "日本語", "x".repeat(200)];
@@ -177,7 +177,7 @@ test("docs/migrations.md prints a migration that type-checks and fills the slugs
   await server.stop();
 });
 
-test("docs/accounts.md prints a definition of users that does as the page says", async () => {
+test("docs/accounts.md prints a definition of users that keeps the promises of the page", async () => {
   const { cwd, paths } = await printedProject("accounts.md");
   expect(paths).toEqual(["config.json", "collections/users.json"]);
   const server = await serve(cwd, { env: { SERVICE_AUTH_REQUIRE_VERIFIED: "false" } });

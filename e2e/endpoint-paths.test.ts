@@ -100,7 +100,7 @@ test("with another prefix the usual path is gone, and the list shows the real pa
   expect((await client.admin.scripts.endpoints()).items.map(({ path }) => path)).toEqual(["/my/app/hello", "/my/app"]);
 });
 
-test("a bad prefix and a bad limit each end the start with one line", async () => {
+test("a bad prefix and a bad limit each end the start with a single line", async () => {
   for (const [config, message] of [
     [{ endpoints: { prefix: "/api/own" } }, '"/api/own" is not valid for "endpoints.prefix"'],
     [{ limits: { requests: [{ routes: "/x", per: "day", max: 1, window: "1m" }] } }, "limits.requests[0].per"],
@@ -112,7 +112,7 @@ test("a bad prefix and a bad limit each end the start with one line", async () =
   }
 });
 
-test("no form of a path on the wire goes around a limit of requests; the address is that behind the proxies", async () => {
+test("no form of a path on the wire bypasses a limit of requests; the address is the address behind the proxies", async () => {
   const { server } = await start(
     { trustedProxies: 1, limits: { requests: [{ routes: "/api/function/*", per: "address", max: 1, window: "1h" }] } },
     {

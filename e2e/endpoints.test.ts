@@ -97,7 +97,7 @@ async function endpointsAnswer(): Promise<void> {
 }
 
 describe("streams", () => {
-  test("of megabytes go both ways, whole, without being kept", async () => {
+  test("megabytes go both ways, whole, without a copy in memory", async () => {
     const piece = crypto.getRandomValues(new Uint8Array(60_000));
     const body = new Uint8Array(8_000_000);
     for (let at = 0; at < body.length; at += piece.length) body.set(piece.subarray(0, body.length - at), at);
@@ -116,7 +116,7 @@ describe("streams", () => {
     expect(tooLarge.status).toBe(413);
   });
 
-  test("begin before they end, and end when the client leaves", async () => {
+  test("responses begin before their end, and end when the client leaves", async () => {
     const leaving = new AbortController();
     const answer = await fetch(`${url}/ticks`, { signal: leaving.signal });
     expect(answer.headers.get("content-type")).toBe("text/event-stream");
@@ -126,12 +126,12 @@ describe("streams", () => {
     await until(() => server.output().includes("ticks cancelled"));
   });
 
-  test("of which nothing comes are an error like any other", async () => {
+  test("an empty stream that fails is an error like any other", async () => {
     expect((await fetch(`${url}/silent`)).status).toBe(504);
     expect((await fetch(`${url}/broken-at-once`)).status).toBe(500);
   });
 
-  test("that never end are cut off at the timeout, those that fail break off: no client takes a part for the whole", async () => {
+  test("endless streams are cut off at the timeout, failed streams break off: no client takes a part for the whole", async () => {
     for (const path of ["endless", "breaks"]) {
       const answer = await fetch(`${url}/${path}`);
       expect(answer.status).toBe(200);
@@ -145,7 +145,7 @@ describe("streams", () => {
   });
 });
 
-test("a request whose body never ends is over at the timeout, or at once where its handler does not read it", async () => {
+test("a request whose body never ends is over at the timeout, or at once if its handler does not read the body", async () => {
   for (const [path, status] of [
     ["hasty", 504],
     ["careless", 200],
@@ -170,7 +170,7 @@ test("a client that leaves aborts the signal", async () => {
   await until(() => server.output().includes("client gone"));
 });
 
-test("100 that sleep keep no other request waiting", async () => {
+test("100 sleeping handlers keep no other request waiting", async () => {
   const sleeping = Array.from({ length: 100 }, () => fetch(`${url}/sleep`).then((answer) => answer.text()));
   let answered = 0;
   let isOver = false;
@@ -187,7 +187,7 @@ test("100 that sleep keep no other request waiting", async () => {
   expect(answered).toBeGreaterThan(10);
 });
 
-test("1,000 at once get 1,000 answers", async () => {
+test("1,000 at once get 1,000 responses", async () => {
   const answers = await Promise.all(Array.from({ length: 1_000 }, async () => (await fetch(`${url}/ok`)).status));
   expect(answers.filter((status) => status !== 200)).toEqual([]);
 });
@@ -210,7 +210,7 @@ describe("faults", () => {
     await endpointsAnswer();
   });
 
-  test("all at once: each caller gets an error, and the rest of the API answers", async () => {
+  test("all at once: each caller gets an error, and the rest of the API responds", async () => {
     let isOver = false;
     const watching = (async () => {
       while (!isOver) await othersAnswer();
@@ -231,7 +231,7 @@ describe("faults", () => {
   });
 });
 
-test("a reload is one moment: each answer is of the old or of the new code, and none fails", async () => {
+test("a reload is a single moment: each response is of the old or of the new code, and no request fails", async () => {
   const code = (word: string): string =>
     `${open}export const GET = async () => { await Bun.sleep(5); return new Response("${word}"); };\n`;
   await write(cwd, { "endpoints/word.ts": code("old") });

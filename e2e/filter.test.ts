@@ -19,7 +19,7 @@ const shape: ExpressionSchema = {
   back: () => "nothing points here",
 };
 
-test("values are written as the language has them", () => {
+test("values are written in the form of the language", () => {
   expect(filter`a = ${'x"\\'} && n in ${[1, -2.5]} || b = ${null} || c = ${true}`).toBe(
     'a = "x\\"\\\\" && n in (1, -2.5) || b = null || c = true',
   );
@@ -27,14 +27,14 @@ test("values are written as the language has them", () => {
   expect(filter`n = 1`).toBe("n = 1");
 });
 
-test("what nothing can stand for is refused", () => {
+test("a value without a literal is refused", () => {
   expect(() => filter`n = ${Number.NaN}`).toThrow("A filter has no value NaN");
   expect(() => filter`n = ${JSON.parse("{}")}`).toThrow("A filter has no value for object");
   expect(() => filter`n = ${JSON.parse("[]")[0]}`).toThrow("A filter has no value for undefined");
   expect(() => filter`n in ${[]}`).toThrow("A list in a filter needs at least one value");
 });
 
-test("whatever somebody typed stays a value", () => {
+test("any typed text stays a value", () => {
   const text = fc.string({ unit: "grapheme" }).filter((value) => value.isWellFormed() && !value.includes("\0"));
   fc.assert(
     fc.property(text, fc.double({ noNaN: true, noDefaultInfinity: true }), (typed, double) => {

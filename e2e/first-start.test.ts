@@ -34,7 +34,7 @@ const adminCommand = / Make one with: (.*)\n/;
 const notes = { name: "notes", fields: [{ name: "title", type: "string", required: true }] };
 
 test.each(["DEBUG", "INFO", "WARN", "ERROR"])(
-  "log.level %s shows where it listens and how to make an admin",
+  "log.level %s shows the address and the way to make an admin",
   async (level) => {
     const cwd = await project();
     const { url, output } = await serve(cwd, { env: { SERVICE_LOG_LEVEL: level } });
@@ -47,7 +47,7 @@ test.each(["DEBUG", "INFO", "WARN", "ERROR"])(
 );
 
 describe("socle dev", () => {
-  test("listens on the loopback address alone", async () => {
+  test("listens only on the loopback address", async () => {
     const { url } = await serve(await project(), { args: ["dev"] });
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     // A service that listens on every address would answer here as well.
@@ -67,7 +67,7 @@ describe("socle dev", () => {
     }
   });
 
-  test("in a folder without a project names socle init; with one it does not", async () => {
+  test("in a folder without a project names socle init; in a project does not", async () => {
     const empty = await serve(temporaryFolder(), { args: ["dev", "--port", "0"] });
     expect(empty.output()).toContain(`${executable} init my-app`);
     expect((await serve(await project(), { args: ["dev"] })).output()).not.toContain("init my-app");
@@ -76,7 +76,7 @@ describe("socle dev", () => {
 });
 
 describe("the command for the first admin", () => {
-  test("works from where one is, however the program and the configuration were named", async () => {
+  test("works from the current folder, for any name of the program and the configuration", async () => {
     const parent = temporaryFolder();
     const cwd = join(parent, "here and now");
     mkdirSync(cwd);
@@ -95,7 +95,7 @@ describe("the command for the first admin", () => {
     expect(readdirSync(cwd)).toEqual([]);
   });
 
-  test("where there is no database, none is made; the folder and the configuration are named", async () => {
+  test("without a database, no database is made; the folder and the configuration are named", async () => {
     const cwd = temporaryFolder();
     const args = ["admin", "create", "me@example.com", "--password", "a long password"];
     const bare = await socle(args, { cwd });
@@ -186,7 +186,7 @@ describe("the way to a first record", () => {
     expect(again.output()).not.toContain(heading);
   });
 
-  test("not by socle serve, and not where nobody but an admin could go it", async () => {
+  test("not by socle serve, and not if only an admin could go the way", async () => {
     const served = await serve(await project({ collections: [notes] }));
     const admins = await serve(await project({ collections: [closed, pattern] }), { args: ["dev"] });
     await Bun.sleep(50);

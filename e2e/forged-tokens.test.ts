@@ -251,7 +251,7 @@ async function statuses(token: string): Promise<number[]> {
   return answers.map(({ status }) => status);
 }
 
-test.each(Object.entries(controls))("a token %s is taken", async (_name, token) => {
+test.each(Object.entries(controls))("a token %s is accepted", async (_name, token) => {
   expect((await statuses(token)).slice(0, 3)).toEqual([200, 200, 201]);
 });
 

@@ -42,7 +42,7 @@ const seenCollection = {
   ],
 };
 
-describe("what a handler is given", async () => {
+describe("the event of a handler", async () => {
   const handlers = ["onCreate", "onUpdate", "onDelete"]
     .map((name) => `export const ${name} = (context: any) => tell(context, "${name}");`)
     .join("\n");
@@ -93,7 +93,7 @@ describe("what a handler is given", async () => {
     expect(deleted?.event).toMatchObject({ type: "notes.deleted", payload: { id: record.id } });
   });
 
-  test("by the change of a large record: all of it, as it was then, though the log keeps what changed", async () => {
+  test("a change of a large record: the whole record of that time, though the log stores only the changes", async () => {
     const large = await create(server, "large", { n: 1, text: "x".repeat(20_000) }, headers);
     const changes = [2, 3, 4].map(async (n) => {
       const response = await fetch(`${url}/api/large/${large.id}`, {
@@ -130,7 +130,7 @@ describe("what a handler is given", async () => {
     expect(JSON.stringify(mine)).not.toContain("argon2");
   });
 
-  test("the events of its run say which, and nothing secret", async () => {
+  test("the events of its run name the function, and nothing secret", async () => {
     const [started] = events.of("function.started", "functions/notes/all.ts");
     const [completed] = events.of("function.completed", "functions/notes/all.ts");
     const [about] = await seen(url, "onCreate");
@@ -148,7 +148,7 @@ describe("what a handler is given", async () => {
   });
 });
 
-describe("what a handler may ask for", async () => {
+describe("the calls of a handler", async () => {
   const folder = await scriptProject({
     collections: [
       seenCollection,
@@ -217,7 +217,7 @@ describe("what a handler may ask for", async () => {
     [name: string]: { [key: string]: unknown };
   }[];
 
-  test("records, with the validation of the API and none of its permissions", () => {
+  test("records, with the validation of the API and without its permissions", () => {
     expect(answers["created"]).toMatchObject({ title: "a", on: true });
     expect(answers["invalid"]).toMatchObject({ name: "ServiceError", code: "validation_error", line: "9" });
     expect(answers["invalid"]?.["details"]).toMatchObject([
@@ -242,7 +242,7 @@ describe("what a handler may ask for", async () => {
     expect([answers["deleted"], answers["deletedTwice"]]).toEqual([true, false] as never);
   });
 
-  test("SQL that reads, and nothing that is the service's own", () => {
+  test("SQL that reads, without the tables of the service", () => {
     expect(answers["query"]).toEqual([{ title: "b", on: 1 }] as never);
     expect(answers["queryNames"]).toEqual([{ a: 1, b: null }] as never);
     expect(answers["users"]).toEqual([{ n: 1 }] as never);
@@ -263,7 +263,7 @@ describe("what a handler may ask for", async () => {
     expect(answers["userList"]).toBe(1 as never);
   });
 
-  test("with the same events as over HTTP, caused by nobody", async () => {
+  test("with the same events as over HTTP, without a causing user", async () => {
     const socket = new WebSocket(`${server.url.replace("http", "ws")}/api/realtime`);
     const frames: string[] = [];
     socket.onmessage = ({ data }) => frames.push(String(data));
@@ -312,7 +312,7 @@ describe("order, retries and chains", async () => {
   const { url } = server;
   const events = await RunEvents.of(url);
 
-  test("of the changes of a record, also between files and processes, whatever takes longest", async () => {
+  test("the changes of a record run in order, also between files and processes, whatever the durations", async () => {
     const ids: string[] = [];
     const headers = { "Content-Type": "application/json" };
     await inParallel(
@@ -335,7 +335,7 @@ describe("order, retries and chains", async () => {
       ]);
   });
 
-  test("a run is tried again as often as its options say, and what comes after it waits", async () => {
+  test("a run is retried as often as its options allow, and later runs wait", async () => {
     const good = await create(server, "flaky", { n: 1 });
     await fetch(`${url}/api/flaky/${good.id}`, {
       method: "PUT",
@@ -357,19 +357,22 @@ describe("order, retries and chains", async () => {
   test.each([
     ["loops", "functions/loops/loop.ts", ["loops"]],
     ["ping", "functions/pong/b.ts", ["ping", "pong"]],
-  ])("a chain that begins with %s ends after sixteen functions, and says why", async (first, last, names) => {
-    await create(server, first, { n: 1 });
-    const failed = await events.first("function.failed", last);
-    expect(String(failed.payload["error"])).toMatch(
-      /A chain of 16 functions.*Does a function react to its own changes\?.*functions\/\w+\/\w+\.ts:\d+:\d+/,
-    );
-    await Bun.sleep(50);
-    const records = await Promise.all(names.map((name) => RunEvents.records(url, name)));
-    expect(records.flat()).toHaveLength(16);
-    expect(
-      events.all.filter(
-        ({ type, payload }) => type === "function.started" && names.includes(String(payload["collection"])),
-      ),
-    ).toHaveLength(16);
-  });
+  ])(
+    "a chain that begins with %s ends after sixteen functions, with the reason in the log",
+    async (first, last, names) => {
+      await create(server, first, { n: 1 });
+      const failed = await events.first("function.failed", last);
+      expect(String(failed.payload["error"])).toMatch(
+        /A chain of 16 functions.*Does a function react to its own changes\?.*functions\/\w+\/\w+\.ts:\d+:\d+/,
+      );
+      await Bun.sleep(50);
+      const records = await Promise.all(names.map((name) => RunEvents.records(url, name)));
+      expect(records.flat()).toHaveLength(16);
+      expect(
+        events.all.filter(
+          ({ type, payload }) => type === "function.started" && names.includes(String(payload["collection"])),
+        ),
+      ).toHaveLength(16);
+    },
+  );
 });

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { project, serve, socle, temporaryFolder } from "./kit.ts";
 
-test("0 for a service that is ready, by its address or by the configuration; 1 once it has stopped", async () => {
+test("0 for a service that is ready, by its address or by the configuration; 1 after its stop", async () => {
   const server = await serve(await project());
   const port = new URL(server.url).port;
   // A service on this machine is not asked through a proxy.
@@ -24,7 +24,7 @@ test("0 for a service that is ready, by its address or by the configuration; 1 o
   expect(gone.stderr).toMatch(/^socle: http:\S+ is not ready: [^\n]+\n$/);
 });
 
-test("1 with the reason for a service that is not ready, and for one that is another", async () => {
+test("1 with the reason for a service that is not ready, and for another service", async () => {
   const server = await serve(await project({ config: { limits: { diskFree: "1000000GiB" } } }));
   const { code, stderr } = await socle(["health", server.url]);
   expect([code, stderr]).toEqual([1, expect.stringMatching(/is not ready: the disk has \d+ MiB free/)]);

@@ -166,7 +166,7 @@ describe("a hook that misbehaves", async () => {
     30_000,
   );
 
-  test("all at once: each caller gets an answer, and the rest of the API answers", async () => {
+  test("all at once: each caller gets a response, and the rest of the API responds", async () => {
     let isOver = false;
     const watching = (async () => {
       while (!isOver) await othersAnswer();
@@ -186,7 +186,7 @@ describe("a hook that misbehaves", async () => {
     await hooksAnswer();
   });
 
-  test("1,000 at once get 1,000 answers", async () => {
+  test("1,000 at once get 1,000 responses", async () => {
     const answers = await Promise.all(
       Array.from({ length: 1_000 }, async () => (await post(`${server.url}/api/good`, {})).status),
     );

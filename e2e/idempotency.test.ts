@@ -27,7 +27,7 @@ function batchOf(...texts: string[]): object {
   return { operations: texts.map((text) => ({ method: "create", collection: "notes", body: { text } })) };
 }
 
-test("killed with kill -9: each key has exactly one record, and the same answer", async () => {
+test("killed with kill -9: each key has exactly one record, and the same response", async () => {
   const cwd = await project({ collections: [notes] });
   const random = randomNumbers(randomSeed("keys"));
   let server: Running = await serve(cwd);
@@ -131,7 +131,7 @@ async function losingProxy(target: string): Promise<{ url: string; lose: () => v
   return { url: `http://127.0.0.1:${address.port}`, lose, lost: () => lost };
 }
 
-test("the client whose answer was lost gets the record that it has made", async () => {
+test("the client whose response was lost gets the record of its first request", async () => {
   const server = await serve(await project({ collections: [notes] }));
   const proxy = await losingProxy(server.url);
   const client = new SocleClient({ baseUrl: proxy.url });
@@ -150,7 +150,7 @@ test("the client whose answer was lost gets the record that it has made", async 
   expect(await textsOf(server.url)).toEqual(["not sent again", "in a batch", "created"]);
 });
 
-test("an endpoint goes on for a client that has left, and the client finds the answer", async () => {
+test("an endpoint goes on for a client that has left, and the client finds the response", async () => {
   const cwd = await scriptProject({
     collections: [collection("items")],
     files: {

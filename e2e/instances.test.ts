@@ -18,7 +18,7 @@ const minutes = 0.8;
 const world = await startWorld();
 let outcome: Outcome | null = null;
 
-test("a cluster under random faults: what was acknowledged is there, once and in order, and is heard and run", async () => {
+test("a cluster under random faults: acknowledged writes are stored once and in order, published and run", async () => {
   outcome = await endure(world, { minutes, random: randomNumbers(randomSeed("cluster")) });
   console.log(tableOf(outcome));
   expect(outcome.problems).toEqual([]);

@@ -42,7 +42,7 @@ async function failure(words: string[], options: { cwd: string; env?: Record<str
   return entry;
 }
 
-describe("a start that fails says why in one entry", () => {
+describe("a failed start gives the reason in a single entry", () => {
   test.each<[name: string, words: string[], more: Record<string, string>, message: RegExp]>([
     ["a value that is not allowed", ["--port", "http"], {}, /^--port: "http" is not valid for "port"/],
     ["an unknown option", ["serve", "--prot", "1"], {}, /'--prot'/],
@@ -62,15 +62,15 @@ describe("a start that fails says why in one entry", () => {
   });
 });
 
-describe("where the configuration is not valid, its format still counts", () => {
-  test("that of the file, unless the environment says another", async () => {
+describe("an invalid configuration still decides the format", () => {
+  test("the format of the file, unless the environment has another", async () => {
     const cwd = await project({ config: { port: "http", log: { format: "json" } } });
     expect((await failure([], { cwd })).message).toMatch(/"http" is not valid for "port"/);
     const text = await socle([], { cwd, env: { SERVICE_LOG_FORMAT: "text" } });
     expect(text.stderr).toStartWith("socle: ");
   });
 
-  test("a file that cannot be read has none: the environment decides", async () => {
+  test("an unreadable file has no format: the environment decides", async () => {
     const cwd = temporaryFolder();
     await Bun.write(join(cwd, "config.json"), '{ "log": { "format": "json" }, "port" }');
     expect((await socle([], { cwd })).stderr).toMatch(/^socle: .*config\.json: is not JSON: [^\n]*\n$/);
@@ -114,7 +114,7 @@ test("a disk that fails", async () => {
 test.each([
   ["an error", "throw new Error('a defect')"],
   ["a promise", "Promise.reject(new Error('a defect'))"],
-])("%s that nobody catches ends the service with an entry, and what was answered stays", async (_name, code) => {
+])("%s that is not caught ends the service with an entry, and acknowledged writes stay", async (_name, code) => {
   const cwd = await project({ collections: [{ name: "posts", fields: [{ name: "title", type: "string" }] }] });
   const go = join(cwd, "go");
   await Bun.write(

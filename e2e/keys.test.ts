@@ -12,7 +12,7 @@ const definition = {
 const cwd = await project({ collections: [definition], config: { log: { access: 100 } } });
 const env = { SERVICE_ADMIN_EMAIL: "admin@example.com", SERVICE_ADMIN_PASSWORD: password };
 
-test("keys work until they are deleted, also after a restart, and no log has a key", async () => {
+test("keys work until their deletion, also after a restart, and no log has a key", async () => {
   let server = await serve(cwd, { args: ["--port", "0"], env });
   const admin = new SocleClient({ baseUrl: server.url });
   await admin.login({ email: "admin@example.com", password });

@@ -12,7 +12,7 @@ import { killAtPoints } from "./reliability/kills-points.ts";
 import { suffer } from "./reliability/kills-suite.ts";
 import { collection, scriptProject, waiting } from "./scripts-kit.ts";
 
-test("killed under mixed load: what was acknowledged is there, once, with its event, and is heard and run", async () => {
+test("killed under mixed load: acknowledged writes are stored, once, with their events, published and run", async () => {
   singleService("faults");
   const { problems, known, runs } = await suffer(12, randomNumbers(randomSeed("kills")));
   expect(problems).toEqual([]);
@@ -20,13 +20,13 @@ test("killed under mixed load: what was acknowledged is there, once, with its ev
   expect(runs).toBeGreaterThan(0);
 });
 
-test("the modules killed at random moments: what was acknowledged is there", async () => {
+test("the modules killed at random moments: acknowledged writes are stored", async () => {
   const { problems, acknowledged } = await killAtPoints(25, randomNumbers(randomSeed("crash points")));
   expect(problems).toEqual([]);
   expect(acknowledged).toBeGreaterThan(0);
 });
 
-test("a log that keeps nothing keeps what is still to be run", async () => {
+test("a log that retains nothing retains the pending runs", async () => {
   const path = "functions/items/note.ts";
   const cwd = await scriptProject({
     collections: [collection("items"), collection("effects")],

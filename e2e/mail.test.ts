@@ -16,7 +16,7 @@ export const POST: Endpoint = async (request, { db }) => {
 };
 `;
 
-test("kills at any moment: each mail that was answered arrives, and only a mail under way at a kill arrives twice", async () => {
+test("kills at any moment: each acknowledged mail arrives, and only a mail under way at a kill arrives twice", async () => {
   await using sink = await SmtpSink.start();
   const cwd = await project({ config: { mail: { from, smtp: sink.address } } });
   await write(cwd, { "endpoints/send.ts": send });
@@ -81,7 +81,7 @@ test("a stop waits for mails under way, and a silent server does not hold up the
   expect(sink.taken.map(({ to }) => to)).toEqual(["ann@example.com", "hang@example.com"]);
 });
 
-test("socle mail test tells the answer of the server, or the reason, in a line", async () => {
+test("socle mail test reports the response of the server, or the reason, in a line", async () => {
   await using sink = await SmtpSink.start({ login: { user: "shop", password: "hush" } });
   const cwd = await project({ config: { mail: { from } } });
   const mailTest = (to: string, smtp: string) =>

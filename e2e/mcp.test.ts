@@ -107,7 +107,7 @@ describe("without --write", () => {
     expect((await json(reader, "query_records", { collection: "tasks" }))["items"]).toEqual([]);
   });
 
-  test("the collections are those of the key, with fields", async () => {
+  test("the collections are the collections of the key, with fields", async () => {
     const listed = await json(reader, "list_collections");
     expect(listed).toEqual({
       collections: {
@@ -187,7 +187,7 @@ test("errors of the service are errors of the tool, with the message and the pro
   expect(wrong).toBe(true);
 });
 
-test("an answer is bounded: a read of more says how to ask for less, a change is made", async () => {
+test("a response is bounded: a read of more names the way to ask for less, a change is made", async () => {
   const text = "x".repeat(30_000);
   for (const title of ["A", "B"]) await json(writer, "create_record", { collection: "tasks", values: { title, text } });
   const large = await call(reader, "query_records", { collection: "tasks" });
@@ -216,7 +216,7 @@ test("the command refuses to start without a key, and ends with its input", asyn
   expect(garbage.stdout).not.toContain("sk_");
 });
 
-test("a key that has ended, and a service that is away, are told", async () => {
+test("a key that has ended, and a stopped service, are reported", async () => {
   const headers = { Authorization: `Bearer ${accessToken}` };
   const made = await post(`${server.url}/api/auth/keys`, { name: "short", scopes: ["tasks:read"] }, headers);
   const { key, id } = (await made.json()) as { key: string; id: string };

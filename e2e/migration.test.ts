@@ -148,7 +148,7 @@ describe("a large collection", () => {
     return cwd;
   }
 
-  test("a list that is being read goes on as it began, whatever is migrated meanwhile", async () => {
+  test("a list under way goes on with the former definition, whatever is migrated meanwhile", async () => {
     const server = await serve(await large(), { env });
     const admin = await signIn(server.url);
     const answer = await fetch(`${server.url}/api/items`);
@@ -168,7 +168,7 @@ describe("a large collection", () => {
     expect(shapeOf(after ?? {})).toBe("n");
   });
 
-  test("what its records contradict is refused with their number and five of them, and nothing is changed", async () => {
+  test("a change that its records contradict is refused with their number and five of the records, and nothing is changed", async () => {
     const cwd = await large();
     const server = await serve(cwd, { env });
     const admin = await signIn(server.url);
@@ -182,7 +182,7 @@ describe("a large collection", () => {
     expect((await post(`${server.url}/api/items`, { n: 1, gone: "x".repeat(100) })).status).toBe(201);
   });
 
-  test("reads go on while it is migrated, and what is written is there after it", async () => {
+  test("reads go on during the migration, and writes during the migration are stored afterwards", async () => {
     const server = await serve(await large(), { env });
     const admin = await signIn(server.url);
     let isOver = false;
@@ -206,7 +206,7 @@ describe("a large collection", () => {
     expect((await post(`${server.url}/api/items`, { n: 1, a: "c" })).status).toBe(400);
   });
 
-  test("dry runs answer for one state of everything, whatever changes meanwhile", async () => {
+  test("dry runs describe a single state of everything, whatever changes meanwhile", async () => {
     const server = await serve(await large(), { env });
     const admin = await signIn(server.url);
     const fields = [n, text("a"), text("gone")];
@@ -234,7 +234,7 @@ describe("a large collection", () => {
     expect(server.output()).not.toContain("ERROR");
   });
 
-  test("lists of which only the head is asked for hold nothing back", async () => {
+  test("lists of which only the head is read block nothing", async () => {
     const server = await serve(await large(), { env });
     const admin = await signIn(server.url);
     const databases = (): number =>
@@ -263,7 +263,7 @@ describe("a large collection", () => {
     expect(databases()).toBeLessThanOrEqual(before + 1);
   });
 
-  test("a client that goes in the middle of a list is not worth a line", async () => {
+  test("a client that leaves in the middle of a list is not logged", async () => {
     const server = await serve(await large(), { env });
     const { hostname, port } = new URL(server.url);
     for (let round = 0; round < 10; round++) {
@@ -291,7 +291,7 @@ describe("a large collection", () => {
     expect(server.output()).not.toContain("ERROR");
   });
 
-  test("a kill in the middle leaves it as it was, or as it was to be", async () => {
+  test("a kill in the middle leaves the former or the new collection", async () => {
     const cwd = await large();
     for (const ms of [5, 15, 30, 60, 100]) {
       const server = await serve(cwd, { env });

@@ -104,7 +104,7 @@ test.each(["blog", "chat", "shop", "tracker"] as const)(
   },
 );
 
-test("a running service answers the same document, to the holder of a key of an admin and with --url", async () => {
+test("a running service returns the same document, to the holder of a key of an admin and with --url", async () => {
   const cwd = await project({
     collections: [{ name: "posts", fields: [{ name: "title", type: "string" }], permissions: { read: "admin" } }],
   });
@@ -143,7 +143,7 @@ test("a running service answers the same document, to the holder of a key of an 
   expect(await server.stop()).toBe(0);
 });
 
-test("an endpoint that does not load is told, and the rest is printed", async () => {
+test("an endpoint that does not load is reported, and the rest is printed", async () => {
   const cwd = await project({ collections: [{ name: "posts", fields: [] }] });
   await Bun.write(join(cwd, "endpoints/broken.ts"), "export const GET = ;\n");
   const { code: exit, stdout, stderr } = await socle(["openapi"], { cwd });

@@ -59,7 +59,7 @@ async function metric({ url }: Running, limit: string, token: string): Promise<n
   return found.reduce((sum, [, times]) => sum + Number(times), found.length === 0 ? Number.NaN : 0);
 }
 
-test("lists that nobody reads take bounded memory", async () => {
+test("unread lists take bounded memory", async () => {
   const sockets: Socket[] = [];
   const peak = await peakMiB(server, async () => {
     for (let i = 0; i < 100; i++) sockets.push(await open(server, "GET /api/big HTTP/1.1\r\nHost: x\r\n\r\n"));
@@ -87,7 +87,7 @@ test("lists that are broken off leave nothing behind", async () => {
   await bystander(server);
 });
 
-test("bodies that never end take bounded memory; too many get 503, and small ones are read", async () => {
+test("bodies that never end take bounded memory; too many get 503, and small bodies are read", async () => {
   const answers: string[] = [];
   const head =
     "POST /api/auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n";
@@ -111,7 +111,7 @@ test("bodies that never end take bounded memory; too many get 503, and small one
   await bystander(server);
 });
 
-test("a process that may open few files outlives more connections than it can have; sockets stay and hear", async () => {
+test("a process that may open few files outlives more connections than its bound; sockets stay and receive", async () => {
   singleService("process");
   const folder = await project({ collections: [notes], config: { host: "127.0.0.1", metrics: { token: "watching" } } });
   const limited = await serve(folder, { executable: "bash", args: ["-c", `ulimit -n 256; exec "${executable}"`] });

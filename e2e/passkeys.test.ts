@@ -112,7 +112,7 @@ test("a passkey is the second factor after the password, also without verificati
   expect(await signIn(app)).toContain("NotAllowedError");
 });
 
-test("a copy of an authenticator is refused when the original has been used since, and the log tells", async () => {
+test("a copy of an authenticator is refused when the original has been used since, and the log reports the copy", async () => {
   const app = await openApp();
   const { devtools, authenticator: authenticatorId } = app;
   const ann = await register(app, "ann@example.com");

@@ -27,7 +27,7 @@ function filesBelow(folder: string): Map<string, string> {
   );
 }
 
-test("power cuts: nothing that was acknowledged is lost, and nothing is half there", async () => {
+test("power cuts: no acknowledged write is lost, and no write is half stored", async () => {
   const seed = randomSeed("power-cuts");
   const run = await makeRun(seed, amount);
 

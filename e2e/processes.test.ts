@@ -99,7 +99,7 @@ test("a write is read at once over the connections of every process, under load"
   expect(await tagsNow()).not.toEqual(tags);
 });
 
-test("a session that ended and a rule that narrowed are in force on every process before the answer, under load", async () => {
+test("a session that ended and a rule that narrowed are in force on every process before the response, under load", async () => {
   const server = await start();
   const admin = await login(server);
   const clients = await onEachProcess(server.url, processes);
@@ -170,7 +170,7 @@ class Hearer {
   }
 }
 
-test("sockets of every process hear each event once and in order, also over breaks", async () => {
+test("sockets of every process receive each event once and in order, also over breaks", async () => {
   const server = await start();
   const admin = await login(server);
   const steady = Array.from({ length: 12 }, () => new Hearer(server));
@@ -246,7 +246,7 @@ test("the processes end with the leader, killed or stopped in order", async () =
   expect(stopped.output()).not.toContain("has ended");
 });
 
-test("every process answers alike: passed on or not, small or large, right or wrong", async () => {
+test("every process responds alike: forwarded or not, small or large, right or wrong", async () => {
   const server = await start();
   const token = await login(server);
   const clients = await onEachProcess(server.url, processes);
@@ -324,7 +324,7 @@ test("every process answers alike: passed on or not, small or large, right or wr
   }
 });
 
-test("development has one process, and a wrong number stops the start", async () => {
+test("development has a single process, and a wrong number stops the start", async () => {
   const cwd = await project({ collections: [items], config });
   const server = await serve(cwd, { args: ["dev"] });
   expect(readersOf(server)).toEqual([]);

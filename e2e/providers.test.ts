@@ -115,7 +115,7 @@ async function agree(page: Page, name: string): Promise<void> {
   await page.getByRole("button", { name: "Continue" }).click();
 }
 
-test("a person signs in on the pages of a provider of OpenID Connect, comes back, and is the same user the next time", async () => {
+test("a person signs in on the pages of a provider of OpenID Connect, returns, and is the same user the next time", async () => {
   const page = await open();
   await leave(page, 'signInWith("my-oidc")');
   expect(new URL(page.url()).hostname).toBe("localhost");
@@ -161,7 +161,7 @@ test("a signed-in user links an account, and removes the link", async () => {
   expect(await page.evaluate("client.auth.links.list()")).toEqual([]);
 });
 
-test("a person who cancels, or whose email has an account, hears so in the app", async () => {
+test("a person who cancels, or whose email has an account, gets the reason in the app", async () => {
   const page = await open();
   await leave(page, 'signInWith("my-oidc")');
   await page.getByRole("link", { name: "Cancel" }).click();

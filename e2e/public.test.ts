@@ -73,11 +73,11 @@ test.each([
   "//etc/passwd",
   "/..\\config.json",
   "/site/../.env",
-])("%s leads nowhere", async (path) => {
+])("%s leads to no file", async (path) => {
   expect(await rawStatus(path)).toBe(404);
 });
 
-test("a folder without its slash leads to it, conditions and ranges work, other methods do not", async () => {
+test("a folder without its slash redirects to the folder, conditions and ranges work, other methods do not", async () => {
   const redirect = await fetch(`${server.url}/docs`, { redirect: "manual" });
   expect([redirect.status, redirect.headers.get("location")]).toEqual([308, "./docs/"]);
   expect((await fetch(`${server.url}/docs?a=1`)).url).toBe(`${server.url}/docs/?a=1`);
@@ -97,7 +97,7 @@ test("a folder without its slash leads to it, conditions and ranges work, other 
   expect(await changed.text()).toBe("console.log(22)");
 });
 
-test("without an index.html, / is the health answer", async () => {
+test("without an index.html, / is the health response", async () => {
   const folder = await project({ config: { public: "./site" } });
   await Bun.write(join(folder, "site/app.js"), "1");
   const other = await serve(folder);
@@ -106,7 +106,7 @@ test("without an index.html, / is the health answer", async () => {
   await other.stop();
 });
 
-test("a link does not hide what must not be served", async () => {
+test("a link does not hide files that must not be served", async () => {
   const real = await project({ config: { public: "." } });
   const links = await project({ config: { public: "./site", storage: "./link" } });
   mkdirSync(join(links, "site/files"), { recursive: true });
@@ -122,7 +122,7 @@ test("a link does not hide what must not be served", async () => {
   }
 });
 
-test("files that come and go while they are asked for are there or not, and never cut short", async () => {
+test("files that are added and removed during requests are served whole or are 404, and never cut short", async () => {
   const path = join(cwd, "site/deployed.txt");
   const content = "x".repeat(90_000);
   let isDeploying = true;
@@ -152,7 +152,7 @@ test.each([
   ["./config.json", /public .*config\.json: is a file; it must be a folder/],
   [".", /public .*: everybody could read .*, which it is or holds; use a folder of its own/],
   ["./data", /public .*data: everybody could read .*socle\.db, which it is or holds/],
-])("public %s stops the start with one line", async (place, message) => {
+])("public %s stops the start with a single line", async (place, message) => {
   const folder = await project({ config: { public: place, database: "./data/socle.db" } });
   mkdirSync(join(folder, "data"));
   const { code, stderr } = await socle([], { cwd: folder });
@@ -181,7 +181,7 @@ describe("compression", () => {
     return fetch(packing.url + path, { method, headers, decompress: false });
   }
 
-  test("text is answered in gzip to who accepts it, with its own ETag and length, also to HEAD", async () => {
+  test("text is sent in gzip to clients that accept gzip, with its own ETag and length, also to HEAD", async () => {
     const plain = await ask("/app.js");
     const packed = await ask("/app.js", { "Accept-Encoding": "gzip, deflate, br" });
     const bytes = await packed.bytes();
@@ -206,7 +206,7 @@ describe("compression", () => {
     expect((await ask("/app.js", { ...again, "If-None-Match": tags[0] ?? "" })).status).toBe(200);
   });
 
-  test("a part is one of the file as it is", async () => {
+  test("a range is a range of the file on disk", async () => {
     const part = await ask("/app.js", { "Accept-Encoding": "gzip", Range: "bytes=0-6" });
     expect([part.status, await part.text(), part.headers.get("content-encoding")]).toEqual([206, "console", null]);
     const packed = await ask("/app.js", { "Accept-Encoding": "gzip" });
@@ -217,7 +217,7 @@ describe("compression", () => {
     expect([mixed.status, await mixed.text()]).toEqual([200, script]);
   });
 
-  test("what is small, compressed already, or not accepted, is answered as it is; so is the API", async () => {
+  test("a small file, a compressed file, and a file for a client without gzip are sent unchanged; so is the API", async () => {
     const accepting = { "Accept-Encoding": "gzip, br" };
     const cases: [string, Record<string, string>][] = [
       ["/small.js", accepting],
@@ -289,7 +289,7 @@ describe("the fallback of a single-page app", () => {
     expect([response.status, await response.text()]).toEqual([200, expect.stringContaining("<title>Socle")]);
   });
 
-  test("without the key there is none; without a folder the key stops the start", async () => {
+  test("without the key the fallback is off; without a folder the key stops the start", async () => {
     expect((await fetch(`${server.url}/settings`, { headers: html })).status).toBe(404);
     const { code, stderr } = await socle([], { cwd: await project({ config: { publicFallback: true } }) });
     expect(code).toBe(2);

@@ -35,7 +35,7 @@ function open(cwd: string): number {
   return database.query<{ n: number }, []>(sql).get()?.n ?? 0;
 }
 
-test("killed while runs are enqueued and made: none is lost, and none with one key overlaps", async () => {
+test("killed while runs are enqueued and made: no run is lost, and no runs with the same key overlap", async () => {
   const random = randomNumbers(randomSeed("queues"));
   const cwd = await scriptProject({ collections: [collection("items")], files: { "jobs/work.ts": work } });
   const acknowledged: number[] = [];

@@ -48,7 +48,7 @@ function shown(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, shown(each)]));
 }
 
-test("every command works, one after the other", async () => {
+test("every command works, in order", async () => {
   const parent = temporaryFolder();
   mkdirSync(join(parent, "dist"));
   copyFileSync(executable, join(parent, "dist/socle"));

@@ -11,7 +11,7 @@ function copyOfBlog(): string {
   return folder;
 }
 
-test("the README's requests work as they stand, also a second time", async () => {
+test("the README's requests work as printed, also a second time", async () => {
   const readme = await Bun.file(join(root, "README.md")).text();
   const section = readme.slice(readme.indexOf("## First requests"));
   const script = /```sh\n([\s\S]*?)```/.exec(section)?.[1] ?? "";

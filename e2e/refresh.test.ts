@@ -46,7 +46,7 @@ async function looksAt(url: string): Promise<void> {
   expect(await me(url, lostNext)).toBe(200);
 }
 
-test("a refresh whose answer is lost works later, and the reuse of a token whose successor was used ends the session", async () => {
+test("a refresh whose response is lost works later, and the reuse of a token whose successor was used ends the session", async () => {
   const server = await serve(await project());
   await looksAt(server.url);
   await server.stop();

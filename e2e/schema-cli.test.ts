@@ -32,7 +32,7 @@ function push(cwd: string, url: string, args: readonly string[], stdin = "correc
 const email = ["--email", "admin@example.com"];
 
 describe("push", () => {
-  test("shows what would change, asks before anything is lost, and does it", async () => {
+  test("shows the changes, asks before anything is lost, and applies the changes", async () => {
     const remote = await there(posts, { name: "old", fields: [] });
     for (const teaser of ["a", "b", null]) await post(`${remote.url}/api/posts`, { title: "t", teaser });
     const cwd = await project({
@@ -65,7 +65,7 @@ describe("push", () => {
     expect([again.code, again.stdout]).toEqual([0, "Nothing to do: the collections are the same\n"]);
   });
 
-  test("renames that the files still ask for are not done again, whatever names they have swapped", async () => {
+  test("finished renames of the files are not repeated, whatever names have been swapped", async () => {
     const remote = await there({ name: "posts", fields: [text("a")] });
     await post(`${remote.url}/api/posts`, { a: "precious" });
     const cwd = await project({
@@ -78,7 +78,7 @@ describe("push", () => {
     }
   });
 
-  test("a file with a rename that is done there has nothing guessed", async () => {
+  test("a file with a finished rename has nothing guessed", async () => {
     const remote = await there({ name: "posts", fields: [text("b"), text("secret")] });
     await post(`${remote.url}/api/posts`, { b: "kept", secret: "private" });
     const cwd = await project({
@@ -105,7 +105,7 @@ describe("push", () => {
     expect(items).toMatchObject([{ s: "wip" }, { s: "doing" }]);
   });
 
-  test("indexes go along; one that goes is no loss, and nobody is asked", async () => {
+  test("indexes go along; a removed index is no loss, and needs no confirmation", async () => {
     const remote = await there({ ...posts, indexes: [["title", "teaser"]] });
     const indexes = [["teaser"], { fields: ["title", "createdAt"], unique: true }];
     const cwd = await project({ collections: [{ ...posts, indexes }] });
@@ -124,7 +124,7 @@ describe("push", () => {
     expect((await push(other, remote.url, ["--token", remote.token])).stdout).toContain("Nothing to do");
   });
 
-  test("what is refused there is said, and nothing is changed", async () => {
+  test("a refusal of the service is shown, and nothing is changed", async () => {
     const remote = await there(posts);
     for (let n = 0; n < 2; n++) await post(`${remote.url}/api/posts`, { title: "same" });
     const before = await remote.schema();
@@ -172,7 +172,7 @@ describe("push", () => {
     }
   });
 
-  test("a wrong address, a service that is not there, and no collections here", async () => {
+  test("a wrong address, an unreachable service, and an empty folder", async () => {
     const cwd = await project({ collections: [posts] });
     const failures = [
       await push(cwd, "localhost:8080", ["--token", "x"]),
@@ -185,7 +185,7 @@ describe("push", () => {
     expect([empty.code, (await remote.schema()).collections.length]).toEqual([2, 1]);
   });
 
-  test("the configuration's own password goes to this machine only, and without being asked for", async () => {
+  test("the configuration's own password goes only to this machine, and without a prompt", async () => {
     const remote = await there(posts);
     const cwd = await project({
       collections: [posts],
@@ -196,7 +196,7 @@ describe("push", () => {
 });
 
 describe("pull", () => {
-  test("writes what is there, changes what differs, and leaves the rest alone", async () => {
+  test("writes missing files, changes differing files, and leaves the rest alone", async () => {
     const remote = await there(posts, comments);
     const cwd = await project({
       collections: [

@@ -19,7 +19,7 @@ describe("types", () => {
     ],
   };
 
-  test("of every collection: what is required is not null, a list of words is their union", async () => {
+  test("for every collection: required fields are not null, a list of words is their union", async () => {
     const cwd = await scriptProject({ collections: [definition], files: {} });
     expect(await socle(["types"], { cwd })).toMatchObject({ code: 0, stdout: "Wrote .socle/types.d.ts: posts\n" });
     expect(existsSync(join(cwd, "socle.db"))).toBe(false);
@@ -61,7 +61,7 @@ describe("types", () => {
     }
   });
 
-  test("of handlers in other shapes: calls, imports and CommonJS", async () => {
+  test("for handlers in other shapes: calls, imports and CommonJS", async () => {
     const cwd = await scriptProject({ collections: [definition, collection("notes")], files: {} });
     const body = "({ record, logger }) => logger.info(record.title)";
     await write(cwd, {
@@ -84,7 +84,7 @@ describe("types", () => {
     expect(stdout).toMatch(/functions\/a\.ts\(2,.*"note"/);
   });
 
-  test("without functions, jobs and endpoints, socle check says what it has checked", async () => {
+  test("without functions, jobs and endpoints, socle check names the checked parts", async () => {
     const cwd = await scriptProject({ collections: [collection("a"), collection("b")], files: {} });
     const stdout =
       "Checked the configuration and 2 collections; there are no functions, jobs, endpoints or queries to check\n";
@@ -297,13 +297,13 @@ describe("run", async () => {
     });
   });
 
-  test("what is logged after the end is for the log of the service alone", async () => {
+  test("lines logged after the end are only in the log of the service", async () => {
     expect(await socle(["run", "job", "later"], { cwd })).toMatchObject({ code: 0, stdout: "Completed\n" });
     await until(() => server.output().includes("INFO  later"));
     expect((await fetch(`${server.url}/health`)).status).toBe(200);
   });
 
-  test("without it, what it changes makes functions run, too", async () => {
+  test("without the service, the changes of a run make functions run, too", async () => {
     expect(await server.stop()).toBe(0);
     expect(existsSync(join(cwd, "socle.db-control"))).toBe(false);
     await rm(join(cwd, "b.txt"), { force: true });
@@ -397,7 +397,7 @@ test("functions see the environment and .env, and nothing that configures the se
   expect(await seen()).toContain("PRICE_KEY=two");
 });
 
-test("dev applies definition files that come and change; one that is refused changes nothing", async () => {
+test("dev applies added and changed definition files; a refused file changes nothing", async () => {
   const code = 'export const onCreate = ({ logger }: any) => logger.info("hello b");\n';
   const cwd = await scriptProject({ collections: [collection("a")], files: { "functions/b/b.ts": code } });
   const server = await serve(cwd, { args: ["dev"] });
@@ -415,7 +415,7 @@ test("dev applies definition files that come and change; one that is refused cha
   await until(() => readFileSync(join(cwd, ".socle/files.d.ts"), "utf8").includes('"../jobs/late.ts"'));
 });
 
-test("a stop leaves everything in the database file, also after a function has asked it", async () => {
+test("a stop leaves everything in the database file, also after a function has requested the stop", async () => {
   const code = 'export const onCreate = ({ db }: any) => db.query("SELECT count(*) AS n FROM a");\n';
   const cwd = await scriptProject({
     collections: [collection("a")],

@@ -140,7 +140,7 @@ describe("a handler at fault", () => {
     30_000,
   );
 
-  test("costs none of the runs that were in the same process", async () => {
+  test("costs no other run of the same process", async () => {
     const path = "functions/slow/slow.ts";
     const slow = Array.from({ length: 10 }, (_, n) => post(`${server.url}/api/slow`, { n }));
     await Promise.all(slow);
@@ -153,7 +153,7 @@ describe("a handler at fault", () => {
     expect(server.output()).toMatch(/lost: .*; 11 runs were in it, each is run again, alone/);
   });
 
-  test("large answers wait until they are taken", async () => {
+  test("large responses wait until they are read", async () => {
     const text = "x".repeat(100_000);
     for (let n = 0; n < 100; n++) expect((await post(`${server.url}/api/large`, { text })).status).toBe(201);
     const before = await peakMiB(server);
@@ -176,7 +176,7 @@ describe("a handler at fault", () => {
     30_000,
   );
 
-  test("the API has answered all the while, and its memory did not grow with what handlers did", async () => {
+  test("the API has responded all the while, and its memory did not grow with the work of handlers", async () => {
     expect(latencies.length).toBeGreaterThan(1_000);
     expect((await fetch(`${server.url}/health`)).status).toBe(200);
     const sorted = latencies.toSorted((a, b) => a - b);

@@ -115,7 +115,7 @@ describe("files that do not load", async () => {
     expect(server.output()).not.toContain("inner.ts");
   });
 
-  test("keep none of the others from running", async () => {
+  test("keep no other file from running", async () => {
     expect(server.output()).toContain('functions=["functions/a/good.ts:onCreate"] jobs=["nightly"]');
     const events = await RunEvents.of(server.url);
     await post(`${server.url}/api/a`, { n: 1 });
@@ -148,12 +148,12 @@ describe("socle dev", async () => {
   const server = await serve(cwd, { args: ["dev"] });
   const path = "functions/a/talk.ts";
 
-  test("finds a file in a folder that is new", async () => {
+  test("finds a file in a new folder", async () => {
     await afterReload(server, () => write(cwd, { [path]: good("first") }));
     expect(await says(server)).toBe("first");
   });
 
-  test("takes over what is saved, also by a rename, and what it imports", async () => {
+  test("takes over a saved file, also by a rename, and its imports", async () => {
     await afterReload(server, () => write(cwd, { [path]: good("second") }));
     expect(await says(server)).toBe("second");
     await write(cwd, { "functions/a/talk.ts.tmp": good("third") });
@@ -170,7 +170,7 @@ describe("socle dev", async () => {
     expect(await says(server)).toBe("fifth");
   });
 
-  test("keeps the version before of a file that does not load, and says what is wrong", async () => {
+  test("keeps the version before of a file that does not load, and reports the problem", async () => {
     await afterReload(server, () =>
       write(cwd, { [path]: "export const onCreate = () => {\n  oh no\n};\n", "functions/a/other.ts": good("other") }),
     );
@@ -214,14 +214,14 @@ describe("socle dev", async () => {
     socket.close();
   });
 
-  test("takes over also where the version before loops for ever", async () => {
+  test("takes over also if the version before loops for ever", async () => {
     await afterReload(server, () => write(cwd, { [path]: "export const onCreate = () => { for (;;); };\n" }));
     await post(`${server.url}/api/a`, { n: 1 });
     await afterReload(server, () => write(cwd, { [path]: good("out") }));
     expect(await says(server)).toBe("out");
   });
 
-  test("leaves one process behind, and none after its end", async () => {
+  test("leaves a single process behind, and no process after its end", async () => {
     const children = (): string[] =>
       Bun.spawnSync(["ps", "-o", "pid=", "--ppid", String(server.pid)])
         .stdout.toString()

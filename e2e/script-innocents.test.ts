@@ -19,7 +19,7 @@ const leftovers: { readonly [name: string]: string } = {
   throwsForEver: "setInterval(() => { throw new Error('again'); }, 1);",
 };
 
-describe("beside what is left of a run", async () => {
+describe("beside remains of a run", async () => {
   const files: Record<string, string> = {
     "functions/good/good.ts":
       "export const options = { timeout: '4s' };\nexport const onCreate = async () => void (await Bun.sleep(300));\n",
@@ -71,7 +71,7 @@ describe("beside what is left of a run", async () => {
   });
 });
 
-test("rejections of many runs in one turn are told apart", async () => {
+test("rejections of many runs in the same turn are attributed", async () => {
   const server = await serve(
     await scriptProject({
       collections: [collection("good"), collection("bad")],
@@ -95,26 +95,23 @@ describe("a process that is lost", () => {
   const says = (word: string): string => `export const onCreate = ({ logger }: any) => logger.info("says ${word}");\n`;
   const path = "functions/a/a.ts";
 
-  test.each(["serve", "dev"])(
-    "in %s, the next one has the code that was loaded, not what is on the disk",
-    async (mode) => {
-      const cwd = await scriptProject({ collections: [collection("a")], files: { [path]: says("old") } });
-      const server = await serve(cwd, { args: [mode] });
-      await write(cwd, { [path]: mode === "dev" ? "export const onCreate = (\n" : says("new") });
-      if (mode === "dev") await until(() => server.output().includes("its last version keeps running"));
-      const before = childrenOf(server.pid, ["script-host"]);
-      // A process that a reload has replaced may have ended meanwhile.
-      for (const pid of before) kill(pid);
-      await until(() => childrenOf(server.pid, ["script-host"]).some((pid) => !before.includes(pid)));
-      await post(`${server.url}/api/a`, { n: 1 });
-      await until(() => server.output().includes("says old"));
-      expect(server.output()).not.toContain("says new");
-      expect(await server.stop()).toBe(0);
-    },
-  );
+  test.each(["serve", "dev"])("in %s, the next process has the loaded code, not the code on the disk", async (mode) => {
+    const cwd = await scriptProject({ collections: [collection("a")], files: { [path]: says("old") } });
+    const server = await serve(cwd, { args: [mode] });
+    await write(cwd, { [path]: mode === "dev" ? "export const onCreate = (\n" : says("new") });
+    if (mode === "dev") await until(() => server.output().includes("its last version keeps running"));
+    const before = childrenOf(server.pid, ["script-host"]);
+    // A process that a reload has replaced may have ended meanwhile.
+    for (const pid of before) kill(pid);
+    await until(() => childrenOf(server.pid, ["script-host"]).some((pid) => !before.includes(pid)));
+    await post(`${server.url}/api/a`, { n: 1 });
+    await until(() => server.output().includes("says old"));
+    expect(server.output()).not.toContain("says new");
+    expect(await server.stop()).toBe(0);
+  });
 });
 
-test("what a run was for is forgotten when it is over", async () => {
+test("the subject of a run is dropped after the run", async () => {
   const server = await serve(
     await scriptProject({
       collections: [{ name: "heavy", fields: [{ name: "text", type: "text" }] }],
@@ -130,7 +127,7 @@ test("what a run was for is forgotten when it is over", async () => {
   expect(await peakMiB(server)).toBeLessThan(300);
 });
 
-test("links that lead nowhere or in a circle are passed over; a file that is not there may be a hook, and closes its collection", async () => {
+test("links that lead nowhere or in a circle are skipped; a missing file may be a hook, and closes its collection", async () => {
   const cwd = await scriptProject({
     collections: [collection("a"), collection("b")],
     files: {
@@ -164,7 +161,7 @@ async function lines(path: string): Promise<number> {
   return text.split("\n").length - 1;
 }
 
-test("a process that is killed from outside blames no run: each is made again, and none is listed as failed", async () => {
+test("a process that is killed from outside blames no run: each run is repeated, and no run is listed as failed", async () => {
   const path = "functions/items/slow.ts";
   const slow = `
 import { appendFileSync } from "node:fs";
@@ -189,7 +186,7 @@ export const onCreate = async ({ record }: any) => {
   expect(events.of("function.failed", path)).toEqual([]);
 });
 
-test("a query whose process is killed from outside is asked again, and its run does not notice", async () => {
+test("a query whose process is killed from outside is repeated, and its run does not notice", async () => {
   const path = "functions/items/count.ts";
   const count = `
 import { appendFileSync } from "node:fs";

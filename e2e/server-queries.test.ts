@@ -101,7 +101,7 @@ describe("docs/server-queries.md", async () => {
     socket.close();
   });
 
-  test("socle test asks it", async () => {
+  test("socle test calls the query", async () => {
     await Bun.write(join(cwd, "queries/board.test.ts"), tests);
     const checked = await socle(["check"], { cwd });
     expect([checked.code, checked.stdout]).toEqual([0, ""]);

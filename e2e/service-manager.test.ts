@@ -6,7 +6,7 @@ import { write } from "./scripts-kit.ts";
 
 singleService("process");
 
-test("the manager hears of the start, of a reload and of the stop, and nothing else", async () => {
+test("the manager is notified of the start, of a reload and of the stop, and of nothing else", async () => {
   const { path, received } = receiver();
   const cwd = await project();
   await write(cwd, {
@@ -25,14 +25,14 @@ test("the manager hears of the start, of a reload and of the stop, and nothing e
   expect(server.output()).toContain("sees nothing");
 });
 
-test("a start that fails is never ready", async () => {
+test("a failed start is never ready", async () => {
   const { path, received } = receiver();
   const { code } = await socle(["--port", "http"], { env: { NOTIFY_SOCKET: path } });
   expect(code).toBe(2);
   expect(received()).toEqual([]);
 });
 
-test("signs of life come while the event loop turns, and no longer", async () => {
+test("signs of life are sent while the event loop turns, and no longer", async () => {
   const { path, received } = receiver(`@socle-test-${crypto.randomUUID()}`);
   const env = { NOTIFY_SOCKET: path, WATCHDOG_USEC: "200000", WATCHDOG_PID: "1" };
   const server = await serve(await project(), { env });
@@ -49,7 +49,7 @@ test("signs of life come while the event loop turns, and no longer", async () =>
   expect(await server.stop()).toBe(0);
 });
 
-test("a manager that is not there, or does not read, is no obstacle", async () => {
+test("a missing manager, or a manager that does not read, is no obstacle", async () => {
   const gone = await serve(await project(), { env: { NOTIFY_SOCKET: "/nowhere/notify", WATCHDOG_USEC: "1000000" } });
   expect(await gone.stop()).toBe(0);
   expect(gone.output()).toMatch(/WARN +The service manager did not get a message message=READY=1|WARN .*READY=1/);

@@ -81,7 +81,7 @@ test("killed again and again while 16 customers order: nothing is lost, doubled 
   expect(orders.length).toBeGreaterThan(kills * 20);
 });
 
-test("660 orders of one product at once: every order is answered, and none is made twice or lost", async () => {
+test("660 orders of a product at once: every order gets a response, and no order is made twice or lost", async () => {
   const cwd = temporaryFolder();
   copyExample("shop", cwd);
   const server = await serve(cwd, { args: ["--port", "0"], env });

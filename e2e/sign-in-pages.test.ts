@@ -145,7 +145,7 @@ async function newestCode(email: string): Promise<string> {
   return codes().at(-1) ?? "";
 }
 
-test("a password: the wrong one shows the page again, the right one leads to the app", async () => {
+test("a password: a wrong password shows the page again, the right password leads to the app", async () => {
   const email = "ann@example.com";
   await register(email);
   const begun = await begin();
@@ -161,7 +161,7 @@ test("a password: the wrong one shows the page again, the right one leads to the
   expect(await finish(begun)).toBe(email);
 });
 
-test("an app in the browser leaves for the page and comes back signed in; the address keeps no code", async () => {
+test("an app in the browser leaves for the page and returns signed in; the address keeps no code", async () => {
   const email = "bob@example.com";
   await register(email);
   const page = await openPage({ script: true });
@@ -177,7 +177,7 @@ test("an app in the browser leaves for the page and comes back signed in; the ad
   expect(await page.locator("pre").textContent()).toBe('{"name":"ProviderError","code":"access_denied"}');
 });
 
-test("a provider: a new person comes back to the app; a person who cancels comes back to the page", async () => {
+test("a provider: a new person returns to the app; a person who cancels returns to the page", async () => {
   person = null;
   const begun = await begin();
   await begun.page.getByRole("link", { name: "Sign in with Shop ID" }).click();
@@ -258,7 +258,7 @@ async function withPasskey(page: Page, email: string): Promise<{ devtools: CDPSe
   return { devtools, authenticatorId };
 }
 
-test("a passkey: a person who refuses hears so, and a person who agrees is signed in", async () => {
+test("a passkey: a person who refuses gets the reason, and a person who agrees is signed in", async () => {
   const begun = await begin({ script: true });
   const { page, visit } = begun;
   const { devtools, authenticatorId } = await withPasskey(page, "fay@example.com");
@@ -298,7 +298,7 @@ test("a passkey is the second factor after the password", async () => {
   expect(await finish(begun)).toBe(email);
 });
 
-test("without script, no button asks for a passkey; a form of another site signs nobody in", async () => {
+test("without script, no button offers a passkey; a form of another site signs no user in", async () => {
   const { page } = await begin();
   expect(await page.getByRole("button", { name: "Sign in with a passkey" }).count()).toBe(0);
   const email = "hal@example.com";

@@ -10,7 +10,7 @@ import { collections, config, files, Load } from "./reliability/soak-load.ts";
 import { type Sample, slope, take } from "./reliability/soak-samples.ts";
 import { write } from "./scripts-kit.ts";
 
-test("some seconds of the load: each request is answered as it should be, and no error is in the log", async () => {
+test("some seconds of the load: each request gets the expected response, and no error is in the log", async () => {
   const cwd = await project({ collections, config });
   await write(cwd, files);
   const server = await serve(cwd);

@@ -22,7 +22,7 @@ async function connect({ url }: Running, token = ""): Promise<Client> {
   return client;
 }
 
-test("a stop closes them with 1001, after what was written", async () => {
+test("a stop closes the sockets with 1001, after the written events", async () => {
   const server = await serve(await project({ collections }));
   const client = await connect(server);
   await post(`${server.url}/api/notes`, { n: 1 });

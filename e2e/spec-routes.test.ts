@@ -46,7 +46,7 @@ describe("Authentication", () => {
     ).toBeGreaterThanOrEqual(400);
   });
 
-  test("nobody chooses a role at the registration", async () => {
+  test("a registration chooses no role", async () => {
     const body = { email: "dan@example.com", password: "password123", role: "admin" };
     const { accessToken } = (await post("/api/auth/register", body)).body;
     expect((await get("/api/auth/me", String(accessToken))).body["user"]?.["role"]).toBe("authenticated" as never);
@@ -198,7 +198,7 @@ describe("Admin", () => {
     refused(await remove("/api/admin/collections/nothing", root), 404, "not_found");
   });
 
-  test("a collection that another one points to is not dropped", async () => {
+  test("a collection that another collection points to is not dropped", async () => {
     await define("targets", [text("a")]);
     await define("pointers", [{ name: "to", type: "relation", collection: "targets" }]);
     refused(await remove("/api/admin/collections/targets", root), 400, "bad_request");

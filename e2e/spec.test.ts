@@ -14,7 +14,7 @@ describe("What the service does", () => {
     for (const { name } of collections) expect(names).toContain(name);
   });
 
-  test("GET /health and GET / answer health checks", async () => {
+  test("GET /health and GET / are health checks", async () => {
     for (const path of ["/health", "/"]) expect((await get(path)).status).toBe(200);
   });
 
@@ -58,7 +58,7 @@ describe("Records", () => {
     expect(times).toEqual(times.toSorted().toReversed());
   });
 
-  test("PUT changes what is sent, DELETE answers 204, and the record is gone", async () => {
+  test("PUT changes the sent fields, DELETE is 204, and the record is gone", async () => {
     const record = await make("open", { title: "a", n: 1 });
     const path = `/api/open/${record["id"]}`;
     const changed = await put(path, { n: 2 });
@@ -177,7 +177,7 @@ describe("Validation", () => {
     for (let i = 0; i < 2; i++) await make("kinds", { s: null });
   });
 
-  test("a file field takes the id of any stored file, and opens the file to nobody", async () => {
+  test("a file field takes the id of any stored file, and opens the file to no caller", async () => {
     const file = await upload("protected", ann.token);
     expect((await make("kinds", { file }, bob.token))["file"]).toBe(file as never);
     expect((await make("kinds", { file }))["file"]).toBe(file as never);
@@ -210,7 +210,7 @@ describe("Permissions", () => {
   });
 
   test.each(["notes", "letters"])(
-    "read owner: a list of %s has the caller's records, and those of others are closed",
+    "read owner: a list of %s has the caller's records, and records of others are closed",
     async (name) => {
       const { id } = await make(name, { text: "mine" }, ann.token);
       await make(name, { text: "his" }, bob.token);

@@ -170,7 +170,7 @@ describe("commands and signals around a start", () => {
   });
 });
 
-test("a write-ahead log that is already too long, as after a crash, does not keep it from starting", async () => {
+test("a write-ahead log that is already too long, as after a crash, does not prevent the start", async () => {
   const cwd = await project({ collections: [posts] });
   await (await serve(cwd)).stop();
   const database = new Database(join(cwd, "socle.db"));
@@ -202,7 +202,7 @@ test("a bad value in the environment", async () => {
   );
 });
 
-test("the database and its folder are made where the configuration says, counted from its own folder", async () => {
+test("the database and its folder are made at the configured path, counted from the folder of the configuration", async () => {
   const cwd = temporaryFolder();
   const folder = await project({ config: { database: "./deep/er/data.db" } });
   const server = await serve(cwd, { args: ["--config", join(folder, "config.json")] });

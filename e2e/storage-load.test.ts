@@ -43,7 +43,7 @@ function filesIn(folder: string): number {
   return readdirSync(folder, { recursive: true, withFileTypes: true }).filter((item) => item.isFile()).length;
 }
 
-test("thumbnails whose callers have disconnected are not made before that of a caller who waits", async () => {
+test("thumbnails whose callers have disconnected are not made before the thumbnail of a waiting caller", async () => {
   singleService("files");
   const { cwd, server } = await open();
   const token = await register(server, "me@example.com");
@@ -64,7 +64,7 @@ test("thumbnails whose callers have disconnected are not made before that of a c
   expect(server.output()).not.toContain("ERROR");
 });
 
-test("beyond the queue a thumbnail is 503 with Retry-After, and the log says so once", async () => {
+test("beyond the queue a thumbnail is 503 with Retry-After, and logged once", async () => {
   const { server } = await open({ limits: { thumbnails: 1 } });
   const token = await register(server, "me@example.com");
   const { url } = await store(server, token, png(4_000, 4_000));
@@ -80,7 +80,7 @@ test("beyond the queue a thumbnail is 503 with Retry-After, and the log says so 
   expect(server.output().match(/A limit was reached limit=thumbnails/g)).toHaveLength(1);
 });
 
-test("one user's slow uploads keep no other waiting, and beyond a share are refused unread", async () => {
+test("slow uploads of a user keep no other user waiting, and beyond a share are refused unread", async () => {
   singleService("files");
   const { cwd, server } = await open({ limits: { uploads: 16 } });
   const busy = await register(server, "busy@example.com");
@@ -104,7 +104,7 @@ test("one user's slow uploads keep no other waiting, and beyond a share are refu
   expect((await store(server, busy, Buffer.from("content"))).size).toBe(7);
 });
 
-describe("a download that the client breaks off lets go of its stream and its descriptor", () => {
+describe("a download that the client breaks off releases its stream and its descriptor", () => {
   const content = Buffer.alloc(10 * 1024 * 1024, "0123456789");
 
   async function breakOff(server: Running): Promise<void> {

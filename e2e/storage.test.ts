@@ -50,7 +50,7 @@ function uploadHead(token: string, length: string): string {
 const mebibyte = 1024 * 1024;
 
 describe("on the wire", () => {
-  test("what is uploaded is downloaded, whole and in parts, by many at once", async () => {
+  test("uploads are downloaded, whole and in parts, by many at once", async () => {
     singleService("lengths");
     const cwd = await project();
     const { url } = await serve(cwd);
@@ -134,7 +134,7 @@ describe("on the wire", () => {
 });
 
 describe("on the disk", () => {
-  test("a folder that cannot be written stops the start with one line", async () => {
+  test("a folder without the right to write stops the start with a single line", async () => {
     const cwd = await project({ config: { storage: "./taken/storage" } });
     await Bun.write(join(cwd, "taken"), "a file");
     const { code, stderr } = await socle([], { cwd });
@@ -142,7 +142,7 @@ describe("on the disk", () => {
     expect(stderr.trim().split("\n").at(-1)).toMatch(/storage .*taken\/storage: cannot be written: /);
   });
 
-  test("kill -9 while files come in: the whole ones are there, nothing of the others is after a start", async () => {
+  test("kill -9 during uploads: whole files are stored, and no bytes of the others are left after a start", async () => {
     const cwd = await project();
     let server = await serve(cwd);
     const token = await register(server.url);
@@ -180,7 +180,7 @@ describe("on the disk", () => {
     await server.stop();
   });
 
-  test("what a crash has left between two steps is removed at the next start", async () => {
+  test("remains of a crash between two steps are removed at the next start", async () => {
     singleService("files");
     const cwd = await project();
     const first = await serve(cwd);
@@ -203,7 +203,7 @@ describe("on the disk", () => {
     await second.stop();
   });
 
-  test("bytes that somebody has taken away are an error of the service, not of the caller", async () => {
+  test("bytes that were removed from outside are an error of the service, not of the caller", async () => {
     singleService("files");
     const cwd = await project();
     const server = await serve(cwd);
@@ -261,7 +261,7 @@ describe("in a bucket", () => {
     expect(readFileSync(join(cwd, "socle.db")).includes(Buffer.from(s3Key))).toBe(false);
   });
 
-  test("a store that is silent holds up no start, whatever is left to be removed", async () => {
+  test("a store that is silent delays no start, however many removals wait", async () => {
     using silent = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => undefined } });
     const env = {
       SERVICE_S3_ENDPOINT: `http://127.0.0.1:${silent.port}`,
@@ -280,7 +280,7 @@ describe("in a bucket", () => {
     expect(await server.stop()).toBe(0);
   });
 
-  test("a bucket that is not there stops the start with one line", async () => {
+  test("a missing bucket stops the start with a single line", async () => {
     const s3 = await startS3();
     const env = {
       SERVICE_S3_ENDPOINT: s3.endpoint,

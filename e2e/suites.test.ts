@@ -118,7 +118,7 @@ describe("JSONTestSuite", () => {
     return depth < 100 && Object.entries(value).every(([name, item]) => name.isWellFormed() && isKept(item, depth + 1));
   }
 
-  test("has the number of texts that were known when this test was written, each under one name", () => {
+  test("has the number of texts that were known when this test was written, each under its own name", () => {
     const count = (kind: string): number => all.filter(({ name }) => name.startsWith(kind)).length;
     expect([count("y_"), count("n_"), count("i_"), new Set(all.map(({ name }) => name)).size]).toEqual([
       95,
@@ -141,7 +141,7 @@ describe("JSONTestSuite", () => {
     expect(await countOf("texts")).toBe(before);
   });
 
-  test("a text that is JSON is the value of a record, and comes back; a value that cannot come back is refused", async () => {
+  test("a text that is JSON is the value of a record, and is returned; a value that cannot be returned is refused", async () => {
     const refused: string[] = [];
     const utf8 = all.filter(({ name }) => !name.startsWith("n_") && !(name in notUtf8) && !name.includes("BOM"));
     expect(utf8.length).toBeGreaterThan(120);
@@ -180,7 +180,7 @@ describe("JSONTestSuite", () => {
     expect(await countOf("texts")).toBe(before);
   });
 
-  test("a row of an import that is no JSON is told with the line, and the rows around are imported", async () => {
+  test("a row of an import that is no JSON is reported with the line, and the rows around are imported", async () => {
     const lines = all.filter(
       ({ name, bytes }) => name.startsWith("n_") && !(name in notUtf8) && !/[\r\n]/.test(bytes.toString()),
     );
@@ -197,7 +197,7 @@ describe("JSONTestSuite", () => {
 describe("the Big List of Naughty Strings", () => {
   const made = new Map<string, string>();
 
-  test("each text comes back from a record as it went in, and a filter finds the record", async () => {
+  test("a record returns each text unchanged, and a filter finds the record", async () => {
     expect(naughtyStrings.length).toBeGreaterThan(400);
     for (const text of naughtyStrings) {
       const answer = await create(JSON.stringify({ text, value: { [text]: text } }));
@@ -235,7 +235,7 @@ describe("the Big List of Naughty Strings", () => {
     for (const [id, text] of made) expect([id, copied.get(id)]).toEqual([id, text]);
   });
 
-  test("a text as a filter, an order, a search, an id, a cursor or a token is a clear answer, never an error of the service", async () => {
+  test("a text as a filter, an order, a search, an id, a cursor or a token is a clear response, never an error of the service", async () => {
     for (const text of naughtyStrings) {
       const value = encodeURIComponent(text);
       const paths = [

@@ -80,7 +80,7 @@ test("a new record is shown at once, and the record of the service takes its pla
   expect(seen.slice(seen.indexOf("one"))).not.toContain("");
 });
 
-test("updates send the changed fields alone, deletions and changes of others arrive", async () => {
+test("updates send only the changed fields, deletions and changes of others arrive", async () => {
   const { id } = await theirs.create({ title: "two", n: 2 });
   const { collection, titles, rows } = await opened(2);
   expect(titles()).toEqual(["two"]);
@@ -139,7 +139,7 @@ test("a change stays shown while the window has not passed the write", async () 
   expect([titles(), rows()[0]?.id.startsWith("rec_")]).toEqual([["four"], true]);
 });
 
-test("queries of TanStack DB follow the collection, and a collection that is cleaned up holds up no change", async () => {
+test("queries of TanStack DB follow the collection, and a collection that is cleaned up delays no change", async () => {
   const { collection } = await opened(5);
   const open = createLiveQueryCollection((q) => q.from({ task: collection }).where(({ task }) => eq(task.done, false)));
   await open.preload();
@@ -166,7 +166,7 @@ test("a query that the service refuses is the error of the collection; groups an
     expect(() => Reflect.apply(socleCollectionOptions, null, [{ client, query: wrong }])).toThrow("a query of records");
 });
 
-test("the package from its file: TypeScript knows the records, and Node runs it", () => {
+test("the package from its file: TypeScript knows the records, and Node runs the package", () => {
   const app = temporaryFolder();
   writeFileSync(join(app, "package.json"), '{ "private": true, "type": "module" }\n');
   const tarballs = ["client", "tanstack-db"].map((name) => join(root, `dist/packages/socle-${name}-0.1.0.tgz`));

@@ -30,7 +30,7 @@ test("hangs", async () => {
 `;
 
 describe("a run", () => {
-  test("of what socle init writes passes, and its types are right for socle check and for tsc", async () => {
+  test("in the folder of socle init passes, and its types are right for socle check and for tsc", async () => {
     const cwd = temporaryFolder();
     expect((await socle(["init", "."], { cwd })).stdout).toContain("endpoints/summary.test.ts");
     const { code, stderr } = await socle(["test"], { cwd });
@@ -70,7 +70,7 @@ test("", async () => {
     expect(existsSync(join(cwd, "data"))).toBe(false);
   });
 
-  test("with a test that fails shows the assertion, and answers 1", async () => {
+  test("with a failed test shows the assertion, and exits with 1", async () => {
     const { run, folders, cwd } = await tested({ "jobs/a.test.ts": passing, "functions/notes/b.test.ts": failing });
     const { code, stderr } = await run();
     expect(code).toBe(1);
@@ -92,7 +92,7 @@ test("", async () => {
     expect(code).toBe(1);
   });
 
-  test("is of the files and the names that were asked for", async () => {
+  test("has the chosen files and names", async () => {
     const { run, cwd } = await tested({
       "jobs/a.test.ts": passing,
       "functions/notes/b.test.ts": failing,
@@ -121,7 +121,7 @@ test("", async () => {
     expect([there.code, there.stderr]).toEqual([0, expect.stringContaining("1 pass")]);
   });
 
-  test("says that there are no tests, and what does not load; then no test runs", async () => {
+  test("reports missing tests, and files that do not load; then no test runs", async () => {
     expect(await (await tested({})).run()).toMatchObject({
       code: 2,
       stderr: expect.stringContaining("has no tests: write *.test.ts beside functions, jobs and endpoints"),
@@ -151,7 +151,7 @@ async function untilItIs(state: "there" | "gone", cwd: string): Promise<void> {
   while ((await look()) !== state) await Bun.sleep(5);
 }
 
-describe("a run that is ended", () => {
+describe("an interrupted run", () => {
   const start = async (signal: NodeJS.Signals) => {
     const { cwd } = await tested({ "jobs/a.test.ts": hanging });
     const temporary = temporaryFolder();

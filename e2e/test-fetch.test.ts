@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { tested } from "./tested.ts";
 
-test("handlers of the test answer the fetch of endpoints, hooks, functions, queues and new processes; the network hears nothing", async () => {
+test("handlers of the test answer the fetch of endpoints, hooks, functions, queues and new processes; the network gets nothing", async () => {
   let heard = 0;
   using real = Bun.serve({
     port: 0,

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { tested } from "./tested.ts";
 
 describe("a service under test", () => {
-  test("is the real one: hooks, functions, endpoints, queues, schedules, retries, rules and tokens by its clock", async () => {
+  test("is the real service: hooks, functions, endpoints, queues, schedules, retries, rules and tokens by its clock", async () => {
     const { run } = await tested({
       "seed.json": JSON.stringify({
         users: [{ email: "seed@example.com", password: "a seed's password" }],
@@ -236,7 +236,7 @@ test("a hook", async () => {
     expect(code).toBe(0);
   });
 
-  test("is of one file alone, and the next one finds none of its data", async () => {
+  test("is for a single file, and the next service has no such data", async () => {
     const same = `import { expect, service, test } from "socle/test";
 const ada = await service.client("ada@example.com");
 test("first", async () => {

@@ -51,7 +51,7 @@ function get(url: string, ca: string): Promise<Response> {
   return fetch(url, { tls: { ca }, keepalive: false });
 }
 
-test("the API, sockets and health over HTTPS; the log says https; plain HTTP is not answered on that port", async () => {
+test("the API, sockets and health over HTTPS; the log has https; plain HTTP is not served on that port", async () => {
   const pair = await newCertificate("first");
   const cwd = await secureProject(pair);
   const server = await serve(cwd);
@@ -158,7 +158,7 @@ test("a new certificate is served to new connections; sockets and running reques
   expect(await server.stop()).toBe(0);
 });
 
-test("files that change are found without a signal; a pair that cannot be served leaves the old one, and is an ERROR", async () => {
+test("changed files are found without a signal; a pair that cannot be served leaves the old pair, and is an ERROR", async () => {
   const [first, second, third] = await Promise.all(["first", "second", "third"].map((name) => newCertificate(name)));
   if (first === undefined || second === undefined || third === undefined) throw new Error("no certificates");
   const cwd = await secureProject(first);
@@ -194,7 +194,7 @@ test("a certificate that has expired is served, and warned of", async () => {
   expect(await shownTo(server)).toBe("old");
 });
 
-describe("a start that cannot serve HTTPS says why in a line", () => {
+describe("a start that cannot serve HTTPS gives the reason in a line", () => {
   const names = { SERVICE_TLS_CERT: "cert.pem", SERVICE_TLS_KEY: "key.pem" };
   test.each<[name: string, env: Record<string, string>, change: (pair: Pair, other: Pair) => Pair, message: RegExp]>([
     ["no key", { SERVICE_TLS_CERT: "cert.pem" }, (pair) => pair, /^socle: tls\.cert needs tls\.key\n$/],

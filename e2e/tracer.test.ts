@@ -112,7 +112,7 @@ function tell(entry: LogEntry, name: string, bytes: string): string {
   }
 }
 
-test("refuses and delays the calls that a rule names, as often as it says", async () => {
+test("refuses and delays the calls that a rule names, as often as the rule names", async () => {
   const where = place();
   const { stdout } = await run(
     where,

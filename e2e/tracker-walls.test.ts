@@ -18,7 +18,7 @@ describe("two workspaces", () => {
     expect(text).not.toContain("ann");
   };
 
-  test("lists, counts, filters and expansions hold nothing of the other", async () => {
+  test("lists, counts, filters and expansions have nothing of the other", async () => {
     for (const outsider of outsiders())
       for (const name of collections) {
         expectNothingOfOurs(await (await api.call(outsider, `GET /api/${name}`)).text());
@@ -41,7 +41,7 @@ describe("two workspaces", () => {
     for (const [name, query] of probes) expectNothingOfOurs(await api.list(theirs.owner, name, query));
   });
 
-  test("single records are not there, to be read, changed or deleted", async () => {
+  test("single records are 404 to reads, changes and deletions", async () => {
     for (const name of collections.filter((each) => each !== "joins")) {
       const path = `/api/${name}/${ours.ids[name]}`;
       for (const outsider of outsiders()) {
@@ -54,7 +54,7 @@ describe("two workspaces", () => {
     }
   });
 
-  test("nothing is moved or made across, whoever owns it", async () => {
+  test("nothing is moved or made across, whoever is the owner", async () => {
     const { ids, owner } = theirs;
     const moves: readonly (readonly [keyof typeof ids, object])[] = [
       ["issues", { project: ours.ids.projects }],
@@ -79,7 +79,7 @@ describe("two workspaces", () => {
     for (const [name, body] of creations) expect(await api.status(null, `POST /api/${name}`, body)).toBe(401);
   });
 
-  test("an invitation lets in whom it is for, once", async () => {
+  test("an invitation admits its addressee, once", async () => {
     expect(await api.follow(stranger, "guessed")).toBe("refused");
     const workspace = ours.ids.workspaces;
     for (const own of [{ token: "short" }, { expiresAt: "2999-01-01" }])
@@ -124,7 +124,7 @@ describe("two workspaces", () => {
     expect(await api.status(ours.owner, `DELETE /api/members/${ours.ids.members}`)).toBe(403);
   });
 
-  test("sockets and replays bring nothing of the other", async () => {
+  test("sockets and replays send nothing of the other", async () => {
     const listeners = await Promise.all(outsiders().map((outsider) => api.listen(outsider)));
     const [outside] = listeners;
     if (outside === undefined) throw new Error("There are outsiders");
@@ -151,7 +151,7 @@ describe("two workspaces", () => {
     member.close();
   });
 
-  test("files are their owner's", async () => {
+  test("files belong to their owner", async () => {
     const hearing = await api.listen(stranger);
     const form = new FormData();
     form.set("file", new File(["ann's plan"], "ann.txt"));
@@ -166,7 +166,7 @@ describe("two workspaces", () => {
     hearing.close();
   });
 
-  test("who is removed hears that, and nothing any more", async () => {
+  test("a removed member is notified of the removal, and of nothing more", async () => {
     const bob = await api.register("bob");
     const { token } = await api.invite(ours.owner, { workspace: ours.ids.workspaces, role: "member" });
     expect(await api.follow(bob, token)).toBe("accepted");
@@ -185,7 +185,7 @@ describe("two workspaces", () => {
     hearing.close();
   });
 
-  test("a workspace goes with all that is in it, and no other", async () => {
+  test("a workspace is deleted with all its records, and no other workspace", async () => {
     const { owner, ids } = await api.team("short");
     const admin = await api.admin();
     expect(await api.status(owner, `DELETE /api/workspaces/${ids.workspaces}`)).toBe(204);

@@ -26,7 +26,7 @@ async function signUp(page: Page, name: string): Promise<void> {
   await page.getByRole("button", { name: "Sign out" }).waitFor();
 }
 
-test("two people work in one workspace, and a third sees nothing of it", async () => {
+test("two people work in a workspace, and a third sees nothing of the workspace", async () => {
   const [carol, eve] = [await openPage(), await openPage()];
   await signUp(carol, "Carol");
   await signUp(eve, "Eve");
@@ -97,7 +97,7 @@ test("two people work in one workspace, and a third sees nothing of it", async (
   expect(problems).toEqual([]);
 });
 
-test("a browser that was offline shows what happened meanwhile, with the rights of that moment", async () => {
+test("a browser that was offline shows the missed changes, with the rights of that moment", async () => {
   const network = await proxyTo(server.url);
   const ann = await openPage();
   await signUp(ann, "Ann");

@@ -20,7 +20,7 @@ function ndjson(count: number): string {
   return Array.from({ length: count }, (_, n) => `${JSON.stringify({ n, text: `Row ${n}, "quoted"` })}\n`).join("");
 }
 
-test("in and out again, with a service and without one, is the same", async () => {
+test("an export and its import are equal, with and without a service", async () => {
   singleService("commands");
   const cwd = await project({ collections });
   await Bun.write(join(cwd, "rows.ndjson"), ndjson(2_500));
@@ -41,7 +41,7 @@ test("in and out again, with a service and without one, is the same", async () =
   expect(again.stderr).toContain("and 2480 more rows refused");
 });
 
-test("hooks decide about the rows, and functions run for the records, with a service and without one", async () => {
+test("hooks decide about the rows, and functions run for the records, with and without a service", async () => {
   singleService("commands");
   const code = `
       export const beforeCreate = ({ record, earlier }) => {
@@ -81,7 +81,7 @@ function textsOf(cwd: string, table: string): string[] {
     .map(({ text }) => text);
 }
 
-test("wrong usage is one line", async () => {
+test("wrong usage is a single line", async () => {
   const cwd = await project({ collections });
   await Bun.write(join(cwd, "rows.ndjson"), "{}\n");
   await Bun.write(join(cwd, "bad.csv"), "titel\n1\n");
@@ -123,7 +123,7 @@ test("kill -9 during an import: whole transactions of 1,000, each record with it
   expect([(found?.n ?? -1) % 1_000, (found?.last ?? -1) + 1, events?.n]).toEqual([0, found?.n ?? -1, found?.n]);
 });
 
-test("a seed beside a service, in one transaction", async () => {
+test("a seed beside a service, in a single transaction", async () => {
   const cwd = await project({ collections });
   await Bun.write(join(cwd, "bad.json"), JSON.stringify({ rows: [{ n: 1 }, { n: 1 }] }));
   await Bun.write(
@@ -145,7 +145,7 @@ test("a seed beside a service, in one transaction", async () => {
   expect(await rows()).toBe(2);
 });
 
-test("the options of the import, with a service and without one", async () => {
+test("the options of the import, with and without a service", async () => {
   singleService("commands");
   const cwd = await project({ collections });
   await Bun.write(join(cwd, "first.csv"), "number,text,more\n1,a,x\n2,NA,x\n,,\n");

@@ -51,7 +51,7 @@ async function refusal(promise: Promise<unknown>): Promise<unknown[]> {
 }
 
 describe("users", () => {
-  test("get fields later, and the fields do what the fields of records do", async () => {
+  test("get fields later, and the fields behave like the fields of records", async () => {
     const cwd = await project({ config: { "admin.email": "admin@example.com" } });
     const first = await serve(cwd);
     const before = await signedIn(first, "ann@example.com", { name: "ignored" });
@@ -183,7 +183,7 @@ describe("users", () => {
     chief.close();
   });
 
-  test("a user and the record are one transaction: after kill -9, each user has the record", async () => {
+  test("a user and the record are in the same transaction: after kill -9, each user has the record", async () => {
     const cwd = await project({ collections: [users], config: { "admin.email": "admin@example.com" } });
     const server = await serve(cwd);
     const kept: (Tokens | null)[] = [];

@@ -46,17 +46,17 @@ describe("a body over the limit is 413 with the spec's body", () => {
     expect(answer).toContain('"payload_too_large"');
   });
 
-  test("one byte less than too much is fine", async () => {
+  test("a byte less than the limit is fine", async () => {
     const text = "x".repeat(1024 ** 2 - '{"text":""}'.length);
     expect((await post(`${server.url}/api/notes`, { text })).status).toBe(201);
     expect((await post(`${server.url}/api/notes`, { text: `${text}x` })).status).toBe(413);
   });
 });
 
-describe("a body of a method that reads none", () => {
+describe("a body of a method without bodies", () => {
   const piece = `4000\r\n${"x".repeat(16_384)}\r\n`;
 
-  test("changes nothing, however it comes, and the connection serves the next request", async () => {
+  test("changes nothing, in any form, and the connection serves the next request", async () => {
     const bodies = [
       ["Content-Length: 2", "{}"],
       ["Content-Length: 300000", "x".repeat(300_000)],
@@ -79,7 +79,7 @@ describe("a body of a method that reads none", () => {
     }
   });
 
-  test("is not waited for", async () => {
+  test("delays no response", async () => {
     for (const head of ["Content-Length: 100000", "Transfer-Encoding: chunked"])
       expect(await raw(`GET /api/notes HTTP/1.1\r\nHost: x\r\n${head}\r\n\r\n`)).toStartWith("HTTP/1.1 200");
   });
@@ -94,7 +94,7 @@ test("HEAD is GET without a body, also with a trailing slash", async () => {
   expect((await fetch(`${server.url}/api/nothing`, { method: "HEAD" })).status).toBe(404);
 });
 
-describe("what is no HTTP does no harm", () => {
+describe("bytes that are no HTTP do no harm", () => {
   const cases = [
     "\r\n\r\n",
     "hello\r\n\r\n",
@@ -125,7 +125,7 @@ test.each([
   expect(answer).toContain('{"error":{"code":"not_found"');
 });
 
-describe("where a login comes from", () => {
+describe("the address of a login", () => {
   const statuses = async (proxies: string) => {
     const { url, output } = await serve(await project(), { env: { SERVICE_TRUSTED_PROXIES: proxies } });
     const attempt = async (forwarded: string) => {
@@ -139,11 +139,11 @@ describe("where a login comes from", () => {
     return last;
   };
 
-  test("without a trusted proxy, X-Forwarded-For is anybody's word", async () => {
+  test("without a trusted proxy, X-Forwarded-For is ignored", async () => {
     expect(await statuses("0")).toEqual([429, 429]);
   });
 
-  test("with one, its own entry counts, and not what the client wrote before it", async () => {
+  test("with a trusted proxy, the proxy's own entry counts, and not the client's entry", async () => {
     expect(await statuses("1")).toEqual([429, 401]);
   });
 });
@@ -166,7 +166,7 @@ test("a body that is nested very deeply is refused at once", async () => {
   }
 });
 
-test("while long lists are read as fast as they come, everything else has its turn", async () => {
+test("while long lists are read at full speed, everything else has its turn", async () => {
   const busy = await serve(await project({ collections: [notes] }));
   const text = "x".repeat(500_000);
   for (let n = 0; n < 80; n++) await post(`${busy.url}/api/notes`, { text });
@@ -182,7 +182,7 @@ test("while long lists are read as fast as they come, everything else has its tu
 });
 
 describe("stopping", () => {
-  test("SIGTERM: an answer that is on its way arrives whole", async () => {
+  test("SIGTERM: a response that is on its way arrives whole", async () => {
     const first = await serve(await project({ collections: [notes] }));
     const text = "x".repeat(500_000);
     for (let n = 0; n < 80; n++) await post(`${first.url}/api/notes`, { text });
@@ -203,7 +203,7 @@ describe("stopping", () => {
     expect(await first.exited).toBe(0);
   });
 
-  test("SIGTERM: a client that takes nothing of its answer does not hold up the stop for 10 s", async () => {
+  test("SIGTERM: a client that reads nothing of its response does not delay the stop for 10 s", async () => {
     const first = await serve(await project({ collections: [notes] }));
     const text = "x".repeat(500_000);
     for (let n = 0; n < 80; n++) await post(`${first.url}/api/notes`, { text });
@@ -218,7 +218,7 @@ describe("stopping", () => {
     socket.destroy();
   });
 
-  test("SIGTERM: what runs is finished, what was answered is there, exit 0", async () => {
+  test("SIGTERM: running requests are finished, acknowledged writes are stored, exit 0", async () => {
     const cwd = await project({ collections: [notes] });
     const first = await serve(cwd);
     const running = Array.from({ length: 200 }, (_, n) =>
@@ -238,7 +238,7 @@ describe("stopping", () => {
     expect(items.map(({ id }) => id)).toEqual(expect.arrayContaining(answered));
   });
 
-  test("SIGTERM: new connections are refused, and what does not end gets 503", async () => {
+  test("SIGTERM: new connections are refused, and endless requests get 503", async () => {
     const cwd = await project({ collections: [notes] });
     await Bun.write(
       join(cwd, "endpoints/never.ts"),
@@ -281,7 +281,7 @@ describe("stopping", () => {
     expect(await first.exited).toBe(0);
   }, 60_000);
 
-  test("a request whose body never comes delays the stop; a second signal ends it at once", async () => {
+  test("a request whose body never arrives delays the stop; a second signal ends the service at once", async () => {
     const slow = await serve(await project({ collections: [notes] }));
     const { port: slowPort } = new URL(slow.url);
     const socket = connect(Number(slowPort), "localhost");

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findCommentProblems } from "./check-comments.ts";
 
-test("this checkout has comments as they should be", async () => {
+test("the comments of this checkout keep the rules", async () => {
   expect(await findCommentProblems(join(import.meta.dir, ".."))).toEqual([]);
 });
 

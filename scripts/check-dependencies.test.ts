@@ -12,7 +12,7 @@ test("every package that is compiled in has a permissive licence and stands on t
   expect(problemsOf(all)).toEqual([]);
 });
 
-test("a licence that is not permissive, or none, is a problem; so is a page that is not up to date", () => {
+test("a licence that is not permissive, or absent, is a problem; so is a page that is not up to date", () => {
   const planted = [
     ...dependencies(["server", "dashboard"]),
     { path: "planted", name: "planted", version: "1.0.0", licence: "AGPL-3.0-only" },

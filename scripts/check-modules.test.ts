@@ -82,7 +82,7 @@ test("this checkout has no circle of files, and no type exported twice", async (
   expect(await findTwins(root)).toEqual([]);
 });
 
-test("a circle of files is found, also one of type imports alone", async () => {
+test("a circle of files is found, also a circle of type imports alone", async () => {
   const files = {
     "base/kernel/a.ts": 'import type { B } from "./b.ts";',
     "base/kernel/b.ts": 'export type { C } from "./c.ts";',
@@ -108,7 +108,7 @@ test("circles are found in the dashboard and in the end-to-end tests, also by an
   ]);
 });
 
-test("a type that two files export by one name is found, and one that a file keeps to itself is not", async () => {
+test("a type that two files export under the same name is found, and a type inside a file is not", async () => {
   const files = {
     "base/kernel/a.ts": "export class Twin {}\ninterface Own {}",
     "data/records/b.ts": "export type Twin = 1;\nexport type Own = 1;",

@@ -16,7 +16,7 @@ async function problemsOf(file: string, source: string, allowed: Exceptions = no
   return findSqlProblems(folder, allowed);
 }
 
-test("this checkout has its SQL where it belongs", async () => {
+test("the SQL of this checkout stands in the files of SQL", async () => {
   expect(await findSqlProblems(root)).toEqual([]);
 });
 
@@ -59,7 +59,7 @@ test("rows in an order are fine", async () => {
   expect(await problemsOf("data/records/record-table.ts", source)).toEqual([]);
 });
 
-test("a comment about SQL is none", async () => {
+test("a comment about SQL is no SQL", async () => {
   expect(await problemsOf("data/records/records.ts", "// Like SELECT id FROM posts.\nexport {};\n")).toEqual([]);
 });
 

@@ -52,7 +52,7 @@ const groups: readonly Group[] = [
     ],
     isEnforced: true,
   },
-  { name: "titles of tests", parts: [{ patterns: sources, read: titlePassages }], isEnforced: false },
+  { name: "titles of tests", parts: [{ patterns: sources, read: titlePassages }], isEnforced: true },
   {
     name: "messages of the server",
     parts: [{ patterns: ["packages/{server,protocol}/src/**/*.ts"], read: prosePassages, without: tests }],

@@ -31,7 +31,7 @@ test.each(["ARCHITECTURE.md", "docs/glossary.md"])("every file that %s names exi
   expect(missing).toEqual([]);
 });
 
-test("docs/configuration.md has every key as it is", async () => {
+test("docs/configuration.md has every key unchanged", async () => {
   const page = await Bun.file(join(import.meta.dir, "../docs/configuration.md")).text();
   expect(cells(page)).toEqual(cells(configurationTable()));
 });

@@ -35,14 +35,14 @@ const metrics = new TextDecoder().decode((await request("GET", "/metrics", { tok
 const known = new Set([...metrics.matchAll(/^# TYPE (\S+)/gm)].map(([, name = ""]) => name));
 
 describe.each(Object.entries(expressions))("%s", (_name, all) => {
-  test("asks for metrics that there are, and not for an empty list of them", () => {
+  test("asks for existing metrics, and not for an empty list", () => {
     const asked = all.flatMap((expr) => expr.match(/\b(?:socle|process)_\w+/g) ?? []);
     expect(asked.length).toBeGreaterThan(10);
     const missing = asked.filter((name) => !known.has(name) && !known.has(name.replace(/_(bucket|sum|count)$/, "")));
     expect(missing).toEqual([]);
   });
 
-  test("names label values that there are", () => {
+  test("names existing label values", () => {
     // This service has had no requests and hooks; the classes and ends are fixed.
     const fixed = [...["2xx", "4xx", "5xx"].map((status) => `status="${status}"`), 'end="failed"'];
     const values = metrics + fixed.join("\n");
@@ -61,7 +61,7 @@ describe.each(Object.entries(expressions))("%s", (_name, all) => {
   });
 });
 
-describe("of a cluster", () => {
+describe("for a cluster", () => {
   const { groups } = Bun.YAML.parse(text("alerts-cluster.yml")) as { groups: { rules: Rule[] }[] };
   const clusterRules = groups.flatMap((group) => group.rules);
   const source = readFileSync(join(root, "packages/server/src/operate/admin/metrics-text.ts"), "utf8");
@@ -75,7 +75,7 @@ describe("of a cluster", () => {
     expect([...new Set(asked)].sort()).toEqual([...ofInstance].sort());
   });
 
-  test("each alert has a name of its own, a severity, and says what to do", () => {
+  test("each alert has a name of its own, a severity, and the work to do", () => {
     expect(new Set([...rules, ...clusterRules].map(({ alert }) => alert)).size).toBe(
       rules.length + clusterRules.length,
     );
@@ -86,14 +86,14 @@ describe("of a cluster", () => {
   });
 });
 
-test("the pages and sections that they cite are there", () => {
+test("the cited pages and sections exist", () => {
   const files = ["grafana.json", "alerts.yml", "grafana-cluster.json", "alerts-cluster.yml"];
   const cited = files.map(text).flatMap((each) => [...each.matchAll(/docs\/(\w+\.md), "?([A-Z][^".:]*\w)/g)]);
   expect(cited.length).toBeGreaterThan(2);
   for (const [, page = "", section] of cited) expect(text(page)).toContain(`\n## ${section}\n`);
 });
 
-test("an alert tells of a backup that is too old, and of none at all", () => {
+test("an alert reports a backup that is too old, and a missing backup", () => {
   expect(rules.map(({ expr }) => expr).join()).toContain("socle_backup_last_success_timestamp_seconds");
   expect(metrics).toContain("socle_backup_last_success_timestamp_seconds 0\n");
 });
@@ -104,7 +104,7 @@ test("the dashboard: every panel once, with something to show", () => {
   expect(panels.filter(({ type, targets = [] }) => type !== "row" && targets.length === 0)).toEqual([]);
 });
 
-test("the rules: each has a name of its own, a severity, and says what to do", () => {
+test("the rules: each has a name of its own, a severity, and the work to do", () => {
   expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
   for (const { alert, labels, annotations } of rules) {
     expect([alert, ["warning", "critical"].includes(labels.severity)]).toEqual([alert, true]);

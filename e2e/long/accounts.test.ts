@@ -6,7 +6,7 @@ import { randomSeed } from "../../packages/server/test/random.ts";
 
 const stages = await openStages();
 
-test("over ten thousand sequences, nobody gets a session without a proof, and an ended credential never works again", async () => {
+test("over ten thousand sequences, no caller gets a session without a proof, and an ended credential never works again", async () => {
   // Two services, so two sequences of each seed.
   await runSequences(stages, randomSeed("accounts"), 5_000);
 }, 7_200_000);

@@ -26,7 +26,7 @@ async function countList(url: string): Promise<number> {
   return records;
 }
 
-test("a list of 1,000,000 records costs at most 40 MiB more resident memory than a list of none", async () => {
+test("a list of 1,000,000 records costs at most 40 MiB more resident memory than an empty list", async () => {
   const cwd = await project({ collections: [items] });
   const first = await serve(cwd);
   const base = await peakMiB(first, async () => {

@@ -16,7 +16,7 @@ const config = { host: "127.0.0.1", processes, limits: { rate: { register: "off"
 const items = { name: "items", fields: [{ name: "n", type: "integer" }] };
 
 test(
-  `${reads} reads of a write that was just acknowledged, over the connections of other processes: none is stale`,
+  `${reads} reads of a write that was just acknowledged, over the connections of other processes: no read is stale`,
   async () => {
     const { url } = await serve(await project({ collections: [items], config }), { env: { SERVICE_PROCESSES: "3" } });
     const stale: string[] = [];

@@ -6,7 +6,7 @@ import { openCast } from "../../packages/server/test/rules/cast.ts";
 import { World } from "../../packages/server/test/rules/world.ts";
 import { openServer } from "../../packages/server/test/sockets.ts";
 
-test("over many schemas, every caller gets, hears and changes what the rules say, and nothing else", async () => {
+test("over many schemas, every caller gets, receives and changes what the rules allow, and nothing more", async () => {
   const cast = await openCast(openServer);
   const property = fc.asyncProperty(fc.gen(), async (draw) => {
     await new World(cast, (bound) => draw(fc.nat, { max: bound - 1 })).run();

@@ -21,7 +21,7 @@ const deafCount = 50;
 /** `realtime.bufferLimit` is 1 MiB of waiting bytes; the buffer's memory grows in steps, and was 1.2 to 1.3 MiB. */
 const allowedMiB = 1.5;
 
-test(`${deafCount} sockets that never read are cut off with their buffers full, and the others hear everything`, async () => {
+test(`${deafCount} sockets that never read are cut off with their buffers full, and the others receive everything`, async () => {
   const server = await serve(await project({ collections: [items] }));
   let heard = 0;
   const quick = await Promise.all(

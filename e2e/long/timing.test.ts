@@ -72,8 +72,8 @@ async function compare(server: Running, { route, bodyOf, rounds = 1 }: Question)
   console.log(`${route}, ${count * rounds} each: ${line("median", 0.5)}; ${line("lower quartile", 0.25)}`);
 }
 
-describe("the time of an answer", () => {
-  test("of forgot, verify, code and login, for known and unknown addresses", async () => {
+describe("the time of a response", () => {
+  test("to forgot, verify, code and login, for known and unknown addresses", async () => {
     const server = await start({ "auth.codes": true });
     await fill(server);
     const bodyOf = (email: string): object => ({ email });
@@ -82,7 +82,7 @@ describe("the time of an answer", () => {
     await compare(server, { route: "login", bodyOf: (email) => ({ email, password: "wrong guess" }) });
   });
 
-  test("of a registration that waits for a proof, for known and unknown addresses", async () => {
+  test("to a registration that waits for a proof, for known and unknown addresses", async () => {
     const server = await start({ "auth.requireVerified": true });
     await fill(server);
     await compare(server, { route: "register", bodyOf: (email) => ({ email, password }) });

@@ -11,7 +11,7 @@ import { serveTraced } from "./tracer/traced.ts";
 
 singleService("cluster");
 
-test("no token of the leader is refused, and the clock is told", async () => {
+test("no token of the leader is refused, and the clock is reported", async () => {
   const cluster = await startCluster(2);
   const leader = await cluster.leader();
   const [replica] = await cluster.replicas();

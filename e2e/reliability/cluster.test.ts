@@ -12,7 +12,7 @@ const minutes = Number(process.env["CLUSTER_MINUTES"] ?? 20);
 const world = await startWorld();
 
 test(
-  `${minutes} minutes of random faults under load: nothing that was acknowledged is lost or doubled`,
+  `${minutes} minutes of random faults under load: no acknowledged write is lost or doubled`,
   async () => {
     const start = performance.now();
     let toldAt = start;

@@ -11,7 +11,7 @@ import { writeTable } from "./kills-table.ts";
 const wanted = Number(process.env["POINTS"] ?? 5_000);
 
 test(
-  `the modules killed at ${wanted} random moments: nothing that was acknowledged is lost`,
+  `the modules killed at ${wanted} random moments: no acknowledged write is lost`,
   async () => {
     const start = performance.now();
     const seconds = (): number => Math.round((performance.now() - start) / 1_000);

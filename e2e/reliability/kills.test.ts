@@ -31,7 +31,7 @@ function table({ kills, known, events, heard, runs, repeated, problems }: Outcom
 }
 
 test(
-  `${rounds} rounds with a kill under mixed load: nothing that was acknowledged is lost`,
+  `${rounds} rounds with a kill under mixed load: no acknowledged write is lost`,
   async () => {
     const start = performance.now();
     const outcome = await suffer(rounds, randomNumbers(randomSeed("kills")), (round) => {

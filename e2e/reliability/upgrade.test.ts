@@ -55,7 +55,7 @@ async function tryToServe(cwd: string, executable: string): Promise<Running | st
 }
 
 test(
-  "upwards through five earlier versions to this one, and down from here to each and back",
+  "upwards through five earlier versions to this version, and down to each and back",
   async () => {
     const earlier = await builds();
     const cwd = await project({ collections, config: { scripts } });

@@ -1,7 +1,7 @@
 /** Drafts go after a year; published posts stay. */
 import { expect, service, test } from "socle/test";
 
-test("the nightly job deletes drafts that nobody has touched for a year", async () => {
+test("the nightly job deletes drafts without a change for a year", async () => {
   const ada = await service.client("ada@example.com");
   const { id: author } = await ada.collection("profiles").create({ name: "Ada" });
   const posts = ada.collection("posts");

@@ -15,7 +15,7 @@ async function order(user: TestClient, body: object): Promise<Response> {
   return fetch(`${service.url}/api/function/orders`, { method: "POST", headers, body: JSON.stringify(body) });
 }
 
-test("an order takes the stock, and its buyer alone reads it", async () => {
+test("an order takes the stock, and only its buyer reads the order", async () => {
   const [ada, bob] = [await service.client("ada@example.com"), await service.client("bob@example.com")];
   const chair = await product(3);
   const answer = await order(ada, { items: [{ product: chair, quantity: 2 }] });
@@ -37,7 +37,7 @@ test("10 chairs and 50 buyers at once: exactly 10 are sold", async () => {
   expect((await ada.collection("products").get(chair)).stock).toBe(0);
 });
 
-test("a coupon for 3 and 20 buyers at once: exactly 3 have it, and nothing is taken from the others", async () => {
+test("a coupon for 3 and 20 buyers at once: exactly 3 get the coupon, and nothing is taken from the others", async () => {
   const ada = await service.client("ada@example.com");
   const admin = await service.client("admin");
   await admin.collection("coupons").create({ code: "SPRING", percent: 10, uses: 3 });

@@ -40,7 +40,7 @@ interface Collections {
   };
 }
 
-test("create demands what is required", () => {
+test("create requires the required fields", () => {
   const right: NewRecord<Post>[] = [
     { title: "a", done: false },
     { title: "a", done: true, slug: null, tags: [] },
@@ -112,7 +112,7 @@ test("a client of a project knows its collections", () => {
   expect(checks(new SocleClient<Collections>({ baseUrl: "" }), new SocleClient({ baseUrl: "" }))).toHaveLength(27);
 });
 
-test("without a WebSocket, subscribe says what to pass", () => {
+test("without a WebSocket, subscribe names the option to pass", () => {
   const own = globalThis.WebSocket;
   Reflect.deleteProperty(globalThis, "WebSocket");
   try {

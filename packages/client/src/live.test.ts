@@ -35,7 +35,7 @@ async function watched(
   return { id, states, stop };
 }
 
-test("a query is asked for with the parameters of HTTP, and the window follows the changes", async () => {
+test("a query is sent with the parameters of HTTP, and the window follows the changes", async () => {
   const query = client
     .collection("tasks")
     .where({ n: 1 })
@@ -93,7 +93,7 @@ test("equal queries share a subscription, which ends with the last listener", as
   expect(client.connection.get()).toBe("idle");
 });
 
-test("after a break, the client asks for the changes since the last position, and says so meanwhile", async () => {
+test("after a break, the client asks for the changes since the last position, and reports the break meanwhile", async () => {
   const connection = new States<string>();
   client.connection.subscribe(connection.add);
   const { id, states } = await watched([row("1"), row("2")], 10);
@@ -115,7 +115,7 @@ test("after a break, the client asks for the changes since the last position, an
   expect(connection.all).toEqual(["connecting", "open", "offline", "open"]);
 });
 
-test("a change that does not fit the window is answered by asking for the whole result", async () => {
+test("a change that does not fit the window makes the client ask for the whole result", async () => {
   const { id, states } = await watched([row("1")], 10);
   server.send({ type: "change", id, seq: 11, order: ["1", "2"], items: [] });
   expect<unknown>(await server.next(1)).toEqual({ action: "unsubscribe", id });
@@ -151,7 +151,7 @@ test("another sign-in empties the windows and asks anew", async () => {
   expect(states.last.status).toBe("live");
 });
 
-test("groups come whole, and a server query has a value", async () => {
+test("groups arrive whole, and a server query has a value", async () => {
   const groups = client.collection("tasks").group("status").aggregate("count");
   const states = new States<LiveState>();
   groups.live(states.add);
@@ -180,13 +180,13 @@ function answerLists(answered: (string | null)[] = []): (string | null)[] {
   return carried;
 }
 
-test("requests carry the highest position that an answer had", async () => {
+test("requests have the highest position of a response", async () => {
   const carried = answerLists(["7", "5", null]);
   for (let i = 0; i < 4; i++) await client.collection("tasks").where({});
   expect(carried).toEqual([null, "7", "7", "7"]);
 });
 
-test("requests carry the position of a live query, and of an event that was heard", async () => {
+test("requests have the position of a live query, and of a received event", async () => {
   const carried = answerLists();
   client.close();
   client = createClient({ baseUrl: server.url, live: liveWithChannels });

@@ -97,7 +97,7 @@ test("a record moves between windows, and operators start from the present value
   expect(done.states.last.items).toEqual([]);
 });
 
-test("a deletion is shown at once, and a record that others have changed meanwhile comes back with the refusal", async () => {
+test("a deletion is shown at once, and a record that others have changed meanwhile returns with the refusal", async () => {
   const { id, states } = await open(tasks().orderBy("n"), [row("1", 1), row("2", 2)]);
   const deleting = tasks().delete("1", { optimistic: true });
   expect(idsOf(states.last)).toEqual(["2"]);
@@ -107,7 +107,7 @@ test("a deletion is shown at once, and a record that others have changed meanwhi
   await states.until((state) => Reflect.get(Object(state.items[0]), "by") === "another");
 });
 
-test("a selected window shows its fields alone, and keeps the records that it shows", async () => {
+test("a selected window shows only its fields, and keeps the shown records", async () => {
   const project = { name: "p" };
   const raw = [{ id: "1", n: 1, expand: { project } }];
   const { states } = await open(

@@ -178,7 +178,7 @@ test("expansions, orders, groups and totals have types", () => {
   expect([names, total, counted, first, live]).toHaveLength(5);
 });
 
-test("changes demand what is required", () => {
+test("changes require the required fields", () => {
   // Nothing is sent.
   const checks: unknown[] = [
     () => tasks.create({ title: "x", n: 5 }, { optimistic: true }),

@@ -35,7 +35,7 @@ test.each(conditions)("the text of %j is %s", (condition, text) => {
   if (text !== "") expect(() => parseSyntax(text)).not.toThrow();
 });
 
-test("a condition without a value is refused, and says where", () => {
+test("a condition without a value is refused with its place", () => {
   expect(() => filterOf({ a: { b: undefined } })).toThrow("undefined: a.b");
   expect(() => filterOf({ a: Number.NaN })).toThrow(TypeError);
 });
@@ -62,7 +62,7 @@ function parametersOf(url: URL | undefined): object {
   return Object.fromEntries(url?.searchParams ?? []);
 }
 
-test("a query is sent when it is awaited, with the parameters of lists", async () => {
+test("a query is sent at its await, with the parameters of lists", async () => {
   const open = tasks.where({ done: false }).filter("n > 3").filter`title ~ ${'"x'}`
     .orderBy("-createdAt", "title")
     .select("title", { project: ["name", { client: ["name"] }] })
@@ -168,7 +168,7 @@ test("server queries are called with their arguments as JSON", async () => {
   expect(asked[0]?.searchParams.get("args")).toBe('{"project":"x"}');
 });
 
-test("a page in place of an answer is an error that names the address, as the server of a page answers every path", async () => {
+test("a page in place of a response is an error that names the address, as from a server of pages for every path", async () => {
   const fetch = (): Response => new Response("<!doctype html>", { headers: { "Content-Type": "text/html" } });
   const page = Bun.serve({ port: 0, fetch });
   const thrown: unknown = await createClient({ baseUrl: page.url.origin })
@@ -181,7 +181,7 @@ test("a page in place of an answer is an error that names the address, as the se
   expect(thrown.cause).toBeInstanceOf(SyntaxError);
 });
 
-test("without an answer, the error is offline; fields are the messages of a form", async () => {
+test("without a response, the error is offline; fields are the messages of a form", async () => {
   const lost = createClient({ baseUrl: "http://127.0.0.1:1" });
   const thrown: unknown = await lost
     .collection("tasks")

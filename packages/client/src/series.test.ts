@@ -28,17 +28,17 @@ async function told(series: readonly (string | null)[], status = 200): Promise<u
   return warn.mock.calls.flat();
 }
 
-test("a service of another series is told once, however many answers come", async () => {
+test("a service of another series is reported once, however many responses arrive", async () => {
   const message = `This client is of Socle ${SERIES}, the service of Socle 7.5`;
   expect(await told([SERIES, "7.5", "7.5", SERIES, "7.6"])).toEqual([message]);
 });
 
-test("each client tells, also with the first refusal", async () => {
+test("each client reports, also with the first refusal", async () => {
   expect(await told(["7.5"], 400)).toHaveLength(1);
   warn.mockClear();
   expect(await told(["0.0"], 404)).toHaveLength(1);
 });
 
-test("the service of the same series, and answers without a series, are no news", async () => {
+test("the service of the same series, and responses without a series, are not reported", async () => {
   expect(await told([SERIES, null, SERIES])).toEqual([]);
 });

@@ -104,7 +104,7 @@ test("tabs share a socket and a subscription; each tab gets the result and the c
   await server.until(() => server.sockets.size === 0);
 });
 
-test("channels are shared, and the state of the connection is told", async () => {
+test("channels are shared, and the state of the connection is published", async () => {
   const [one, two] = [tab(), tab()];
   const connection = new States<string>();
   one.connection.subscribe(connection.add);
@@ -118,7 +118,7 @@ test("channels are shared, and the state of the connection is told", async () =>
   expect(server.sockets.size).toBe(1);
 });
 
-test("a tab that is gone leaves the socket to the others, and the last closes the socket", async () => {
+test("a closed tab leaves the socket to the others, and the last tab closes the socket", async () => {
   const first = watch(tab());
   const { id } = await server.next(0);
   server.send({ type: "result", id, seq: 1, items: [] });

@@ -27,7 +27,7 @@ export function driverSuite(name: string, open: () => Promise<StorageDriver>): v
 
   const random = crypto.getRandomValues(new Uint8Array(60_000));
 
-  test(`${name}: what was put is read back, whole and in parts`, async () => {
+  test(`${name}: put bytes are read back, whole and in parts`, async () => {
     const { driver, id } = await openWith(random);
     expect(await bytesOf(await driver.read(id, null))).toEqual(random);
     for (const [start, end] of [
@@ -47,7 +47,7 @@ export function driverSuite(name: string, open: () => Promise<StorageDriver>): v
     expect(await bytesOf(await empty.driver.read(empty.id, null))).toHaveLength(0);
   });
 
-  test(`${name}: what is removed is gone, and nothing else`, async () => {
+  test(`${name}: a removal removes its object, and no other`, async () => {
     const first = await openWith(random);
     const second = await openWith(random.subarray(5));
     await first.driver.remove(first.id);
@@ -62,7 +62,7 @@ export function driverSuite(name: string, open: () => Promise<StorageDriver>): v
       expect(await bytesOf(await driver.read(id, null))).toEqual(new Uint8Array(Buffer.alloc(100_000, `${n}`)));
   });
 
-  test(`${name}: an id without bytes, and an upload that is not there`, async () => {
+  test(`${name}: an id without bytes, and an unknown upload`, async () => {
     const { driver } = await openWith(random);
     expect(await driver.read("fil_nothing", null)).toBeNull();
     await expect(driver.put("fil_lost", join(driver.workFolder, "lost"))).rejects.toThrow();

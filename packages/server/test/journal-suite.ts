@@ -213,7 +213,7 @@ export function journalSuite(name: string, open: (cluster: string) => Journal): 
     expect(terms).toEqual([...terms].sort((a, b) => a - b));
   });
 
-  test(`${name}: a lease has one holder, by the engine's clock`, async () => {
+  test(`${name}: a lease has a single holder, by the engine's clock`, async () => {
     const cluster = clusterName();
     const { journal: a, lease: first } = await led(cluster);
     const b = await opened(cluster);
@@ -254,7 +254,7 @@ export function journalSuite(name: string, open: (cluster: string) => Journal): 
     expect(terms.map((each) => each?.term ?? null).toSorted()).toEqual([1, null, null, null]);
   });
 
-  test(`${name}: a name belongs to one living run`, async () => {
+  test(`${name}: a name belongs to a single living run`, async () => {
     const journal = await opened();
     const me = { name: "a", address: "http://a", version: "1.0.0", position: 7, run: "first", ms: longMs };
     expect(await journal.register(me)).toBe(true);
@@ -336,7 +336,7 @@ export function journalSuite(name: string, open: (cluster: string) => Journal): 
     expect(shown(await readAll(journal, placeOf(role, 1_202)))).toEqual(["1203:1:e1203", "1204:1:e1204"]);
   });
 
-  test(`${name}: entries of a megabyte come back whole, at least one a page`, async () => {
+  test(`${name}: entries of a megabyte are read back whole, at least one a page`, async () => {
     const { journal, role } = await led();
     const bodies = Array.from({ length: 4 }, () => {
       const body = new Uint8Array(1_048_576);
@@ -377,7 +377,7 @@ export function journalSuite(name: string, open: (cluster: string) => Journal): 
     await expect(journal.read(beginning, 1)).rejects.toThrow(JournalAway);
   });
 
-  test(`${name}: a place that the journal does not have is refused, by reads and by looks`, async () => {
+  test(`${name}: a position that the journal does not have is refused, by reads and by checks`, async () => {
     const own = await led();
     const { journal, role } = own;
     await fill(own, 3);

@@ -1,7 +1,7 @@
 /** A post knows the number of its comments. */
 import { expect, service, test } from "socle/test";
 
-test("comments are counted, also when many come at once and when they move", async () => {
+test("comments are counted, also when many arrive at once and when comments move", async () => {
   const ada = await service.client("ada@example.com");
   const { id: author } = await ada.collection("profiles").create({ name: "Ada" });
   const posts = ada.collection("posts");

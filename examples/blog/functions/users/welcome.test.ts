@@ -1,7 +1,7 @@
 /** The welcome: each user who registers finds a single message, which no other user reads. */
 import { expect, service, test } from "socle/test";
 
-test("one message waits for each user", async () => {
+test("a single message waits for each user", async () => {
   const guest = await service.client();
   await guest.register({ email: "ada@example.com", password: "ada's password" });
   const bob = await service.client("bob@example.com");

@@ -54,7 +54,7 @@ test("30 users who join at once: 24 become members beside the owner", async () =
   expect(outcomes.filter((outcome) => outcome === "refused")).toHaveLength(6);
 });
 
-test("an invitation by email is for its address alone", async () => {
+test("an invitation by email is for its address only", async () => {
   const token = await invite({ email: `eva${n}@example.com` });
   expect(await join(await service.client(`bob${n}@example.com`), token)).toBe("refused");
   expect(await join(await service.client(`eva${n}@example.com`), token)).toBe("accepted");

@@ -8,7 +8,7 @@ const places = (text: string): string[] =>
     .map(({ value }) => value);
 
 describe("places in code", () => {
-  test("a stack has one in each line, and the parts are the whole text", () => {
+  test("a stack has a place in each line, and the parts are the whole text", () => {
     const stack =
       "No mail server\n    at deliver (functions/posts/_mail.ts:2:13)\n    at onCreate (functions/posts/notify.ts:8:38)";
     expect(places(stack)).toEqual(["functions/posts/_mail.ts:2:13", "functions/posts/notify.ts:8:38"]);

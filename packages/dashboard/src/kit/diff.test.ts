@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { differencesOf, isSame } from "./diff.ts";
 
-test("changed, added and removed members, and nothing of those that stayed", () => {
+test("changed, added and removed members, and no unchanged members", () => {
   expect(differencesOf({ a: 1, b: "x", gone: true }, { a: 1, b: "y", come: null })).toEqual([
     { field: "b", kind: "changed", before: "x", after: "y" },
     { field: "gone", kind: "removed", before: true, after: undefined },
@@ -10,7 +10,7 @@ test("changed, added and removed members, and nothing of those that stayed", () 
   ]);
 });
 
-test("objects and lists of what has a name are compared part by part", () => {
+test("objects and lists of named items are compared part by part", () => {
   const before = { fields: [{ name: "title", max: 80 }, { name: "old" }], permissions: { read: "public" } };
   const after = { fields: [{ name: "title", max: 90 }, { name: "born" }], permissions: { read: "admin" } };
   expect(differencesOf(before, after)).toEqual([
@@ -32,19 +32,19 @@ test("other lists are compared as a whole", () => {
   ]);
 });
 
-test("another order of named items is a change of the list; of keys it is none", () => {
+test("another order of named items is a change of the list; another order of keys is no change", () => {
   const [one, two] = [{ name: "a" }, { name: "b" }];
   expect(differencesOf({ fields: [one, two] }, { fields: [two, one] })).toHaveLength(1);
   expect(differencesOf({ a: 1, b: 2 }, { b: 2, a: 1 })).toEqual([]);
 });
 
-test("what was not there at all, and what is no longer", () => {
+test("added parts, and removed parts", () => {
   expect(differencesOf(null, { a: 1 })).toEqual([{ field: "a", kind: "added", before: undefined, after: 1 }]);
   expect(differencesOf({ a: 1 }, null)).toEqual([{ field: "a", kind: "removed", before: 1, after: undefined }]);
   expect(differencesOf(null, null)).toEqual([]);
 });
 
-test("null, the empty text and what is not there differ", () => {
+test("null, the empty text and an absent value differ", () => {
   expect(isSame(null, "")).toBe(false);
   expect(isSame(null, undefined)).toBe(false);
   expect(isSame({ a: undefined }, {})).toBe(false);

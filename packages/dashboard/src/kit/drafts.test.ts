@@ -52,7 +52,7 @@ function read(id: string) {
   return drafts.read(id, isText);
 }
 
-test("a draft comes back as it was, for its form alone", () => {
+test("a draft returns unchanged, only for its form", () => {
   expect(drafts.write("posts/rec_1", draft("a"))).toBe(true);
   expect(read("posts/rec_1")).toEqual(draft("a"));
   expect(read("posts/rec_2")).toBeNull();
@@ -60,7 +60,7 @@ test("a draft comes back as it was, for its form alone", () => {
   expect(read("posts/rec_1")).toBeNull();
 });
 
-test("the newest drafts stay, and what others keep in the storage", () => {
+test("the newest drafts stay, and other entries of the storage, too", () => {
   storage.items.set("other", "stays");
   for (let i = 0; i < MAX_DRAFTS + 5; i += 1) drafts.write(`posts/rec_${i}`, draft("a", i));
   expect(storage.items.size).toBe(MAX_DRAFTS + 1);
@@ -69,19 +69,19 @@ test("the newest drafts stay, and what others keep in the storage", () => {
   expect(storage.items.get("other")).toBe("stays");
 });
 
-test("writing one draft again and again takes no place from the others", () => {
+test("the same draft written again and again takes no place from others", () => {
   for (let i = 0; i < MAX_DRAFTS; i += 1) drafts.write(`posts/rec_${i}`, draft("a", i));
   for (let i = 0; i < 30; i += 1) drafts.write("posts/rec_19", draft("b", 60 + i));
   expect(read("posts/rec_0")).not.toBeNull();
 });
 
-test("a draft that is too large is refused, by its bytes, and the older one of the record goes", () => {
+test("a draft that is too large is refused, by its bytes, and the older draft of the record is removed", () => {
   drafts.write("posts/rec_1", draft("a"));
   expect(drafts.write("posts/rec_1", draft("ü".repeat(140_000)))).toBe(false);
   expect(read("posts/rec_1")).toBeNull();
 });
 
-test("the oldest make room where the browser has none", () => {
+test("the oldest drafts make space if the browser has none", () => {
   storage.capacity = 400;
   for (let i = 0; i < 4; i += 1) expect(drafts.write(`posts/rec_${i}`, draft("x".repeat(60), i))).toBe(true);
   expect(read("posts/rec_3")).not.toBeNull();

@@ -22,7 +22,7 @@ describe("pages of a list", () => {
     expect(rowsOf(1, 0)).toEqual({ first: 0, last: 0 });
   });
 
-  test("a page after the end names no row that is not there", () => {
+  test("a page after the end names no missing row", () => {
     expect(rowsOf(9, 60)).toEqual({ first: 60, last: 60 });
   });
 });

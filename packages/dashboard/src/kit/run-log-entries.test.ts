@@ -9,13 +9,13 @@ function entry(level: LogLevel, fields?: LogEntry["fields"]): LogEntry {
 }
 
 describe("the log of a run", () => {
-  test("fields leave out what the page says already", () => {
+  test("fields leave out the parts of the page", () => {
     expect(fieldsOf(entry("INFO", { id: "rec_1", file: "jobs/a.ts", runId: "run_1" }))).toBe('{"id":"rec_1"}');
     expect(fieldsOf(entry("INFO", { file: "jobs/a.ts", runId: "run_1" }))).toBe("");
     expect(fieldsOf(entry("INFO"))).toBe("");
   });
 
-  test("the newest stack counts, or that of an attempt", () => {
+  test("the newest stack counts, or the stack of an attempt", () => {
     const entries = [
       entry("ERROR", { stack: "first", attempt: 1 }),
       entry("ERROR", { stack: "second", attempt: 2 }),

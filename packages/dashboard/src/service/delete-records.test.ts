@@ -45,7 +45,7 @@ test("many records are deleted in batches, with their progress", async () => {
   expect(progress).toEqual([batchSize, 2 * batchSize, 2 * batchSize + 10]);
 });
 
-test("the records of a batch that is refused are tried one by one, and each failure has its reason", async () => {
+test("the records of a refused batch are tried singly, and each failure has its reason", async () => {
   const [forbidden, conflict] = [status(403), status(409)];
   const refused = new Map([
     ["rec_3", forbidden],
@@ -67,7 +67,7 @@ test("the records of a batch that is refused are tried one by one, and each fail
   expect(most.open).toBe(6);
 });
 
-test("one record needs no batch", async () => {
+test("a single record needs no batch", async () => {
   const { deleted, batches, requests } = serviceOf(new Map());
   await deleteRecords(["rec_1"], requests);
   expect([batches, deleted]).toEqual([[], ["rec_1"]]);

@@ -14,7 +14,7 @@ const collection = (name: string, fields: CollectionEntry["fields"]): Collection
   updatedAt: "",
 });
 
-test("only relations to the collection are asked, its own among them", () => {
+test("only relations to the collection are queried, also its own", () => {
   const all = [
     collection("books", [
       { name: "author", type: "relation", collection: "authors" },
@@ -32,7 +32,7 @@ test("only relations to the collection are asked, its own among them", () => {
   expect(pointingFields(all, "books")).toEqual([]);
 });
 
-test("one id is compared, several are looked for at once", () => {
+test("a single id is compared, several ids are searched at once", () => {
   expect(pointerFilter("author", ["rec_1"])).toBe('author = "rec_1"');
   expect(pointerFilter("author", ["rec_1", "rec_2"])).toBe('author in ("rec_1", "rec_2")');
 });

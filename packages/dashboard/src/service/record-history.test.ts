@@ -19,7 +19,7 @@ function event(kind: string, payload: EventEntry["payload"], partial = false): E
   return partial ? { ...entry, partial: true } : entry;
 }
 
-test("each update says what it changed, newest first", () => {
+test("each update lists its changes, newest first", () => {
   const events = [
     event("created", { id: "rec_1", updatedAt: "1", title: "a", views: null }),
     event("updated", { id: "rec_1", updatedAt: "2", title: "b", views: null }),
@@ -34,7 +34,7 @@ test("each update says what it changed, newest first", () => {
   ]);
 });
 
-test("without the event before, an update cannot say what changed", () => {
+test("without the event before, an update cannot list its changes", () => {
   const events = [
     event("updated", { id: "rec_1", title: "b" }),
     event("updated", { id: "rec_1", title: "c" }),
@@ -45,7 +45,7 @@ test("without the event before, an update cannot say what changed", () => {
   ]);
 });
 
-test("a partial event alone says what is new, and does not make up what was before", () => {
+test("a partial event alone has the new values, and does not make up the former values", () => {
   const [newer, older] = historyOf(
     [
       event("updated", { id: "rec_1", title: "b" }, true),

@@ -9,7 +9,7 @@ const read = (cell: string | null, type: FieldType, style: CellStyle = {}, more:
   return "problem" in found ? `! ${found.problem}` : found.value;
 };
 
-test("an empty cell is null; one in quotes is the empty text only where that is a value", () => {
+test("an empty cell is null; a quoted empty cell is the empty text only if the empty text is a value", () => {
   const types: FieldType[] = ["integer", "float", "boolean", "datetime", "json", "relation", "file"];
   for (const type of types) for (const cell of [null, "", "  "]) expect(read(cell, type)).toBeNull();
   for (const type of ["string", "text"] as const) {

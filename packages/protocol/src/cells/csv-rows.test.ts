@@ -68,7 +68,7 @@ test("each row has the line at which the row begins", () => {
   expect(rowsOf('a\n"b\n\nc"\r\n\nd\n').map(({ line }) => line)).toEqual([1, 2, 5, 6]);
 });
 
-describe("a row that is too long is passed over, and the next rows are read", () => {
+describe("a row that is too long is skipped, and the next rows are read", () => {
   const long = "x".repeat(3_000);
   test.each<[string, string]>([
     ["without quotes", `a,${long}\n`],
@@ -87,14 +87,14 @@ describe("a row that is too long is passed over, and the next rows are read", ()
       ]);
   });
 
-  test("at the end of the file; a quote that does not end is told", () => {
+  test("at the end of the file; a quote that does not end is reported", () => {
     expect(cellsOf(`1\n${long}`)).toEqual([["1"], "long"]);
     expect(cellsOf(`1\n"${long}`)).toEqual([["1"], "long", "open"]);
     expect(cellsOf(`1\n"${long}"`)).toEqual([["1"], "long"]);
   });
 });
 
-test("any cells come back, whatever the pieces and the delimiter", () => {
+test("any cells return, whatever the pieces and the delimiter", () => {
   const text = fc.string({ unit: fc.constantFrom("a", '"', "'", ",", ";", "\t", "|", "\r", "\n", " ", "é", "\ufeff") });
   const rows = fc.array(fc.array(fc.option(text), { minLength: 1, maxLength: 4 }), { maxLength: 6 });
   const shape = fc.record({

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { parseDatetime, readDatetime } from "./datetime.ts";
 
-test("what it answers it takes, unchanged", () => {
+test("a returned text is accepted, unchanged", () => {
   const years = {
     min: new Date("0000-01-01T00:00:00Z"),
     max: new Date("9999-12-31T23:59:59.999Z"),
@@ -29,7 +29,7 @@ test("an offset is the same moment", () => {
   );
 });
 
-test("anything else is null and never throws", () => {
+test("another text is null and never throws", () => {
   fc.assert(
     fc.property(fc.string(), (text) => {
       const parsed = parseDatetime(text);
@@ -68,7 +68,7 @@ test.each([
   expect(parseDatetime(text)).toBeNull();
 });
 
-test("a zone is told apart from a text without a zone; a day needs none", () => {
+test("a zone differs from a text without a zone; a day needs no zone", () => {
   const zones = ["2026-03-01", "2026-03-01 09:30", "2026-03-01 09:30Z", "2026-03-01 09:30 utc", "2026-03-01 09:30+00"];
   expect(zones.map((text) => readDatetime(text)?.hasZone)).toEqual([true, false, true, true, true]);
 });

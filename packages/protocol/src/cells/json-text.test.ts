@@ -5,7 +5,7 @@ test.each([
   "123456789012345678901234567890",
   "-237462374673276894279832749832423479823246327846",
   '{"a":[{"b":1000000000000000000000}]}',
-])("%s has a whole number that cannot be kept", (text) => {
+])("%s has a whole number that cannot be stored", (text) => {
   expect(() => parseJsonText(text)).toThrow(InexactNumber);
 });
 

@@ -9,7 +9,7 @@ import { Logger, LogRing, type LogSink } from "../base/logging/index.ts";
 import { DatabaseFile } from "../store/database/index.ts";
 import { type App, startApp } from "./index.ts";
 
-test("a start that fails after the port is open closes it, and the database", async () => {
+test("a start that fails after the port is open closes port and database", async () => {
   const folder = temporaryFolder();
   const file = join(folder, "config.json");
   writeFileSync(file, JSON.stringify({ port: 0, host: "127.0.0.1" }));
@@ -69,7 +69,7 @@ test.each<[name: string, settings: object, message: RegExp]>([
   ["a schedule of backups", { backup: { schedule: "daily" } }, /^backup\.schedule: "daily" is not cron/],
   ["a recipient of backups", { backup: { recipient: "age1nobody" } }, /^backup\.recipient: is not the public key/],
   ["a bucket for backups without keys", { backup: { target: "s3://somewhere" } }, /needs s3\.accessKeyId/],
-])("%s stops the start with one line before anything is made", async (_name, settings, message) => {
+])("%s stops the start with a single line before anything is made", async (_name, settings, message) => {
   const folder = temporaryFolder();
   const failure = await startWith(folder, settings).catch((thrown: unknown) => thrown);
   if (!(failure instanceof SetupError)) throw failure;

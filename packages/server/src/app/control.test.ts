@@ -21,7 +21,7 @@ function noisyService() {
   return { database, done: done.promise };
 }
 
-test("log lines that are not read are left out beyond a bound, and counted; the outcome is said", async () => {
+test("unread log lines are left out beyond a bound, and counted; the outcome is reported", async () => {
   const { database } = noisyService();
   const heard: LogLine[] = [];
   expect(await askService(database, request, { onLog: (line) => void heard.push(line) })).toEqual({ error: null });
@@ -33,7 +33,7 @@ test("log lines that are not read are left out beyond a bound, and counted; the 
   expect(heard.at(-1)).toBe(told);
 });
 
-test("a run ends also when nobody reads", async () => {
+test("a run ends also without a reader", async () => {
   const { database, done } = noisyService();
   const socket = connect(join(`${database}-control`, "socle-control.socket"));
   socket.pause();

@@ -35,7 +35,7 @@ test("the database, its log and the storage are for the service's user alone; fi
   expect(modeOf(join(folder, ".socle"))).toBe(0o755);
 });
 
-test("what others may read from before is warned of, with the command that closes it", async () => {
+test("files that other users may read from before cause a warning, with the command that closes the files", async () => {
   const folder = temporaryFolder();
   await (await openApi({ folder })).close();
   const [database, storage] = [join(folder, "socle.db"), join(folder, "storage")];

@@ -27,7 +27,7 @@ test.each<[string, FieldDefinition[], object]>([
     ],
     { title: "Hello" },
   ],
-])("of a collection with %s", async (_, fields, body) => {
+])("for a collection with %s", async (_, fields, body) => {
   const api = await openApi({
     collections: [{ name: "posts", fields, permissions: { create: "public", read: "public" } }],
   });

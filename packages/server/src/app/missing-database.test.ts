@@ -23,7 +23,7 @@ function storeFile(folder: string): void {
   writeFileSync(join(folder, "storage/a7/fil_019a0000-0000-7000-8000-0000000000a7"), "x");
 }
 
-test("an empty folder, or one whose storage holds no file, gets a database", async () => {
+test("an empty folder, or a folder whose storage has no file, gets a database", async () => {
   const folder = temporaryFolder();
   expect(await start(folder)).toBeNull();
   mkdirSync(join(folder, "storage/.work"), { recursive: true });
@@ -45,7 +45,7 @@ test.each([
   expect(existsSync(join(folder, "socle.db-wal"))).toBe(false);
 });
 
-test("a database that has everything in its log still is one", async () => {
+test("a database with all data in its log is a database", async () => {
   const folder = temporaryFolder();
   storeFile(folder);
   writeFileSync(join(folder, "socle.db"), "");
@@ -53,7 +53,7 @@ test("a database that has everything in its log still is one", async () => {
   expect(await start(folder)).toBeNull();
 });
 
-test("database.mustExist refuses a first start, also with the database named beside it", async () => {
+test("database.mustExist refuses a first start, also with the database named in the same place", async () => {
   const folder = temporaryFolder();
   expect(await start(folder, { "database.mustExist": true, database: "./data/my.db" })).toBe(
     `database ${join(folder, "data/my.db")}: is missing, and database.mustExist says that it must be there`,

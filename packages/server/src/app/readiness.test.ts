@@ -17,7 +17,7 @@ async function open(options: { sync?: () => Promise<void>; minFree?: number } = 
   return { database, stopping, readiness };
 }
 
-test("a service that can write is ready; one that stops is not", async () => {
+test("a service that can write is ready; a stopping service is not", async () => {
   const { database, stopping, readiness } = await open();
   await database.prepare([eventSchema]);
   expect(await readiness.reasons()).toEqual([]);
@@ -26,7 +26,7 @@ test("a service that can write is ready; one that stops is not", async () => {
   await database.close();
 });
 
-test("a disk without room is a reason, told once for each disk", async () => {
+test("a full disk is a reason, reported once for each disk", async () => {
   const { database, stopping, readiness } = await open({ minFree: 2 ** 60 });
   const reasons = await readiness.reasons();
   expect(reasons).toHaveLength(1);
@@ -35,14 +35,14 @@ test("a disk without room is a reason, told once for each disk", async () => {
   await database.close();
 });
 
-test("a disk that does not take a write is a reason", async () => {
+test("a disk that refuses a write is a reason", async () => {
   const { database, stopping, readiness } = await open({ sync: () => Promise.reject(new Error("EIO")) });
   expect(await readiness.reasons()).toEqual([expect.stringContaining("the database cannot be written: ")]);
   stopping.abort();
   await database.close();
 });
 
-test("a disk that takes for ever is a reason, and questions share one write", async () => {
+test("a disk that blocks for ever is a reason, and concurrent checks share a write", async () => {
   let writes = 0;
   const { promise, resolve } = Promise.withResolvers<void>();
   const sync = (): Promise<void> => {
@@ -58,7 +58,7 @@ test("a disk that takes for ever is a reason, and questions share one write", as
   await database.close();
 });
 
-test("a write that never ends is no sign of life; a migration that takes long is one, and so is a disk without room", async () => {
+test("an endless write is no sign of life; a slow migration is a sign, and so is a full disk", async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   let isHeld = false;
   const { database, stopping, readiness } = await open({ sync: () => (isHeld ? promise : Promise.resolve()) });
@@ -93,7 +93,7 @@ test("a write that never ends is no sign of life; a migration that takes long is
   await database.close();
 });
 
-test("GET /health/ready answers 200, or 503 with the reasons; /health stays", async () => {
+test("GET /health/ready responds with 200, or 503 with the reasons; /health stays", async () => {
   let reasons: string[] = [];
   const { request } = await openApi({ readiness: async () => reasons });
   const ready = await request("GET", "/health/ready");

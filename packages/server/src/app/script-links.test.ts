@@ -46,7 +46,7 @@ async function running(api: TestScripts): Promise<unknown[]> {
   return [hook, endpoint, job];
 }
 
-test("a reload loads the code of the folder that the link leads to, and of the last one while it leads nowhere", async () => {
+test("a reload loads the code of the folder behind the link, and of the last folder while the link leads nowhere", async () => {
   const base = temporaryFolder();
   const folder = join(base, "current");
   for (const name of ["one", "two"]) await writeRelease(join(base, name), name);
@@ -78,7 +78,7 @@ describe.each([
     return { api: await openScripts({ collections: [notes], folder }), leadTo };
   }
 
-  test("each load follows them anew, and a process that takes the place of another has the code of the last load", async () => {
+  test("each load follows the links anew, and a replacing process has the code of the last load", async () => {
     const { api, leadTo } = await open();
     expect(await running(api)).toEqual(["one", "one", "one"]);
     leadTo("two");
@@ -88,7 +88,7 @@ describe.each([
     expect(await running(api)).toEqual(["two", "two", "two"]);
   });
 
-  test("a development server notices that they lead elsewhere, though no file is newer", async () => {
+  test("a development server notices new targets of links, though no file is newer", async () => {
     const { api, leadTo } = await open();
     api.scripts.watch(() => undefined);
     for (const name of ["two", "one"]) {
@@ -101,7 +101,7 @@ describe.each([
   });
 });
 
-test("a link that leads back to a folder above is passed over", async () => {
+test("a link back to a parent folder is skipped", async () => {
   const folder = temporaryFolder();
   await writeRelease(folder, "one");
   link(join(folder, "endpoints/again"), join(folder, "endpoints"));

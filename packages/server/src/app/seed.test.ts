@@ -124,7 +124,7 @@ test("users and records that point to each other; a second run changes nothing",
   expect((await all("teams")).length).toBe(2);
 });
 
-test("references forward, to itself and in rings, and records that need each other", async () => {
+test("references forward, to the record itself and in rings, and records that need each other", async () => {
   const forward = await openApi({
     collections: [
       { name: "users", fields: [{ name: "team", type: "relation", collection: "teams" }] },
@@ -162,7 +162,7 @@ test("references forward, to itself and in rings, and records that need each oth
   expect(forward.service.records.users.find(reader, ada?.id ?? "")).toMatchObject({ team: team?.["id"] ?? "" });
 });
 
-test("a seed asks no hooks", async () => {
+test("a seed calls no hooks", async () => {
   const hooked = await openScripts({
     collections: [{ name: "notes", fields: [{ name: "text", type: "string" }] }],
     files: { "functions/notes/a.ts": 'export const beforeCreate = () => { throw new Refusal("no notes"); };' },

@@ -35,7 +35,7 @@ async function enqueue(name: string, payload: object): Promise<void> {
   await scripts.jobs.queues.enqueue(name, { payload: JSON.stringify(payload), options: undefined }, system);
 }
 
-test("a run that is on disk and has not begun counts, and so does everything that follows from it", async () => {
+test("a run on disk that has not begun counts, and so does every consequence of the run", async () => {
   await enqueue("next", { n: 5 });
   await scripts.settled();
   // One by each run, and a run by each but the last.
@@ -51,7 +51,7 @@ test("so does a function whose change is on disk", async () => {
   }
 });
 
-test("so does a function that waits for the one before it, about the same record", async () => {
+test("so does a function that waits for the function before, about the same record", async () => {
   const { body } = await request<{ id: string }>("POST", "/api/a", { body: { n: 0 } });
   const before = await records();
   for (let n = 1; n <= 5; n++) {
@@ -61,7 +61,7 @@ test("so does a function that waits for the one before it, about the same record
   }
 });
 
-test("so does a queue that is full", async () => {
+test("so does a full queue", async () => {
   const before = await records();
   await Promise.all(Array.from({ length: 40 }, () => enqueue("next", { n: 1 })));
   await scripts.settled();

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { ProgressBar, readableSize } from "./progress-bar.ts";
 
-test("on a terminal it is drawn and taken away; elsewhere nothing is written", () => {
+test("a terminal shows the bar and clears the bar; another output gets nothing", () => {
   const drawn: string[] = [];
   const bar = new ProgressBar({ progress: () => (text) => drawn.push(text) }, "Backup");
   bar.show(1, 4);
@@ -15,7 +15,7 @@ test("on a terminal it is drawn and taken away; elsewhere nothing is written", (
   silent.end();
 });
 
-test("sizes are written as people read them", () => {
+test("sizes are written as people read sizes", () => {
   expect([0, 1_023, 1_536, 250 * 1_024 ** 2, 3 * 1_024 ** 4].map(readableSize)).toEqual([
     "0 B",
     "1023 B",

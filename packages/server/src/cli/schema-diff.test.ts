@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { isLossy, schemaDiff } from "./commands/schema.ts";
 
-test("indexes that come and go are shown, and are no loss", () => {
+test("added and removed indexes are shown, and are no loss", () => {
   const [fields, records] = [["a", "b"], 3];
   const changes = [
     {

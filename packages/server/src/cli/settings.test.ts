@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { temporaryFolder } from "../../test/kit.ts";
 import { loadSettings, type Terminal } from "./command.ts";
 
-test("secrets are taken out of the environment once they are read", async () => {
+test("secrets are removed from the environment after the reading", async () => {
   const environment: Record<string, string | undefined> = {
     SERVICE_AUTH_JWT_SECRET: "j".repeat(32),
     SERVICE_ADMIN_EMAIL: "a@example.com",

@@ -10,7 +10,7 @@ test("a disk that fails while the service stops is an entry of the log, and the 
   expect(log).toEqual([expect.stringMatching(/^ERROR The service did not stop in order/)]);
 });
 
-test("a stop in order says so", async () => {
+test("a stop in order is logged", async () => {
   const log: string[] = [];
   expect(await stop({ stop: () => Promise.resolve() }, quietLogger(log))).toBe(true);
   expect(log).toEqual(["INFO Stopped"]);

@@ -49,7 +49,7 @@ async function rung(
   return notes;
 }
 
-test("alarms ring in their order, each at its time, and the effects of one come to their end before the next", async () => {
+test("alarms ring in their order, each at its time, and the effects of an alarm end before the next alarm", async () => {
   const clock = new TestClock();
   const hour = 3_600_000;
   const notes = await rung(clock, day, (note) => {
@@ -82,7 +82,7 @@ test("alarms ring in their order, each at its time, and the effects of one come 
   moveTime(0);
 });
 
-test("an alarm rings by itself, and one that is further away than a timer can be waits", async () => {
+test("an alarm rings by itself, and an alarm beyond the longest timer waits", async () => {
   const clock = new TestClock();
   const rang = Promise.withResolvers<void>();
   let isEarly = false;

@@ -61,7 +61,7 @@ function post(url: string, body: object): Promise<Response> {
 const open: TestRequest = { kind: "open" };
 
 describe("a service under test", () => {
-  test("has a configuration of its own: no data, address, bucket or secret of the real one", async () => {
+  test("has a configuration of its own: no data, address, bucket or secret of the real service", async () => {
     const config = {
       port: 1,
       host: "192.0.2.1",
@@ -94,7 +94,7 @@ describe("a service under test", () => {
     });
   });
 
-  test("starts while the tests of the file before run, and none is started in vain", async () => {
+  test("starts while the tests of the file before run, and never starts in vain", async () => {
     const { ask, data } = openHost({}, 2);
     const address = async () => (await ask(open)).value as { url: string; service: number };
     const first = await address();
@@ -107,7 +107,7 @@ describe("a service under test", () => {
     expect((await address()).service).toBe(3);
   });
 
-  test("answers nobody without the token, and nothing that it does not know", async () => {
+  test("refuses requests without the token, and unknown requests", async () => {
     const { ask, data } = openHost({});
     expect(await ask(open, "wrong")).toEqual({ status: 401 });
     expect(readdirSync(data)).toEqual([]);
@@ -117,7 +117,7 @@ describe("a service under test", () => {
     });
   });
 
-  test("says each reason why it does not start", async () => {
+  test("reports each reason of a failed start", async () => {
     const bad = openHost({ "jobs/a.ts": "throw new Error('one');", "jobs/b.ts": "export const schedule = 'two';" });
     const message = await bad.host.prepare().then(String, (error: Error) => error.message);
     expect(message).toMatch(/^jobs\/a\.ts does not load: one .*\njobs\/b\.ts does not load: /);
@@ -125,7 +125,7 @@ describe("a service under test", () => {
     expect(await broken.host.prepare().then(String, (error: Error) => error.message)).toContain("notes.json");
   });
 
-  test("tells the test of a duration or a user that it cannot have", async () => {
+  test("reports a wrong duration or user to the test", async () => {
     const { ask } = openHost({});
     const { service } = (await ask(open)).value as { service: number };
     const call = (asked: object) => ask({ kind: "call", service, call: asked });

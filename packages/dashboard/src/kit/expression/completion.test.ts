@@ -23,13 +23,13 @@ const schema = schemaOf(Object.entries(schemas).map(([name, fields]) => ({ name,
 const at = (before: string): string[] | null =>
   completionsAt(before, schema, "posts")?.options.map(({ label }) => label) ?? null;
 
-test("fields where a comparison begins", () => {
+test("fields at the begin of a comparison", () => {
   for (const before of ["", "ti", "title = 1 && ", "title = 1 || pub", "!(", "("])
     expect(at(before)).toContain("published");
   expect(at("")).toContain("createdAt");
 });
 
-test("paths go through relations, five at most, and nowhere else", () => {
+test("paths go through relations, five at most, and through no other field", () => {
   expect(at("author.")).toContain("author.name");
   expect(at("author.account.")).toContain("author.account.email");
   expect(at("author.post.author.")).toContain("author.post.author.name");
@@ -52,13 +52,13 @@ test("values that suit the field", () => {
   expect(at("published in (true, ")).toContain("false");
 });
 
-test("after a comparison come && and ||, and in an open text nothing", () => {
+test("a comparison is followed by && and ||, and an open text by nothing", () => {
   expect(at('title = "a" ')).toEqual(["&&", "||"]);
   expect(at("published in (true) ")).toEqual(["&&", "||"]);
   expect(at('title = "a')).toBeNull();
 });
 
-test("ways back: to their field, into their brackets, and on from them", () => {
+test("paths back: to their field, into their brackets, and onwards", () => {
   expect(at("")).toContain("authors(post)");
   expect(at("author.")).toContain("author.posts(author)");
   expect(at("authors(")).toEqual(["post)"]);
@@ -75,7 +75,7 @@ test("ways back: to their field, into their brackets, and on from them", () => {
   expect(at("author.posts(author).authors(post).account.")).toContain("account.role");
 });
 
-test("the record itself in brackets, and nowhere else", () => {
+test("the record itself only in brackets", () => {
   expect(at("editors[")).toContain("@record.");
   expect(at("editors[")).toContain("rank");
   expect(at("editors[name = ")).toContain("@record.");

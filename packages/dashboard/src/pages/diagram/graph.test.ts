@@ -16,7 +16,7 @@ const posts: CollectionDefinition = {
 const authors: CollectionDefinition = { name: "authors", fields: [{ name: "name", type: "string" }] };
 const alone: CollectionDefinition = { name: "alone", fields: [] };
 
-test("relations are edges, and users are a node when they are pointed to", () => {
+test("relations are edges, and users are a node if relations point to users", () => {
   const graph = graphOf([posts, authors, alone]);
   expect(graph.nodes.map(({ name }) => name)).toEqual(["posts", "authors", "alone", "users"]);
   expect(graph.edges).toEqual([
@@ -62,7 +62,7 @@ test("no node covers another, with 60 collections and a circle, and the layout i
     }
 });
 
-test("without collections there is nothing to place", () => {
+test("without collections the layout is empty", () => {
   expect(placesOf(graphOf([])).size).toBe(0);
 });
 

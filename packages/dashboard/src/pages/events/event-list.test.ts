@@ -27,7 +27,7 @@ test("lists join newest first, each event once, and are bounded", () => {
   expect(many.at(-1)?.payload["id"]).toBe("rec_10");
 });
 
-test("older events begin at the time of the oldest, past those that are known", () => {
+test("older events begin at the time of the oldest, without known events", () => {
   expect(olderThan([])).toBeNull();
   expect(olderThan([event(5), event(4), event(3)])).toEqual({ to: event(3).timestamp, offset: 1 });
   expect(olderThan([event(5), event(4)])).toEqual({ to: event(4).timestamp, offset: 2 });
@@ -43,7 +43,7 @@ test.each([
   expect(isOfType(type, wanted)).toBe(is);
 });
 
-test("an event that comes is held against every filter", () => {
+test("a new event passes every filter", () => {
   const one = event(4, { actor: "usr_1" });
   expect(isWanted(one, {})).toBe(true);
   expect(isWanted(one, { actor: "usr_2" })).toBe(false);
@@ -55,7 +55,7 @@ test("an event that comes is held against every filter", () => {
   expect(isWanted(one, { from: event(6).timestamp })).toBe(false);
 });
 
-test("an id tells its time; an event what it is about", () => {
+test("an id contains its time; an event names its subject", () => {
   expect(timeOfId(event(4).id)).toBe(event(4).timestamp);
   expect(timeOfId("evt_zz")).toBeNull();
   expect(collectionOf(event(1))).toBe("posts");

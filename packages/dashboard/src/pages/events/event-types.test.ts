@@ -7,7 +7,7 @@ test.each(["posts.created", "gone.*", "*", "admin.user.*", "admin.u*", "auth.fai
   (type) => expect(isKnownType(type)).toBe(true),
 );
 
-test.each(["role", "posts", "", "posts.changed", "x*", "admin.role", ".created"])("%p is none", (type) =>
+test.each(["role", "posts", "", "posts.changed", "x*", "admin.role", ".created"])("%p is no type", (type) =>
   expect(isKnownType(type)).toBe(false),
 );
 

@@ -13,14 +13,14 @@ const updated = {
   },
 } as const;
 
-test("what an admin does to a user is about that user", () => {
+test("an admin's change of a user belongs to that user", () => {
   expect(aboutUser(updated)).toBe("usr_bob");
   expect(aboutUser({ type: "auth.login", source: "auth", payload: { userId: "usr_bob" } })).toBe("usr_bob");
   expect(aboutUser({ type: "auth.failed", source: "auth", payload: { email: "bob@example.com" } })).toBeNull();
   expect(aboutUser({ type: "admin.job.run", source: "admin", payload: { target: "cleanup" } })).toBeNull();
 });
 
-test("a change is told in one line, and only what has changed", () => {
+test("a change is a single line, with only the changed parts", () => {
   expect(changeOf(updated)).toBe("role: admin → authenticated");
   expect(changeOf({ type: "posts.updated", payload: { title: "x" } })).toBe("");
   expect(

@@ -66,7 +66,7 @@ describe("the states of a run", () => {
     expect(new Set([failed, again, running].map(rowKeyOf)).size).toBe(3);
   });
 
-  test("the newest is first, and none is there twice", () => {
+  test("the newest is first, and each end is listed once", () => {
     expect(statesOf("a", [failed, run("b")], [running, failed])).toEqual([running, failed]);
     expect(statesOf("a", [failed, again])).toEqual([again, failed]);
   });
@@ -75,17 +75,17 @@ describe("the states of a run", () => {
     expect(statesOf("a", [running], [again, failed])).toEqual([again, failed]);
   });
 
-  test("what was read replaces the same end: it cannot be retried twice", () => {
+  test("a read end replaces the same end: no end can be retried twice", () => {
     const taken = { ...failed, canRetry: false };
     expect(statesOf("a", [failed], [taken])).toEqual([taken]);
   });
 
-  test("a run that nobody knows has none", () => {
+  test("an unknown run has no state", () => {
     expect(statesOf("c", [failed], [])).toEqual([]);
   });
 });
 
-test("a file that has never been loaded stands with the others, and one without a problem does not come twice", () => {
+test("a file that was never loaded stands with the others, and a file without a problem is listed once", () => {
   const problem = { message: "broken", stack: null, since: "2026-01-01T00:00:00.000Z" };
   const file = { kind: "function", collection: "posts" } as const;
   const files = filesOf(
@@ -104,7 +104,7 @@ test("a file that has never been loaded stands with the others, and one without 
   expect(files.map((each) => each.problem)).toEqual([problem, problem]);
 });
 
-test("an end that a later one has overtaken has the newest state of its run", () => {
+test("an end before a later end has the newest state of its run", () => {
   const old = run("a");
   const later = run("a", { endedAt: "2026-01-01T00:01:00.000Z" });
   expect(laterStates([later, old, run("b")])).toEqual(new Map([[rowKeyOf(old), "failed"]]));

@@ -25,7 +25,7 @@ async function check(cells: readonly string[]): Promise<FileCheck | null> {
   return last;
 }
 
-test("rows far behind the preview are looked at, too", async () => {
+test("rows far behind the preview are checked, too", async () => {
   const cells = Array.from({ length: 1_200 }, (_, n) => String(n));
   cells[700] = "x";
   cells[900] = "-1";
@@ -35,7 +35,7 @@ test("rows far behind the preview are looked at, too", async () => {
   expect(found?.first.map(({ number }) => number)).toEqual([701, 901, 1_101]);
 });
 
-test("a good file has none; a stopped check tells nothing more", async () => {
+test("a good file has no problem; a stopped check reports nothing more", async () => {
   expect((await check(["1", "2"]))?.bad).toBe(0);
   const stop = new AbortController();
   stop.abort();

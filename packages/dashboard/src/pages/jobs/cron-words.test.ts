@@ -62,7 +62,7 @@ describe("a schedule in words", () => {
     "@reboot",
     "whenever",
     "",
-  ])("%s stays as it is", (expression) => {
+  ])("%s stays unchanged", (expression) => {
     expect(cronWords(expression)).toBe(expression);
   });
 });

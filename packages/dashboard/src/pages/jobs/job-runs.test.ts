@@ -11,7 +11,7 @@ function attempt(runId: string, from: number, more: Partial<JobRun> = {}): JobRu
 }
 
 describe("runs of a job", () => {
-  test("attempts of a run are one run, from the first start to the last end", () => {
+  test("attempts of a run are a single run, from the first start to the last end", () => {
     const runs = runsOf([
       attempt("b", 20, { status: "running", endedAt: null }),
       attempt("a", 6, { attempt: 2, status: "completed" }),
@@ -24,7 +24,7 @@ describe("runs of a job", () => {
     expect(runsOf([])).toEqual([]);
   });
 
-  test("a late attempt of an older run does not make it the newest", () => {
+  test("a late attempt of an older run does not make the run the newest", () => {
     const runs = runsOf([attempt("old", 30, { attempt: 2 }), attempt("new", 20), attempt("old", 0)]);
     expect(runs.map(({ runId }) => runId)).toEqual(["new", "old"]);
   });
@@ -34,7 +34,7 @@ describe("runs of a job", () => {
     expect(durationOf({ startedAt: time(5), endedAt: null })).toBeNull();
   });
 
-  test("a failed attempt is open as long as another may come", () => {
+  test("a failed attempt is open as long as a retry may follow", () => {
     expect(isOpen(attempt("a", 0, { status: "running", endedAt: null }), 0, at(1_000))).toBe(true);
     expect(isOpen(attempt("a", 0), 2, at(5))).toBe(true);
     expect(isOpen(attempt("a", 0), 2, at(12))).toBe(false);
@@ -44,7 +44,7 @@ describe("runs of a job", () => {
     expect(isOpen(attempt("a", 0, { status: "completed" }), 2, at(2))).toBe(false);
   });
 
-  test("bars have a height to be seen, and none is higher than the longest", () => {
+  test("bars have a visible height, and no bar is higher than the longest", () => {
     expect(barHeight(1_000, 1_000)).toBe(100);
     expect(barHeight(500, 1_000)).toBe(50);
     expect(barHeight(1, 1_000)).toBe(10);

@@ -15,7 +15,7 @@ function minute(at: number, requests: number, more: Partial<RequestMinute> = {})
   };
 }
 
-test("an hour without requests is told, and draws nothing", () => {
+test("an hour without requests is noted, and draws nothing", () => {
   const hour = [minute(0, 0), minute(1, 0)];
   expect(figuresOf(hour)).toEqual({ requests: 0, clientErrors: 0, errors: 0, latest: null });
   expect(requestSummary(hour)).toBe("No requests in the last hour");
@@ -50,7 +50,7 @@ test("an axis has round figures, at most five, and the greatest value is below i
   }
 });
 
-test("runs come the newest first, each once, those of jobs among them", () => {
+test("runs are listed newest first, each once, also runs of jobs", () => {
   const run = (runId: string, status: FunctionRun["status"], at: string): FunctionRun => ({
     runId,
     status,

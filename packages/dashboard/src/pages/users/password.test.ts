@@ -8,7 +8,7 @@ describe("random passwords", () => {
     expect(generatePassword(2)).toHaveLength(9);
   });
 
-  test("no password has a character that looks like another, and none comes twice", () => {
+  test("no password has a character that looks like another, and no password is repeated", () => {
     const all = Array.from({ length: 500 }, () => generatePassword());
     expect(all.join("")).not.toMatch(/[l01IO]/);
     expect(new Set(all).size).toBe(500);

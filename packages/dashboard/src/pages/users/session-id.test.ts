@@ -11,7 +11,7 @@ describe("the session of a token", () => {
     expect(sessionIdOf(tokenOf({ sid: "ses_1", sub: "usr_??>>" }))).toBe("ses_1");
   });
 
-  test("what is no token has no session", () => {
+  test("a text that is no token has no session", () => {
     expect(sessionIdOf(null)).toBeNull();
     expect(sessionIdOf("")).toBeNull();
     expect(sessionIdOf("a.b.c")).toBeNull();

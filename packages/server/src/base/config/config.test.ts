@@ -19,7 +19,7 @@ async function load(file: unknown, environment: Record<string, string> = {}) {
   return loadConfig({ file: path, environment });
 }
 
-test("environment wins over the file, the command line over both; an empty variable is none", async () => {
+test("environment wins over the file, the command line over both; an empty variable counts as absent", async () => {
   const path = join(folder, "config.json");
   await Bun.write(path, '{ "port": 1 }');
   const port = async (environment: Record<string, string>, overrides?: { port: string }) =>
@@ -40,7 +40,7 @@ function limitOf(changes: object, times = 1): object {
   return { limits: { requests: Array(times).fill(entry) } };
 }
 
-describe("bad values are one line with key, value and what is allowed", () => {
+describe("each bad value is a line with the key, the value and the allowed values", () => {
   const cases: [unknown, Record<string, string>, RegExp][] = [
     [{ port: "80" }, {}, /config\.json: "80" is not valid for "port"; allowed: a whole number from 0 to 65535/],
     [{ port: 65_536 }, {}, /65536 is not valid for "port"/],
@@ -236,7 +236,7 @@ test("without the default file, defaults apply and a note says so", async () => 
   await expect(loadConfig({ file: "/nowhere/config.json", environment: {} })).rejects.toThrow("cannot be read");
 });
 
-describe("the configuration as admins see it", () => {
+describe("the configuration as admins see the keys", () => {
   async function entry(key: KeyPath, options: Partial<LoadOptions> = {}, file: unknown = {}) {
     const path = join(folder, "config.json");
     await Bun.write(path, JSON.stringify(file));
@@ -285,7 +285,7 @@ describe("the configuration as admins see it", () => {
     expect(await entry(key, options, inFile)).toMatchObject({ key, isSecret: false, ...expected });
   });
 
-  test("of a secret it says only whether there is one", async () => {
+  test("a secret shows only whether the secret is set", async () => {
     const secrets = Object.keys(keys).filter((path) => secretVariables.includes(environmentName(path)));
     const hush = "hush".repeat(10);
     const file = join(folder, "none.json");

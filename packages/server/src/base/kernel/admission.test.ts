@@ -60,7 +60,7 @@ test("a caller's part of the queue is bounded; the rest is for others", async ()
   for (const each of waiting) (await each).release();
 });
 
-test("the next is that of the caller who has used the least", async () => {
+test("the caller with the least use is next", async () => {
   const gate = new Admission({ ...options, width: 1 });
   await gate.run(() => Bun.sleep(30), { caller: "heavy" });
   const first = await gate.take({ caller: "other" });
@@ -133,7 +133,7 @@ function timed() {
   return { order, work };
 }
 
-test("new callers, however many, do not keep a caller with some use waiting for ever", async () => {
+test("new callers, however many, do not delay a caller with some use for ever", async () => {
   const { order, work } = timed();
   await work("regular", 100);
   let count = 0;
@@ -154,7 +154,7 @@ test("new callers, however many, do not keep a caller with some use waiting for 
   await Promise.all(all);
 });
 
-test("of a caller with much work that waits, one piece goes first at a time: a new caller passes the others", async () => {
+test("a caller with much waiting work sends a single piece at a time: a new caller passes the others", async () => {
   const { order, work } = timed();
   const crowd = Array.from({ length: 20 }, () => work("crowd", 3_000));
   // Each piece of work takes three seconds: the crowd's work has waited long by now.
@@ -169,7 +169,7 @@ describe("an admission in bytes", () => {
   const open = (): Admission => new Admission({ width: 100, share: 50, now: () => now });
   const now = 0;
 
-  test("counts sizes and their changes, and lets what is larger than the width go alone", async () => {
+  test("counts sizes and their changes, and admits a size beyond the width alone", async () => {
     const room = open();
     expect(room.has({ caller: "a", size: 500 })).toBe(true);
     const own = room.hold({ caller: "a", size: 40 });
@@ -182,7 +182,7 @@ describe("an admission in bytes", () => {
     expect(room.taken).toBe(0);
   });
 
-  test("work that shrinks lets others start, and no more of them than there is room for", async () => {
+  test("work that shrinks lets other work start, within the free capacity", async () => {
     const room = open();
     const first = room.hold({ size: 100 });
     let started = 0;
@@ -214,7 +214,7 @@ describe("an admission in bytes", () => {
     second.release();
   });
 
-  test("the slowest holders are ended for an ask: the caller's own where its share is full", async () => {
+  test("the slowest holders are ended for an ask: the caller's own holders if its share is full", async () => {
     const room = open();
     const ended: string[] = [];
     const hold = (caller: string, { size, slowness }: { size: number; slowness: number }) =>
@@ -234,7 +234,7 @@ describe("an admission in bytes", () => {
   });
 });
 
-test("pieces of work in turns let everything else go between them", async () => {
+test("pieces of work in turns let other work run in between", async () => {
   const turns = new Admission({ width: 1 });
   const order: string[] = [];
   const pieces = ["a", "b"].map((caller) => turns.inTurn(() => order.push(caller), { caller }));

@@ -14,7 +14,7 @@ function open(): { clock: Clock; steps: (readonly [number, number])[] } {
   return { clock: new Clock((from, to) => steps.push([from, to])), steps };
 }
 
-test("a small correction back never shows: the time stands still until it is made up for", () => {
+test("a small correction back never shows: the time stands still until the clock has caught up", () => {
   const { clock, steps } = open();
   expect(clock.now()).toBe(start);
   machine -= 5_000;
@@ -26,7 +26,7 @@ test("a small correction back never shows: the time stands still until it is mad
   expect(steps).toEqual([]);
 });
 
-test("a clock that was ahead is followed back, and told once", () => {
+test("a clock that was ahead is followed back, and reported once", () => {
   const { clock, steps } = open();
   const year = 365 * 86_400_000;
   machine += year;
@@ -38,7 +38,7 @@ test("a clock that was ahead is followed back, and told once", () => {
   expect(steps).toEqual([[start + year, start]]);
 });
 
-test("a stored time counts like one that was given", () => {
+test("a stored time counts like a given time", () => {
   const { clock, steps } = open();
   clock.atLeast(start + 3_000);
   expect(clock.now()).toBe(start + 3_000);

@@ -28,7 +28,7 @@ test.each([
   ["nested", '{ "auth": {\n "a": "x:\\"y", "b": ["a", {"a": 1}],\n "a": 2 } }', '"a"', 3],
   ["with comments", '{ // "port": 1,\n  "port": 8080,\n  /* "port": */ "port": 9090,\n}', '"port"', 3],
   ["escaped", '{ "a": 1, "\\u0061": 2 }', '"a"', 1],
-])("a key that stands twice is refused with the line: %s", async (name, text, key, line) => {
+])("a repeated key is refused with the line: %s", async (name, text, key, line) => {
   const file = join(folder, `twice-${name}.json`);
   await Bun.write(file, text);
   expect(readJsonFile(file)).rejects.toThrow(`the key ${key} stands twice in an object, again in line ${line}`);

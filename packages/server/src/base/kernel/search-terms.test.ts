@@ -8,14 +8,14 @@ const term = (text: string): SearchTerm => ({
 });
 const weight = (text: string, ...terms: string[]): number => matchWeight(text, terms.map(term));
 
-test("more matches weigh more, each one less than the one before", () => {
+test("more matches weigh more, each match less than the match before", () => {
   const [one, two, three] = [1, 2, 3].map((n) => weight(`${"apple ".repeat(n)}${"pear ".repeat(10 - n)}`, "apple"));
   expect([one, two, three].map((each) => each !== undefined && each > 0)).toEqual([true, true, true]);
   expect((two ?? 0) - (one ?? 0)).toBeGreaterThan((three ?? 0) - (two ?? 0));
   expect(three ?? 0).toBeGreaterThan(two ?? 0);
 });
 
-test("a short text weighs more than a long one, and both terms more than one twice", () => {
+test("a short text weighs more than a long text, and both terms more than a repeated term", () => {
   expect(weight("apple", "apple")).toBeGreaterThan(weight(`apple ${"pear ".repeat(50)}`, "apple"));
   expect(weight("apple banana", "apple", "banana")).toBeGreaterThan(weight("apple apple", "apple", "banana"));
 });

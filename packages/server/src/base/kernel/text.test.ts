@@ -19,7 +19,7 @@ function distance(a: string, b: string): number {
 }
 
 describe("nearest", () => {
-  test("finds what the whole table finds, up to 4 edits", () => {
+  test("finds the same distances as the whole table, up to 4 edits", () => {
     const word = fc.string({ unit: fc.constantFrom("a", "b", "C", "_"), maxLength: 16 });
     let found = 0;
     fc.assert(
@@ -72,7 +72,7 @@ describe("quote", () => {
     expect(quote("😀".repeat(100))).toBe(`"${"😀".repeat(28)}…`);
   });
 
-  test("looks at no more of a value than it shows", () => {
+  test("reads no more of a value than is shown", () => {
     const looked = new Set<string | symbol>();
     const watched = (target: object): object =>
       new Proxy(target, {

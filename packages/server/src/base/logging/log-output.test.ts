@@ -49,7 +49,7 @@ test("a file gets every line, whole and in order", async () => {
   expect(readFileSync(path, "utf8")).toBe(someLines().join(""));
 });
 
-test("a full pipe is waited for: a slow reader gets every line, whole and in order", async () => {
+test("writes wait for a full pipe: a slow reader gets every line, whole and in order", async () => {
   const { reader, writer } = pipe("slow");
   const output = new LogOutput({ descriptor: writer, droppedLine });
   for (const line of someLines()) output.add(line);
@@ -60,7 +60,7 @@ test("a full pipe is waited for: a slow reader gets every line, whole and in ord
   closeSync(reader);
 });
 
-test("a full socket is waited for: every line arrives", async () => {
+test("writes wait for a full socket: every line arrives", async () => {
   const module = JSON.stringify(join(import.meta.dir, "index.ts"));
   const program = `import { LogOutput } from ${module};
     const output = new LogOutput({ descriptor: 1, droppedLine: (count) => "dropped " + count + "\\n" });
@@ -74,7 +74,7 @@ test("a full socket is waited for: every line arrives", async () => {
   expect(lines).toEqual(Array.from({ length: 10_200 }, (_, n) => "x".repeat(n % 200) + n));
 });
 
-test("a reader that stops blocks nothing: memory is bounded, and the dropped lines are counted where they were", async () => {
+test("a reader that stops blocks nothing: memory is bounded, and dropped lines are counted at their place", async () => {
   const { reader, writer } = pipe("stopped");
   const output = new LogOutput({ descriptor: writer, droppedLine });
   const line = `${"x".repeat(1_023)}\n`;
@@ -98,7 +98,7 @@ test("a reader that stops blocks nothing: memory is bounded, and the dropped lin
   closeSync(reader);
 });
 
-test("a reader that has gone is no error: the lines wait, and the next reader gets them", async () => {
+test("a reader that has gone is no error: the lines wait for the next reader", async () => {
   const { reader, writer } = pipe("gone");
   const output = new LogOutput({ descriptor: writer, droppedLine });
   closeSync(reader);

@@ -12,7 +12,7 @@ test("the ring keeps the newest entries, oldest first", () => {
   expect(messages()).toEqual(["3", "4", "5"]);
 });
 
-test("what a disk that does not serve makes parts say again and again is written once a minute, with a count", () => {
+test("a message that a failed disk repeats is written once a minute, with a count", () => {
   let now = 0;
   const clock = spyOn(performance, "now").mockImplementation(() => now);
   const entries: LogEntry[] = [];
@@ -40,7 +40,7 @@ test("what a disk that does not serve makes parts say again and again is written
   expect(entries.length - disk.length).toBe(7);
 });
 
-test("what is below the level is not logged; the source is the part that speaks", () => {
+test("messages below the level are not logged; the source is the part that logs", () => {
   const ring = new LogRing();
   const logger = new Logger({ level: "WARN", sinks: [(entry) => ring.add(entry)] }).for("http");
   logger.debug("no");
@@ -65,7 +65,7 @@ test("private values are on standard output, and not in the memory that the admi
   expect(ring.entries()).toMatchObject([{ message: "A mail", fields: { mailId: "mai_1" } }]);
 });
 
-test("a message is one line whatever is in it, and a secret never shows", () => {
+test("a message is a single line whatever its text, and a secret never shows", () => {
   for (const format of ["text", "json"] as const) {
     const lines: string[] = [];
     const logger = new Logger({ level: "DEBUG", sinks: [lineSink((line) => lines.push(line), format)] });
@@ -77,7 +77,7 @@ test("a message is one line whatever is in it, and a secret never shows", () => 
   }
 });
 
-describe("what must not reach a terminal", () => {
+describe("text that must not reach a terminal", () => {
   const bad = "\u0000\u0007\u001b[2J\u007f\u0085\u009b1m\u061c\u200e\u202a\u202e\u2066\u2069\u2028\u2029\r\n\t";
   const forbidden = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u;
   const thrown = new Error(bad);

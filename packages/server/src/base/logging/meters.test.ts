@@ -8,7 +8,7 @@ afterEach(() => {
 const minute = 60_000;
 const start = Date.parse("2026-03-01T10:00:00Z");
 
-test("each minute of the last hour has its own numbers, and an old one none", () => {
+test("each minute of the last hour has its own numbers, and an older minute has no numbers", () => {
   const meter = new RequestMeter();
   setSystemTime(start + 5_000);
   for (const status of [200, 201, 404, 500, 503]) meter.count("GET", status, 3);
@@ -55,7 +55,7 @@ test("latencies are estimated within their bucket", () => {
   expect(endless.lastHour().at(-1)?.p99).toBe(latencyBounds.at(-1) ?? 0);
 });
 
-test("totals by method and class of status; what clients make up is one method", () => {
+test("totals by method and class of status; unknown methods are a single method", () => {
   const meter = new RequestMeter();
   for (const [method, status, ms] of [
     ["GET", 200, 0.1],

@@ -5,7 +5,7 @@ import type { LogEntry } from "./entry.ts";
 import { Logger } from "./logger.ts";
 import { FailureBudget } from "./repeats.ts";
 
-test("sixty failures a minute are told; the others are counted, once the next minute has one", () => {
+test("sixty failures a minute are logged; further failures are counted, in the next minute with a failure", () => {
   const more: number[] = [];
   let now = 0;
   const budget = new FailureBudget(

@@ -117,7 +117,7 @@ describe("a thrown error", () => {
     ],
     ["user", 400, { code: "validation_error", message: expect.any(String), details: expect.any(Array) }],
     ["file", 400, { code: "bad_request", message: expect.any(String) }],
-  ])("%s is the answer: %i", async (kind, status, error) => {
+  ])("%s is the response: %i", async (kind, status, error) => {
     const before = log.length;
     const answer = await request("GET", `${api}/throws/${kind}`);
     expect<unknown>([answer.status, answer.body]).toEqual([status, { error }]);
@@ -126,7 +126,7 @@ describe("a thrown error", () => {
     expect(log.slice(before).filter((line) => line.startsWith("ERROR"))).toEqual([]);
   });
 
-  test("a Response is the answer, with every Set-Cookie", async () => {
+  test("a Response is the response, with every Set-Cookie", async () => {
     const answer = await request("GET", `${api}/throws/response`);
     expect([answer.status, textOf(answer), answer.headers.getSetCookie()]).toEqual([418, "teapot", ["a=1", "b=2"]]);
   });
@@ -186,7 +186,7 @@ describe("endpoint()", () => {
     expect(textOf(plain)).toBe('{"params":{"id":"a"},"query":{"x":["1","2"],"y":"","__proto__":"3"},"body":true}');
   });
 
-  test("tells all problems of a request at once, with the part of the request", async () => {
+  test("reports all problems of a request at once, with the part of the request", async () => {
     const before = log.length;
     const answer = await request("POST", `${api}/typed/x?page=y`, { body: { n: "z" } });
     expect<unknown>([answer.status, answer.body]).toEqual([
@@ -215,7 +215,7 @@ describe("endpoint()", () => {
     ["{", "application/json", "The body is not valid JSON"],
     ["{}", "text/plain", "Content-Type: application/json"],
     ["{}", "application/jsonp", "Content-Type: application/json"],
-  ])("takes JSON alone: %s as %s", async (body, type, message) => {
+  ])("takes only JSON: %s as %s", async (body, type, message) => {
     const answer = await request("POST", `${api}/typed/1`, { body, headers: { "Content-Type": type } });
     expect(answer.status).toBe(400);
     expect(answer.body["error"]).toMatchObject({ code: "bad_request", message: expect.stringContaining(message) });
@@ -236,7 +236,7 @@ describe("endpoint()", () => {
     ["nothing", 204, "", null],
     ["response", 202, "own", "text/plain;charset=utf-8"],
     ["refusal", 400, '{"error":{"code":"bad_request","message":"no"}}', "application/json"],
-  ])("answers plain values: %s", async (kind, status, text, type) => {
+  ])("makes responses of plain values: %s", async (kind, status, text, type) => {
     const answer = await request("GET", `${api}/typed/answers/${kind}`);
     expect([answer.status, textOf(answer), answer.headers.get("content-type")]).toEqual([status, text, type]);
   });
@@ -245,7 +245,7 @@ describe("endpoint()", () => {
     expect((await request("GET", `${api}/typed/answers/${kind}`)).status).toBe(500);
   });
 
-  test("sends the value that the schema of the answer gives; a wrong answer is 500, and the log says why", async () => {
+  test("sends the value that the schema of the response gives; a wrong response is 500, and the log has the reason", async () => {
     const post = (body: unknown) =>
       request("POST", `${api}/typed/answers/x`, {
         body: JSON.stringify(body),
@@ -289,14 +289,14 @@ describe("endpoint()", () => {
     expect((await request("GET", `${api}/result`)).status).toBe(status);
   });
 
-  test("tells a bounded number of problems", async () => {
+  test("reports a bounded number of problems", async () => {
     const answer = await request("DELETE", `${api}/typed/faults/x`);
     expect(answer.status).toBe(400);
     expect(answer.body["error"]?.["details"] as unknown).toBeArrayOfSize(100);
     expect(answer.bytes.length).toBeLessThan(100_000);
   });
 
-  test("has an access of its own, which counts for the method", async () => {
+  test("has a rule of access of its own, which counts for the method", async () => {
     const statuses = async (method: string): Promise<number[]> => {
       const tokens = [{}, { token: member.accessToken }, { token: admin }];
       return (await Promise.all(tokens.map((token) => request(method, `${api}/typed/access`, token)))).map(

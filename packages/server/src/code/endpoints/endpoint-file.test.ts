@@ -61,13 +61,13 @@ test.each<[path: string, file: string | null, params?: object]>([
   ["a/b", null],
   ["orders/7/items", null],
   ["orders/7/items/8/9", null],
-])("%s is answered by %p", (path, file, params = {}) => {
+])("%s is served by %p", (path, file, params = {}) => {
   const found = table.find(path === "" ? [] : path.split("/"));
   expect(found?.entry.path ?? null).toBe(file);
   if (found !== null) expect(found.params).toEqual(params as PathParams);
 });
 
-test("whatever the files are, the answer is the first by words from the left, found by looking at all of them", () => {
+test("whatever the files are, the match is the first by words from the left, found by comparing all files", () => {
   const seed = randomSeed("endpoint table");
   const part = fc.constantFrom("a", "b", "[p]");
   const path = fc
@@ -122,7 +122,7 @@ describe("names", () => {
     expect(() => pathParts(`endpoints/${name}.ts`)).toThrow();
   });
 
-  test("parameters tell nothing apart, and are there once", () => {
+  test("parameters distinguish no paths, and have unique names", () => {
     expect(routeKey(pathParts("endpoints/a/[id].ts"))).toBe(routeKey(pathParts("endpoints/a/[name]/index.ts")));
     expect(routeKey(pathParts("endpoints/a/[id].ts"))).not.toBe(routeKey(pathParts("endpoints/a/id.ts")));
     expect(() => pathParts("endpoints/[id]/b/[id].ts")).toThrow("[id] twice");

@@ -78,7 +78,7 @@ describe("access", () => {
     expect(answer.status).toBe(status);
   });
 
-  test("paths that lead nowhere, methods that there are not, HEAD and OPTIONS", async () => {
+  test("unknown paths, unknown methods, HEAD and OPTIONS", async () => {
     for (const path of [
       "/none",
       "/_shared",
@@ -155,8 +155,8 @@ describe("a handler", () => {
   });
 });
 
-describe("an answer", () => {
-  test("has the headers of the handler, and those that every answer has", async () => {
+describe("a response", () => {
+  test("has the headers of the handler, and the headers of every response", async () => {
     const { status, headers, bytes } = await request("GET", `${api}/heads`);
     expect([status, new TextDecoder().decode(bytes)]).toEqual([207, "body"]);
     expect(headers.getSetCookie()).toEqual(["a=1; Path=/", "b=2"]);
@@ -184,7 +184,7 @@ describe("an answer", () => {
   });
 
   test.each(["object", "nothing", "string", "error", "newline", "throws", "rejects", "unknown"])(
-    "is 500 and tells nothing of the reason: %s",
+    "is 500 without the reason: %s",
     async (kind) => {
       const answer = await request("GET", `${api}/kinds/${kind}`);
       expect(answer.status).toBe(500);
@@ -196,13 +196,13 @@ describe("an answer", () => {
     },
   );
 
-  test("is given once: a response that was read before is 500", async () => {
+  test("is sent once: a response that was read before is 500", async () => {
     expect((await request("GET", `${api}/kinds/shared`)).status).toBe(200);
     expect((await request("GET", `${api}/kinds/shared`)).status).toBe(500);
     expect(log.some((line) => line.includes("a Response whose body was read before"))).toBe(true);
   });
 
-  test("comes within the timeout, or is 504; the signal is aborted then", async () => {
+  test("is sent within the timeout, or is 504; the signal is aborted then", async () => {
     const answer = await request("GET", `${api}/late`);
     expect([answer.status, answer.body["error"]?.["code"] as unknown]).toEqual([504, "unavailable"]);
     await until(() => log.includes("INFO aborted true"));
@@ -240,7 +240,7 @@ test("failures are in the log, in the list of runs and in the metrics", async ()
   });
 });
 
-test("the response of a fetch is passed on, whatever its encoding was", async () => {
+test("the response of a fetch is forwarded, whatever its encoding was", async () => {
   const text = "hello ".repeat(1_000);
   const gzipped = { "Content-Encoding": "gzip", "Content-Type": "text/x-own" };
   const upstream = Bun.serve({ port: 0, fetch: () => new Response(Bun.gzipSync(text), { headers: gzipped }) });
@@ -260,7 +260,7 @@ test("the response of a fetch is passed on, whatever its encoding was", async ()
   await upstream.stop(true);
 });
 
-test("a right that ends while the body comes is looked at again", async () => {
+test("a right that ends while the body arrives is checked again", async () => {
   const late = await opened.register("late@example.com");
   await setRole(opened.service, late.user.id, "admin");
   expect((await request("GET", `${api}/admins`, { token: late.accessToken })).status).toBe(200);
@@ -300,7 +300,7 @@ test("an entry of limits.requests without an endpoint is a warning", async () =>
 });
 
 describe("files", () => {
-  test("two of one path are refused with both names, and the version before goes on; a reload is whole", async () => {
+  test("two files of the same path are refused with both names, and the version before goes on; a reload is whole", async () => {
     const one = (word: string): string =>
       `export const access = "public"; export const GET = () => new Response("${word}");`;
     const second = await openScripts({ files: { "endpoints/a.ts": one("first") } });

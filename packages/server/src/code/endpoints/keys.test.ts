@@ -77,7 +77,7 @@ describe("the user of", () => {
     expect(await statusOf("/orders", key)).toBe(200);
   });
 
-  test("hooks, functions and queues, likewise; after the end of the key there is none", async () => {
+  test("hooks, functions and queues, likewise; after the end of the key the user is absent", async () => {
     const told = async (token: string): Promise<unknown[]> => {
       const before = opened.log.length;
       const lines = () => opened.log.slice(before).filter((line) => line.includes("told ["));

@@ -68,7 +68,7 @@ test("the log of the start names the middlewares", async () => {
 });
 
 describe("a middleware", () => {
-  test("stands around the handlers of the folder and below, the outer first; request and answer may be changed", async () => {
+  test("stands around the handlers of the folder and below, the outer first; request and response may be changed", async () => {
     const plain = await get("/plain");
     expect([plain.text, plain.headers.get("x-passed")]).toEqual(["outer", "outer"]);
     const inner = await get("/in/7");
@@ -77,7 +77,7 @@ describe("a middleware", () => {
     expect(inner.headers.get("x-there")).toBe("true,function,function");
   });
 
-  test("may answer without the handler", async () => {
+  test("may respond without the handler", async () => {
     const { status, text, headers } = await get("/in/7?stop");
     expect([status, text, headers.get("x-passed")]).toEqual([418, "stopped", "outer"]);
   });
@@ -87,7 +87,7 @@ describe("a middleware", () => {
     expect([answer.status, answer.headers.get("x-passed")]).toEqual([401, null]);
   });
 
-  test("passes a body on, small or in pieces", async () => {
+  test("forwards a body, small or in pieces", async () => {
     for (const length of [10, 200_000]) {
       const answer = await opened.request("POST", `${api}/in/7`, {
         body: "x".repeat(length),
@@ -158,7 +158,7 @@ describe("a middleware that does not load", () => {
       "it exports access, which only an endpoint may export",
     ],
     ["an error at the load", "throw new Error('no key');", "no key"],
-  ])("%s: the endpoints below answer 500, and no other file in their place", async (_what, code, message) => {
+  ])("%s: the endpoints below respond with 500, and no other file in their place", async (_what, code, message) => {
     const second = await openScripts({
       files: {
         "endpoints/in/_middleware.ts": code,

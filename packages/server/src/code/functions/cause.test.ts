@@ -6,7 +6,7 @@ const names = ["a", "b", "c"];
 const collections = names.map((name) => ({ name, fields: [{ name: "n", type: "integer" }] }));
 const tell = "console.log(JSON.stringify({ at, user: cause.user?.email ?? null, chain: cause.chain }));";
 
-test("is told to each function and hook, through all of those before it", async () => {
+test("is known to each function and hook, through all functions and hooks before", async () => {
   const api = await openScripts({
     collections,
     files: {

@@ -109,8 +109,8 @@ async function open(name: string, paths: readonly string[], width = 10) {
   };
 }
 
-describe("again", () => {
-  test("one that is made again in the moment in which it ends is made again, once", async () => {
+describe("runs again", () => {
+  test("a run that is retried in the moment of its end runs again, once", async () => {
     const opened = await open("reopened.db", ["a"]);
     await opened.change("x");
     await opened.change("x");
@@ -130,7 +130,7 @@ describe("again", () => {
     await opened.close();
   });
 
-  test("one that is to be tried again while the files are loaded again is tried once", async () => {
+  test("a run that is due for a retry during a reload of the files runs once", async () => {
     const opened = await open("reloaded.db", ["a"]);
     await opened.change("x");
     const [first] = opened.running;
@@ -149,7 +149,7 @@ describe("again", () => {
 });
 
 describe("order", () => {
-  test("the deliveries of an event run together, those of the record's next event after all of them", async () => {
+  test("the deliveries of an event run together, the deliveries of the record's next event afterwards", async () => {
     const opened = await open("order.db", ["a", "b"]);
     await opened.change("x");
     await opened.change("x");
@@ -162,7 +162,7 @@ describe("order", () => {
     await opened.close();
   });
 
-  test("one that is to come again holds back what comes after it", async () => {
+  test("a delivery that waits for its retry holds back later deliveries", async () => {
     const opened = await open("again.db", ["a"]);
     await opened.change("x");
     await opened.change("x");
@@ -176,7 +176,7 @@ describe("order", () => {
     await opened.close();
   });
 
-  test("random changes, files that come and go, random ends: each once at a time, none lost, in order", async () => {
+  test("random changes, added and removed files, random ends: each delivery runs singly, in order, and is never lost", async () => {
     const random = randomNumbers(randomSeed("dispatcher"));
     const paths = ["a", "b", "c"];
     const opened = await open("random.db", paths, 4);
@@ -219,7 +219,7 @@ describe("order", () => {
 });
 
 describe("fairness", () => {
-  test("a file with more waiting than fits into memory keeps no other from running", async () => {
+  test("a file with more waiting deliveries than fit into memory keeps no other file from running", async () => {
     const opened = await open("fair.db", ["slow", "quick"], 6);
     for (let n = 0; n < 2_500; n++) void opened.change(`s${n}`, "slow");
     await opened.change("q", "quick");
@@ -236,7 +236,7 @@ describe("fairness", () => {
     await opened.close();
   });
 
-  test("what waits for a file that is not there waits in the table, and runs when it is back", async () => {
+  test("deliveries to a missing file wait in the table, and run when the file is back", async () => {
     const opened = await open("gone.db", ["a", "b"]);
     opened.use(["a"]);
     await opened.change("x");
@@ -252,7 +252,7 @@ describe("fairness", () => {
   });
 });
 
-test("an event that the log has lost is kept with what is still to be run for it", async () => {
+test("an event that the log has lost is stored with its pending deliveries", async () => {
   const opened = await open("kept.db", ["a"], 1);
   await opened.change("x");
   await opened.change("y");

@@ -12,7 +12,7 @@ import { functionSchema } from "./schema.ts";
 const folder = temporaryFolder();
 const mebibyte = 1024 ** 2;
 
-test("failed runs of large records go, oldest first, and those of small ones are kept with the newest", async () => {
+test("failed runs of large records are removed, oldest first; failed runs of small records stay with the newest", async () => {
   const logger = quietLogger();
   const clock = new Clock();
   const database = new Database({ path: join(folder, "failed.db"), logger, onFatal: () => undefined });

@@ -40,7 +40,7 @@ function asked(api: TestScripts): number {
 }
 
 describe("a hook", () => {
-  test("refuses rows, which are left out and told, and changes the others; each row is asked about once", async () => {
+  test("refuses rows, which are left out and reported, and changes other rows; the hook is called once for each row", async () => {
     const api = await open(`export const beforeCreate = ({ record }) => {
       console.log("asked");
       if (record.amount === 2) throw new Refusal("not two");
@@ -83,7 +83,7 @@ describe("a hook", () => {
     expect(types.filter((type) => type === "payments.created")).toHaveLength(2);
   });
 
-  test("is not asked again about the other rows when the id of a row is free, because another row is refused", async () => {
+  test("is not called again for other rows when the id of a row is free because another row is refused", async () => {
     const api = await open(`export const beforeCreate = ({ record }) => {
       console.log("asked");
       if (record.amount < 0) throw new Refusal("negative");
@@ -147,7 +147,7 @@ describe("`earlier`", () => {
     expect(await all(api)).toHaveLength(3);
   });
 
-  test("has the values of the hooks before: a balance goes on from row to row, past refused rows", async () => {
+  test("has the values of earlier hooks: a balance goes on from row to row, past refused rows", async () => {
     const api = await open(`export const beforeCreate = ({ record, earlier }) => {
       console.log("asked");
       const balance = (earlier.at(-1)?.balance ?? 0) + record.amount;

@@ -40,7 +40,7 @@ test("a numbered record: an update shows the present number, a create shows no n
   expect(api.log.some((each) => each.includes("create true"))).toBeFalse();
 });
 
-test("a batch of records that are numbered: each gets a number of its own", async () => {
+test("a batch of numbered records: each record gets a number of its own", async () => {
   const api = await openScripts({
     collections: [posts],
     files: {

@@ -3,13 +3,13 @@ import { describe, expect, test } from "bun:test";
 import { openScripts } from "../../../test/scripts.ts";
 import { all, handler, openShop, post } from "../../../test/shop.ts";
 
-describe("the reads of a hook are looked at again:", () => {
+describe("the reads of a hook are checked again:", () => {
   const counting = `export const beforeCreate = async ({ record, db }) => {
     const { total } = await db.collection("orders").list({ filter: 'item = "' + record.item + '"', count: "exact", limit: 1 });
     if (total >= 10) throw new Refusal("sold out");
   };`;
 
-  test("50 buyers of 10 seats at once, each asked about by a hook that counts: exactly 10 have one, 20 times", async () => {
+  test("50 buyers of 10 seats at once, with a hook that counts: exactly 10 get a seat, 20 times", async () => {
     const api = await openShop("export const POST = () => Response.json(1);", {
       "functions/orders/count.ts": counting,
     });
@@ -26,7 +26,7 @@ describe("the reads of a hook are looked at again:", () => {
     }
   });
 
-  test("50 decrements of one stock at once, each asked about by a hook: exactly 10 pass, and none ends in a conflict", async () => {
+  test("50 decrements of a stock at once, each with a hook: exactly 10 pass, and no decrement ends in a conflict", async () => {
     const api = await openShop("export const POST = () => Response.json(1);", {
       "functions/items/see.ts": "export const beforeUpdate = ({ record }) => ({ title: 'left ' + record.stock });",
     });
@@ -86,7 +86,7 @@ describe("the reads of a hook are looked at again:", () => {
     expect(api.log.filter((line) => line.includes("numbered"))).toHaveLength(3);
   });
 
-  test("a refusal by reads of different moments is not told", async () => {
+  test("a refusal by reads of different moments is not sent", async () => {
     const api = await openShop("export const POST = () => Response.json(1);", {
       "functions/orders/sum.ts": `export const beforeCreate = async ({ db }) => {
         const [a, b] = await db.collection("items").list({ sort: "title" });
@@ -147,7 +147,7 @@ describe("the reads of a hook are looked at again:", () => {
     expect(seen.filter((line) => line.startsWith('["c"')).at(-1)).toContain('["c",["b1"]]');
   });
 
-  test("a write beside the transaction that has the turn of what the hook reads does not wait for the turn", async () => {
+  test("a write beside the transaction with the turn of the hook's reads does not wait for the turn", async () => {
     const api = await openShop(
       handler(`
         await tx.collection("orders").list();
@@ -186,7 +186,7 @@ describe("the reads of a hook are looked at again:", () => {
     expect(api.log.filter((line) => line.includes("asked true"))).toHaveLength(3);
   });
 
-  test("a hook of a batch that does not look at `earlier` is asked once for each record", async () => {
+  test("a hook of a batch that does not read `earlier` is called once for each record", async () => {
     const api = await openShop("export const POST = () => Response.json(1);", {
       "functions/orders/see.ts":
         'export const beforeCreate = ({ record }) => { console.log("asked"); return { buyer: record.buyer + "!" }; };',

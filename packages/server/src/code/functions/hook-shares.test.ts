@@ -55,8 +55,8 @@ async function itemsOf(api: TestScripts): Promise<[string, string]> {
   return [String(await make("crowded")), String(await make("calm"))];
 }
 
-describe("while the counting hooks of one caller conflict, another caller's write", () => {
-  test.each(["users", "addresses"] as const)("is answered, of two %s", async (kind) => {
+describe("while the counting hooks of a caller conflict, another caller's write", () => {
+  test.each(["users", "addresses"] as const)("gets its response, of two %s", async (kind) => {
     const api = await openShop("export const POST = () => Response.json(1);", {
       "functions/orders/count.ts": hook(20),
     });
@@ -74,7 +74,7 @@ describe("while the counting hooks of one caller conflict, another caller's writ
     expect(statuses.sort()).toEqual(statusesOf(20));
   });
 
-  test("is answered soon also when both count the same", async () => {
+  test("gets its response soon, also when both callers count the same", async () => {
     const api = await openShop("export const POST = () => Response.json(1);", {
       "functions/orders/count.ts": hook(20),
     });
@@ -92,7 +92,7 @@ describe("while the counting hooks of one caller conflict, another caller's writ
     expect(await all(api, "orders")).toHaveLength(20);
   });
 
-  test("is answered, also a batch", async () => {
+  test("gets its response, also a batch", async () => {
     const api = await openShop("export const POST = () => Response.json(1);", {
       "functions/orders/count.ts": hook(20),
     });
@@ -112,7 +112,7 @@ describe("while the counting hooks of one caller conflict, another caller's writ
     expect(statuses.filter((each) => each === 400)).toHaveLength(crowd - 20);
   });
 
-  test("is answered, also a registration", async () => {
+  test("gets its response, also a registration", async () => {
     const files = {
       "functions/users/count.ts": `export const beforeRegister = async ({ db }) => {
         const { total } = await db.collection("users").list({ count: "exact", limit: 1 });
@@ -139,7 +139,7 @@ describe("while the counting hooks of one caller conflict, another caller's writ
   });
 });
 
-describe("while the writes of one caller conflict, another caller's transaction", () => {
+describe("while the writes of a caller conflict, another caller's transaction", () => {
   const take = `export const POST = async (request, { db }) => {
       const { id, lists } = await request.json();
       await db.transaction(async (tx) => {
@@ -155,7 +155,7 @@ describe("while the writes of one caller conflict, another caller's transaction"
     ["addresses", true],
     ["users", false],
   ] as const)(
-    "is answered, of two %s; the transaction lists the collection of the conflicts: %p",
+    "gets its response, of two %s; the transaction lists the collection of the conflicts: %p",
     async (kind, lists) => {
       const api = await openShop(take, {
         "functions/orders/count.ts": hook(20),

@@ -94,7 +94,7 @@ async function guarded(files: Record<string, string> = {}): Promise<{ api: TestS
   return { api, id };
 }
 
-describe("no code gets around a hook, and db.query only reads:", async () => {
+describe("no code bypasses a hook, and db.query only reads:", async () => {
   const { api, id } = await guarded(code);
   const called = (text: string) => api.request("POST", "/api/calls", { body: { text, post: id } });
   const places: { readonly [name: string]: () => unknown } = {
@@ -115,7 +115,7 @@ describe("no code gets around a hook, and db.query only reads:", async () => {
   });
 });
 
-describe("no request gets around a hook:", async () => {
+describe("no request bypasses a hook:", async () => {
   const { api, id } = await guarded();
   const tokens = [undefined, (await api.register("a@example.com")).accessToken, await api.admin()];
   const record = (id: string): string => `/api/posts/${id}`;
@@ -135,7 +135,7 @@ describe("no request gets around a hook:", async () => {
     "an update in a batch": (id) => ["POST", "/api/batch", batch(id, { method: "update", body: { title: "evil" } })],
     "a delete in a batch": (id) => ["POST", "/api/batch", batch(id, { method: "delete" })],
   };
-  test.each(Object.entries(requests))("%s, of nobody, a user and an admin", async (_name, requestOf) => {
+  test.each(Object.entries(requests))("%s, anonymous, of a user and of an admin", async (_name, requestOf) => {
     for (const token of tokens) {
       const [method, path, body] = requestOf(id);
       const answer = await api.request(method, path, { ...(body && { body }), ...(token !== undefined && { token }) });
@@ -145,7 +145,7 @@ describe("no request gets around a hook:", async () => {
     expect(await titles(api)).toEqual(["kept"]);
   });
 
-  test("a record inside of another is no way to create one", async () => {
+  test("a record inside of another record creates no record", async () => {
     const answer = await api.request("POST", "/api/posts", { body: { title: "fine", parent: { text: "evil" } } });
     expect(answer.status).toBe(400);
     expect(await titles(api)).toEqual(["kept"]);
@@ -162,10 +162,10 @@ describe("no request gets around a hook:", async () => {
   });
 });
 
-describe("the ways around that the documentation names:", async () => {
+describe("the documented exceptions:", async () => {
   const { api, id } = await guarded();
   const token = await api.admin();
-  test("a trial of the rules asks no hook, and writes nothing", async () => {
+  test("a trial of the rules calls no hook, and writes nothing", async () => {
     const before = (await eventsSince(api.service)).length;
     for (const trial of [
       { operation: "create", body: { title: "evil" } },
@@ -206,7 +206,7 @@ describe("the ways around that the documentation names:", async () => {
 });
 
 describe("hooks decide about the changes of", () => {
-  test("an import, for admins alone", async () => {
+  test("an import, for admins only", async () => {
     const { api } = await guarded();
     const body = '{"title":"evil"}\n{"title":"fine"}\n';
     const headers = { "Content-Type": "application/x-ndjson" };
@@ -231,7 +231,7 @@ describe("hooks decide about the changes of", () => {
     expect(items.map(({ slug }) => slug)).toEqual(["hook-from notes"]);
   });
 
-  test("a batch: each operation as those before it, with the values of their hooks, leave the records", async () => {
+  test("a batch: each operation sees the records after the operations before, with the values of their hooks", async () => {
     const api = await open({
       "functions/posts/a.ts": `
         export const beforeCreate = ({ record }) => ({ slug: "c-" + record.title });
@@ -271,7 +271,7 @@ describe("hooks decide about the changes of", () => {
     expect(refused.status).toBe(200);
   });
 
-  test("a batch with refused operations writes nothing, and names all that are refused for a value", async () => {
+  test("a batch with refused operations writes nothing, and names all operations that are refused for a value", async () => {
     const api = await open({
       "functions/posts/a.ts": `
         export const beforeCreate = ({ record }) => {
@@ -305,7 +305,7 @@ describe("hooks decide about the changes of", () => {
     expect((await api.request("GET", "/api/posts")).body["items"]).toEqual([] as never);
   });
 
-  test("what a deletion takes along", async () => {
+  test("the cascades of a deletion", async () => {
     const parents = { name: "parents", fields: [{ name: "title", type: "string" }] };
     const children = {
       name: "children",

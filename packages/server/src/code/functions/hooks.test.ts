@@ -27,7 +27,7 @@ function create(api: TestScripts, title: string, more: { token?: string; [name: 
 }
 
 describe("a hook sees", () => {
-  test("the record as it would stand, the record before, and who asks", async () => {
+  test("the record after the change, the record before, and the caller", async () => {
     const see = (name: string) =>
       `export const ${name} = ({ record, previous, auth, db }) => { console.log("${name}", JSON.stringify({ record, previous, user: auth.user?.email ?? null, db: typeof db.query })); };`;
     const api = await open({
@@ -49,7 +49,7 @@ describe("a hook sees", () => {
     expect(seen("beforeDelete")).toEqual({ record: before, previous: before, ...base, user: null });
   });
 
-  test("nothing of a write that is refused anyway, or changes nothing", async () => {
+  test("no write that is refused anyway, or that changes nothing", async () => {
     const api = await open({
       "functions/posts/see.ts": `
         export const beforeCreate = () => { console.log("asked"); };
@@ -70,7 +70,7 @@ describe("a hook sees", () => {
 });
 
 describe("a hook changes", () => {
-  test("the values that it returns; each sees those of the one before, in the order of the files", async () => {
+  test("the values that the hook returns; each hook sees the values of the hook before, in the order of the files", async () => {
     const api = await open({
       "functions/posts/b.ts": "export const beforeCreate = ({ record }) => ({ slug: record.slug + '-b' });",
       "functions/posts/a.ts": "export const beforeCreate = ({ record }) => ({ ...record, slug: record.title + '-a' });",
@@ -82,7 +82,7 @@ describe("a hook changes", () => {
     expect((await api.request("GET", `/api/posts/${body["id"]}`)).body).toEqual(body);
   });
 
-  test("an update, also of fields that the caller did not name, and the event tells", async () => {
+  test("an update, also of fields that the caller did not name, and the event has the values", async () => {
     const api = await open({
       "functions/posts/a.ts":
         "export const beforeUpdate = ({ record, previous }) => ({ slug: previous.title + '>' + record.title });",
@@ -114,7 +114,7 @@ describe("a hook changes", () => {
   });
 });
 
-test("a hook may return fields that the caller may not write as it saw them, and not with other values", async () => {
+test("a hook may return unchanged fields that the caller may not write, and not other values for the fields", async () => {
   const closed = { name: "closed", type: "string", permissions: { read: "admin" } };
   const api = await open(
     {
@@ -136,7 +136,7 @@ test("a hook may return fields that the caller may not write as it saw them, and
   expect((await create(api, "set", { token })).status).toBe(403);
 });
 
-test("a Refusal is the answer, with its status and field, and nothing is written", async () => {
+test("a Refusal is the response, with its status and field, and nothing is written", async () => {
   const api = await open({
     "functions/posts/a.ts": `
       export const beforeCreate = ({ record }) => {
@@ -167,7 +167,7 @@ test("a Refusal is the answer, with its status and field, and nothing is written
   expect(items.map(({ title }) => title)).toEqual(["fine"]);
 });
 
-describe("a hook that does not decide refuses with 503, and the log says why:", () => {
+describe("a hook that does not decide refuses with 503, and the log has the reason:", () => {
   const bodies: { readonly [name: string]: [body: string, reason: string] } = {
     throws: ['throw new Error("broken")', "broken (functions/posts/a.ts:1:"],
     "rejects later": ["await Bun.sleep(1); throw new TypeError('t')", "TypeError: t"],
@@ -206,7 +206,7 @@ describe("a hook that does not decide refuses with 503, and the log says why:", 
     await api.stop();
   });
 
-  test("a file that does not load, until it does", async () => {
+  test("a file that does not load, until the file loads", async () => {
     const api = await open({ "functions/posts/a.ts": 'import "./missing.ts"; export const beforeCreate = () => {};' });
     expect(api.log).toContain(
       "ERROR Until functions/posts/a.ts loads, what its beforeCreate may be for in posts is refused",
@@ -249,7 +249,7 @@ test("a default of now is the time of the creation, whatever the hook has seen",
   ] as never);
 });
 
-describe("the record changes while a hook looks at it:", () => {
+describe("the record changes while a hook decides:", () => {
   const slow = (ms: number) => `
     let times = 0;
     export const beforeUpdate = async ({ record, previous }) => {
@@ -259,7 +259,7 @@ describe("the record changes while a hook looks at it:", () => {
       return { slug: previous.title + ">" + record.title };
     };`;
 
-  test("it is asked again about the record as it is then", async () => {
+  test("the hook is called again with the present record", async () => {
     const api = await open({ "functions/posts/a.ts": slow(100) });
     const { id } = (await create(api, "one")).body;
     const path = `/api/posts/${id}`;
@@ -283,7 +283,7 @@ describe("the record changes while a hook looks at it:", () => {
     expect(api.log.filter((line) => line.includes("asked"))).toHaveLength(3);
   });
 
-  test("20 times, then it is 409", async () => {
+  test("20 times, then the write is 409", async () => {
     const api = await open({
       "functions/posts/a.ts": `
         export const beforeUpdate = async ({ record, previous, db }) => {
@@ -297,7 +297,7 @@ describe("the record changes while a hook looks at it:", () => {
     expect((await api.request("GET", `/api/posts/${id}`)).body["title"]).toBe("inner" as never);
   });
 
-  test("it is deleted: 404", async () => {
+  test("the record is deleted: 404", async () => {
     const api = await open({
       "functions/posts/a.ts":
         'export const beforeUpdate = async ({ record, db }) => { await db.collection("posts").delete(record.id); };',
@@ -306,7 +306,7 @@ describe("the record changes while a hook looks at it:", () => {
     expect((await api.request("PUT", `/api/posts/${id}`, { body: { title: "two" } })).status).toBe(404);
   });
 
-  test("a right ends meanwhile: it is looked at again", async () => {
+  test("a right ends meanwhile: the right is checked again", async () => {
     const api = await open({ "functions/posts/a.ts": "export const beforeCreate = () => Bun.sleep(200);" });
     const { accessToken: token } = await api.register("b@example.com");
     const creating = create(api, "one", { token });
@@ -353,7 +353,7 @@ describe("users", () => {
     expect(types).toHaveLength(1);
   });
 
-  test("a hook cannot change a user, and one that does not load refuses both", async () => {
+  test("a hook cannot change a user, and a hook that does not load refuses both", async () => {
     const api = await open({
       "functions/users/a.ts": 'export const beforeRegister = ({ record }) => ({ ...record, role: "admin" });',
     });
@@ -367,7 +367,7 @@ describe("users", () => {
   });
 });
 
-test("a function that computes, or loops, keeps no hook waiting, and a hook that loops no function", async () => {
+test("a function that computes, or loops, delays no hook, and a hook that loops no function", async () => {
   const api = await open(
     {
       "functions/posts/a.ts": `
@@ -388,7 +388,7 @@ test("a function that computes, or loops, keeps no hook waiting, and a hook that
   expect(api.log.some((line) => line.includes("ran first"))).toBeTrue();
 });
 
-test("a thousand at once are each answered", async () => {
+test("a thousand writes at once each get a response", async () => {
   const api = await open({
     "functions/posts/a.ts": "export const beforeCreate = ({ record }) => ({ slug: record.title });",
   });

@@ -14,7 +14,7 @@ import { functionSchema } from "./schema.ts";
 
 const handler = "onCreate";
 
-test("what waits for a handler waits for the handler of the same file, whether the file was known or not", async () => {
+test("deliveries that wait for a handler wait for the handler of the same file, whether the file was known or not", async () => {
   const logger = quietLogger();
   const database = new Database({ path: join(temporaryFolder(), "db"), logger, onFatal: () => undefined });
   await database.prepare([eventSchema, functionSchema]);
@@ -92,7 +92,7 @@ test("a hook is not skipped after a rename: writes are refused until the folder 
   expect(await create(second, "passes")).toEqual([201, "hooked x"]);
 });
 
-test("the folder of a former name refuses no more when it is gone, or when another collection has the name", async () => {
+test("the folder of a former name refuses no more after its removal, or when another collection has the name", async () => {
   const api = await renamed();
   const token = await api.admin();
   expect((await api.request("POST", "/api/admin/collections", { body: tickets, token })).status).toBe(201);

@@ -284,7 +284,7 @@ test("a file without a handler is code of other files: a warning, also for class
   expect(api.log.slice(before).join("\n")).not.toContain("has no handler");
 });
 
-test("a changed call takes the place of the former call, in the same process and with what imports the file", async () => {
+test("a changed call takes the place of the former call, in the same process and with the importers of the file", async () => {
   const call = (word: string): string =>
     `import { end } from "./_end.ts";\nonCreate("posts", () => console.log("${word}" + end));`;
   const api = await openScripts({

@@ -75,7 +75,7 @@ async function check({ deliveries, expected }: Opened, head: DeliveryHead) {
   return delivery;
 }
 
-test("many small updates of a large record keep it once for each function", async () => {
+test("many small updates of a large record store the record once for each function", async () => {
   const opened = await open();
   const id = await opened.create(large);
   for (let n = 1; n <= 50; n++) await opened.update(id, { n });

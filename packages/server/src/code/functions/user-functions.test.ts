@@ -146,7 +146,7 @@ describe("functions/users/", () => {
     });
   });
 
-  test("onUpdate without a definition is a warning, and the view of users is there", async () => {
+  test("onUpdate without a definition is a warning, and the view of users exists", async () => {
     const api = await openScripts({
       files: {
         "functions/users/a.ts": "export const onUpdate = () => {}; export const onCreate = () => {};",

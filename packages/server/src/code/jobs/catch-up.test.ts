@@ -124,7 +124,7 @@ describe("a job that catches up", () => {
     await closed(next);
   });
 
-  test("has missed nothing when its schedule is another, or catchUp is new", async () => {
+  test("has missed no time when its schedule changes, or catchUp is new", async () => {
     const clock = noonClock();
     const files = { "jobs/daily.ts": catching, "jobs/other.ts": job("{}") };
     const folder = await closed(await openScripts({ files, now: clock.now }));

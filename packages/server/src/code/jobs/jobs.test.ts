@@ -74,7 +74,7 @@ async function events({ service, scripts }: TestScripts, job: string): Promise<s
 const every = 'export const schedule = "* * * * *";\n';
 
 describe("runs", () => {
-  test("go on when the clock was a year ahead at one of them", async () => {
+  test("go on after a run while the clock was a year ahead", async () => {
     const { now, beforeMinute, by } = clock();
     const year = 365 * 86_400_000;
     by(year);
@@ -90,7 +90,7 @@ describe("runs", () => {
     await opened.stop();
   });
 
-  test("at a minute that begins between a step back of the clock and the next look at it are made, once", async () => {
+  test("at a minute that begins between a step back of the clock and the next check start, once", async () => {
     const { now, stillBefore, beforeMinute, by } = clock();
     const opened = await stillBefore(250, () =>
       openScripts({ files: { "jobs/tick.ts": `${every}export default () => undefined;\n` }, now }),
@@ -109,7 +109,7 @@ describe("runs", () => {
     await opened.stop();
   });
 
-  test("start when they are due, once, and are remembered", async () => {
+  test("start on time, once, and are stored", async () => {
     const { now, stillBefore } = clock();
     const code = `${every}export default async ({ logger, runId, attempt }: any) => logger.info("tick " + attempt);\n`;
     const opened = await stillBefore(250, () => openScripts({ files: { "jobs/tick.ts": code }, now }));
@@ -131,7 +131,7 @@ describe("runs", () => {
   test.each([
     [false, 1],
     [true, 2],
-  ])("that are due while the last is not over, with overlap %p", async (overlap, runs) => {
+  ])("start while the last run is not over, with overlap %p", async (overlap, runs) => {
     const { now, stillBefore, minuteOn } = clock();
     const code = `${every}export const options = { overlap: ${overlap} };\nexport default () => Bun.sleep(5000);\n`;
     const opened = await stillBefore(200, () => openScripts({ files: { "jobs/long.ts": code }, now }));
@@ -146,7 +146,7 @@ describe("runs", () => {
     await opened.stop();
   });
 
-  test("that fail are tried again, also after a restart, and then have failed", async () => {
+  test("are retried after a failure, also after a restart, and then have failed", async () => {
     const time = clock();
     const code = `${every}export const options = { retries: 2 };\nexport default async ({ attempt }: any) => {\n  throw new Error("no " + attempt);\n};\n`;
     let opened = await time.stillBefore(200, () => openScripts({ files: { "jobs/bad.ts": code }, now: time.now }));
@@ -181,7 +181,7 @@ describe("runs", () => {
     await opened.stop();
   });
 
-  test("that the end of the service cut off are tried again", async () => {
+  test("are retried after the end of the service cut the run off", async () => {
     const time = clock();
     const code = (wait: string): string =>
       `${every}export default async ({ attempt, logger }: any) => { ${wait} logger.info("attempt " + attempt); };\n`;
@@ -205,7 +205,7 @@ describe("runs", () => {
     await third.stop();
   });
 
-  test("of each job, the last hundred are remembered", async () => {
+  test("stay stored for each job: the last hundred", async () => {
     const code = 'export const schedule = "0 0 1 1 *";\nexport default () => undefined;\n';
     const opened = await openScripts({ files: { "jobs/many.ts": code, "jobs/other.ts": code } });
     await opened.scripts.jobs.runByHand("other");

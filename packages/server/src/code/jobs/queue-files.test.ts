@@ -6,7 +6,7 @@ import { until } from "../../../test/sockets.ts";
 import { system } from "../../base/kernel/index.ts";
 
 describe("files", () => {
-  test("that go, do not load or get a schedule leave their runs in the table until they are a queue again", async () => {
+  test("removed, broken and scheduled files leave their runs in the table until the file is a queue again", async () => {
     const far = new Date(Date.now() + 600).toISOString();
     const first = await openScripts({ files: { "jobs/mail.ts": echo } });
     const runId = await enqueue(first, "mail", "x", { at: far });
@@ -58,7 +58,7 @@ describe("files", () => {
 });
 
 describe("bounds", () => {
-  test("of the payload, the key, the time and the options are told", async () => {
+  test("the payload, the key, the time and the options have bounds that errors name", async () => {
     const opened = await openScripts({ files: { "jobs/mail.ts": echo }, settings: { SERVICE_LIMITS_PAYLOAD: "100" } });
     const { queues } = opened.scripts.jobs;
     const tell = (payload: string, options: unknown) => refusal(queues.enqueue("mail", { payload, options }, system));
@@ -79,7 +79,7 @@ describe("bounds", () => {
     await opened.stop();
   });
 
-  test("of a queue: a full one refuses, other queues take, and there is room again after runs", async () => {
+  test("a full queue refuses, other queues accept, and the queue accepts again after runs", async () => {
     const opened = await openScripts({
       files: { "jobs/wait.ts": waiting, "jobs/mail.ts": echo },
       settings: { SERVICE_LIMITS_QUEUED_RUNS: "3" },

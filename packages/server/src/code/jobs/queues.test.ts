@@ -17,7 +17,7 @@ function clock(): { now: () => number; by: (ms: number) => void } {
 }
 
 describe("a run", () => {
-  test("gets its payload, is announced and remembered, and leaves nothing in the table", async () => {
+  test("gets its payload, is announced and stored, and leaves nothing in the table", async () => {
     const opened = await openScripts({ files: { "jobs/mail.ts": echo } });
     const runId = await enqueue(opened, "mail", { to: ["a@b.c"], n: 1 });
     await idle(opened, "mail");
@@ -34,7 +34,7 @@ describe("a run", () => {
     await opened.stop();
   });
 
-  test("is enqueued by functions and jobs, for the user who caused it", async () => {
+  test("is enqueued by functions and jobs, for the user who caused the function", async () => {
     const opened = await openScripts({
       collections: [{ name: "items", fields: [{ name: "name", type: "string" }] }],
       files: {
@@ -54,7 +54,7 @@ describe("a run", () => {
     await opened.stop();
   });
 
-  test("starts while fewer are under way than the concurrency says, first come first served", async () => {
+  test("starts while fewer runs are under way than the concurrency allows, first come first served", async () => {
     const opened = await openScripts({
       files: {
         "jobs/two.ts": `${queue("{ concurrency: 2 }")}let now = 0;
@@ -114,7 +114,7 @@ export default async ({ db, logger }) => {
 });
 
 describe("a key", () => {
-  test("that waits answers its run; one that runs does not, and the new run waits for its end", async () => {
+  test("returns its waiting run; beside a started run, the new run waits for the end", async () => {
     const opened = await openScripts({ files: { "jobs/wait.ts": waiting, "jobs/other.ts": waiting } });
     const at = new Date(Date.now() + 3_600_000).toISOString();
     const later = await enqueue(opened, "wait", "never", { key: "later", at });
@@ -136,7 +136,7 @@ describe("a key", () => {
     await opened.stop();
   });
 
-  test("is one run for a thousand that come at once, and runs with a key never overlap", async () => {
+  test("makes a thousand calls at once a single run, and runs with a key never overlap", async () => {
     const opened = await openScripts({
       files: {
         "jobs/once.ts": `${queue("{ concurrency: 8 }")}const open = new Set();
@@ -191,7 +191,7 @@ describe("a time", () => {
     await opened.stop();
   });
 
-  test("that is set back holds neither runs that are due at once nor retries for longer than a pause", async () => {
+  test("that is set back delays neither due runs nor retries for longer than a pause", async () => {
     const { now, by } = clock();
     const year = 365 * 86_400_000;
     by(year);
@@ -217,7 +217,7 @@ describe("a time", () => {
 });
 
 describe("attempts", () => {
-  test("follow failures with growing pauses; then the run has failed, and is kept until it is retried", async () => {
+  test("follow failures with growing pauses; then the run has failed, and is stored until its retry", async () => {
     const { now, by } = clock();
     const opened = await openScripts({
       files: {
@@ -274,7 +274,7 @@ ${queue("{ retries: 2 }")}export default ({ payload, attempt, logger }) => {
     await opened.stop();
   });
 
-  test("end with the service, and are made again: nothing is lost", async () => {
+  test("end with the service, and run again: nothing is lost", async () => {
     const files = { "jobs/wait.ts": waiting };
     const first = await openScripts({ files });
     for (const payload of ["a", "b", "c", "d", "e", "f"]) await enqueue(first, "wait", payload);

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { Clock } from "../../base/kernel/index.ts";
 import { Schedules } from "./schedules.ts";
 
-test("a replacement looks at the clock first: a job of before makes up for a missed time, a new job has missed no time", async () => {
+test("a replacement checks the clock first: a former job makes up for a missed time, a new job has missed no time", async () => {
   let time = Date.parse("2026-11-21T10:00:30Z");
   const schedules = new Schedules({ clock: new Clock(), now: () => time, onDue: () => undefined });
   const [before, after] = ["before", "after"].map((name) => ({ name, schedule: "* * * * *", timezone: "UTC" }));

@@ -11,7 +11,7 @@ import { jobSchema } from "./schema.ts";
 /** Steps of the version that had no queue. */
 const earlierSteps = 3;
 
-test("runs that waited or were under way are in the queue, and the history is as it was", async () => {
+test("waiting and started runs are in the queue, and the history is unchanged", async () => {
   const path = join(temporaryFolder(), "old.db");
   const openDatabase = () => new Database({ path, logger: quietLogger(), onFatal: () => undefined });
   const old = openDatabase();

@@ -123,7 +123,7 @@ describe("an attempt", () => {
     },
   );
 
-  test("whose end cannot be written stays, and is not told to be over", async () => {
+  test("whose end cannot be written stays, and is not reported as over", async () => {
     for (const outcome of [{ status: "completed" }, failed] as const) {
       const opened = await open({ outcome });
       opened.state.fails = true;
@@ -134,7 +134,7 @@ describe("an attempt", () => {
     }
   });
 
-  test("whose code throws after it has completed has failed late", async () => {
+  test("whose code throws after its completion has failed late", async () => {
     const opened = await open({ outcome: { status: "completed" } });
     await opened.machine.attempt(opened.run(), task).end;
     opened.called[0]?.onStray?.({ message: "late" });
@@ -146,7 +146,7 @@ describe("an attempt", () => {
   });
 });
 
-test("a write that fails is answered with false, and the next one is made", async () => {
+test("a failed write resolves with false, and the next write runs", async () => {
   const { machine, close } = await open({ outcome: failed });
   const first = machine.write(() => {
     throw new Error("no");

@@ -16,7 +16,7 @@ const kinds = {
 } as const;
 
 describe.each(Object.keys(kinds) as (keyof typeof kinds)[])("%s", (name) => {
-  test("a run is postponed, fails, is reopened and goes; each state is counted", async () => {
+  test("a run is postponed, fails, is reopened and removed; each state is counted", async () => {
     const database = new Database({
       path: join(folder, `${name}.db`),
       logger: quietLogger(),
@@ -52,7 +52,7 @@ describe.each(Object.keys(kinds) as (keyof typeof kinds)[])("%s", (name) => {
   });
 });
 
-test("a handler keeps its number, and those of earlier files stay known", async () => {
+test("a handler keeps its number, and handlers of earlier files stay known", async () => {
   const database = new Database({
     path: join(folder, "names.db"),
     logger: quietLogger(),

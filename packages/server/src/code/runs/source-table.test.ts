@@ -52,7 +52,7 @@ test("a failed run has the lines around its error, as the file was when loaded",
   await opened.stop();
 });
 
-test("the excerpt of the last error replaces the one before, and the newest 1,000 runs have one", async () => {
+test("the excerpt of the last error replaces the former excerpt, and the newest 1,000 runs have an excerpt", async () => {
   const { service, stop } = await openScripts({ files: {} });
   const { database } = service;
   const table = new SourceTable(database);

@@ -84,7 +84,7 @@ describe("auth in user code", () => {
     expect(await strict.call("session", { id: unproven?.id })).toEqual({ code: "forbidden" });
   });
 
-  test("verifyPassword tells right from wrong, within bounds, and opens no session", async () => {
+  test("verifyPassword distinguishes right and wrong, within bounds, and opens no session", async () => {
     const api = await open();
     const { user } = await api.register("ann@example.com");
     const check = (id: string, password: string) => api.call("check", { id, password });

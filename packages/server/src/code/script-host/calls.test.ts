@@ -45,8 +45,8 @@ function value(json: string): HandlerOutcome {
   return { status: "answered", value: json };
 }
 
-describe("the answer", () => {
-  test("is the value, the refusal or the error of the handler; calls of one turn share a message", async () => {
+describe("the result", () => {
+  test("is the value, the refusal or the error of the handler; calls of the same turn share a message", async () => {
     const { supervisor, processes } = await open();
     const outcomes = ["a", "b", "c"].map((id) => supervisor.call(task(id)));
     const refusal = { code: "forbidden", message: "no" } as const;
@@ -63,7 +63,7 @@ describe("the answer", () => {
     supervisor.stop();
   });
 
-  test("counts once: a second one changes nothing", async () => {
+  test("counts once: a second result changes nothing", async () => {
     const { supervisor, processes } = await open();
     const outcome = supervisor.call(task("a"));
     await answer(processes, "a", value("1"));
@@ -73,8 +73,8 @@ describe("the answer", () => {
   });
 });
 
-describe("a call that nobody waits for", () => {
-  test("whose time is up: late, aborted in the process, and over once that is confirmed", async () => {
+describe("a call without a waiting caller", () => {
+  test("beyond its time: late, aborted in the process, and over after the confirmation", async () => {
     const { supervisor, processes } = await open();
     const outcome = supervisor.call(task("a", { timeoutMs: 20 }));
     const { process, attempt } = await holding(processes, "a");
@@ -103,7 +103,7 @@ describe("a call that nobody waits for", () => {
     supervisor.stop();
   });
 
-  test("whose caller leaves: left; one that had left before is not sent", async () => {
+  test("whose caller leaves: left; a call whose caller has left before is not sent", async () => {
     const { supervisor, processes } = await open();
     const caller = new AbortController();
     const outcome = supervisor.call(task("a", { caller: caller.signal }));
@@ -117,8 +117,8 @@ describe("a call that nobody waits for", () => {
   });
 });
 
-describe("a process that is lost with", () => {
-  test("one call that it ever had: the call is lost with it", async () => {
+describe("a lost process with", () => {
+  test("a single call in its life: the call is lost with the process", async () => {
     const { supervisor, processes } = await open();
     const outcome = supervisor.call(task("a"));
     const { process } = await holding(processes, "a");
@@ -128,7 +128,7 @@ describe("a process that is lost with", () => {
     supervisor.stop();
   });
 
-  test("several that may be called again: each is, alone", async () => {
+  test("several calls that may be repeated: each is called again, alone", async () => {
     const { supervisor, processes } = await open();
     const outcomes = ["a", "b"].map((id) => supervisor.call(task(id)));
     const { process } = await holding(processes, "b");
@@ -141,7 +141,7 @@ describe("a process that is lost with", () => {
     supervisor.stop();
   });
 
-  test("several that may not be called again: all are lost", async () => {
+  test("several calls that may not be repeated: all are lost", async () => {
     const { supervisor, processes } = await open({ isRepeatable: false });
     const outcomes = ["a", "b"].map((id) => supervisor.call(task(id)));
     const { process } = await holding(processes, "b");
@@ -153,7 +153,7 @@ describe("a process that is lost with", () => {
     supervisor.stop();
   });
 
-  test("of several requests, the safe ones that have not answered are called again, alone", async () => {
+  test("several requests: the safe requests without a result are called again, alone", async () => {
     const { supervisor, processes } = await open({ isRepeatable: false });
     const request: RequestData = { method: "GET", url: "http://x/", headers: [], body: null };
     const exchange = { request, pieces: null, onResponse: () => undefined };
@@ -177,7 +177,7 @@ describe("a process that is lost with", () => {
     supervisor.stop();
   });
 
-  test("one that it had not entered: it is called in the next process, whether or not it may be repeated", async () => {
+  test("a call that had not started: the next process gets the call, repeatable or not", async () => {
     const { supervisor, processes } = await open({ isRepeatable: false });
     const outcome = supervisor.call(task("a"));
     (await holding(processes, "a")).process.end("exit code 3");

@@ -30,7 +30,7 @@ async function run(api: TestScripts): Promise<unknown> {
 
 const tell = (value: string): string => `console.log(JSON.stringify(${value}))`;
 
-test("db.list takes the parameters of lists, without the permissions of anybody", async () => {
+test("db.list takes the parameters of lists, without permission rules", async () => {
   const api = await open(`
     for (const n of [1, 2, 3, 4]) await db.collection("posts").create({ title: "t" + n, n });
     const first = await db.collection("posts").list({ filter: "n > 1", sort: "n", limit: 2, count: "exact", fields: "n" });
@@ -66,7 +66,7 @@ const listParameters: { readonly [name in keyof (RecordQuery & GroupQuery)]-?: t
   aggregate: true,
 };
 
-test("db.list is declared with every parameter of the HTTP API, a search among them", async () => {
+test("db.list is declared with every parameter of the HTTP API, also search", async () => {
   const declared = /interface SocleQuery \{([^}]*)\}/.exec(typeDeclarations([], []))?.[1]?.match(/\w+(?=\?:)/g) ?? [];
   expect(declared.toSorted()).toEqual(Object.keys(listParameters).toSorted());
   const api = await openScripts({
@@ -82,14 +82,14 @@ test("db.list is declared with every parameter of the HTTP API, a search among t
   expect(await run(api)).toEqual([{ title: "one two", snippet: { title: "one <mark>two</mark>" } }]);
 });
 
-test("a query that is none is refused as over HTTP", async () => {
+test("an invalid query is refused as over HTTP", async () => {
   expect(await run(await open('await db.collection("posts").list({ filter: "nope = 1" })'))).toContain("nope");
   expect(await run(await open('await db.collection("posts").list({ fliter: "n = 1" })'))).toContain(
     "has no parameter of a list",
   );
 });
 
-test("db.query finds fields by their own names: that of the owner, and those that the database keeps for itself", async () => {
+test("db.query finds fields by their own names: the owner field, and names that the database reserves", async () => {
   const api = await openScripts({
     collections: [
       posts,
@@ -180,7 +180,7 @@ test("db.batch takes a record as ifMatch, and refuses the batch when the record 
   ]);
 });
 
-test("storage.put makes a file of a user, who may then read it", async () => {
+test("storage.put makes a file of a user, with the right to read the file", async () => {
   const api = await open(`const user = await auth.users.findByEmail("a@example.com");
     ${tell('[await storage.put({ filename: "a.txt", data: "hello", owner: user.id }), await storage.put({ filename: "b.txt", data: "b", visibility: "public" })]')}`);
   const { user, accessToken: token } = await api.register("a@example.com");
@@ -227,7 +227,7 @@ test("the user's code sees no variable of the service, wherever the variable is 
   expect(await run(api)).toEqual([["OTHER"], ["OTHER"]]);
 });
 
-test("env has the variables that are declared, of the environment and of .env, and names one that is missing", async () => {
+test("env has the declared variables, of the environment and of .env, and names a missing variable", async () => {
   const api = await openScripts({
     collections: [posts],
     settings: { SERVICE_SCRIPTS_ENV: "PATH, FROM_FILE, EMPTY, MISSING, OPTIONAL?, ABSENT?" },

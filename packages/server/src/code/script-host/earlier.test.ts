@@ -4,7 +4,7 @@ import { until } from "../../../test/sockets.ts";
 import { EarlierLists } from "./earlier.ts";
 import type { ToChild } from "./protocol.ts";
 
-test("calls one after the other, and at the same time, share the records; an idle list is forgotten", async () => {
+test("calls in a row, and at the same time, share the records; an idle list is dropped", async () => {
   const sent: ToChild[] = [];
   const lists = new EarlierLists((message) => sent.push(message));
   const records = Array.from({ length: 4 }, (_, n) => ({ id: `${n}`, record: { n } }));

@@ -198,7 +198,7 @@ test.each(names)("%s: the line that throws, and the line of the handler", async 
   expect(message).toContain(`(${inner[name] ?? own}`);
 });
 
-test.each(Object.keys(forms).filter((name) => !name.startsWith("_")))("%s runs as it is written", async (name) => {
+test.each(Object.keys(forms).filter((name) => !name.startsWith("_")))("%s runs as written", async (name) => {
   expect(await call(`functions/forms/${name}`, "value")).toEqual({ status: "answered", value: "5" });
 });
 
@@ -206,7 +206,7 @@ function problemOf(path: string): string | undefined {
   return host.problems().find((problem) => problem.path === path)?.message;
 }
 
-test("a value of a circular import is not read before it is set", () => {
+test("a value of a circular import is not read before its assignment", () => {
   expect(problemOf("functions/forms/circle.ts")).toContain("before initialization");
 });
 

@@ -4,7 +4,7 @@ import { openScripts } from "../../../test/scripts.ts";
 
 const job = 'export const schedule = "0 0 1 1 *";\nexport default () => undefined;\n';
 
-test("files whose top-level await never ends are waited for together, in one process", async () => {
+test("files whose top-level await never ends share a single wait, in the same process", async () => {
   const waits = `${job}await new Promise(() => undefined);\n`;
   const { log, scripts } = await openScripts({
     files: {
@@ -26,7 +26,7 @@ test("files whose top-level await never ends are waited for together, in one pro
   expect(await scripts.run({ kind: "job", name: "fine" }, () => undefined)).toBe(null);
 });
 
-test("a file that computes without end keeps no other from being loaded", async () => {
+test("a file that computes without end keeps no other file from being loaded", async () => {
   const { scripts } = await openScripts({
     files: { "jobs/a.ts": `${job}while (true) {}\n`, "jobs/b.ts": job, "jobs/c.ts": job },
   });

@@ -88,7 +88,7 @@ test("a mail of a transaction is written with the commit, once, and not without 
   expect(JSON.stringify(body)).not.toMatch(/"title":"[ab]"/);
 });
 
-test("where mail is off, or the outbox is full, the code gets the reason, and a transaction changes nothing", async () => {
+test("with mail off, or a full outbox, the code gets the reason, and a transaction changes nothing", async () => {
   const off = await openScripts({
     files: {
       "endpoints/send.ts": `export const access = "public";

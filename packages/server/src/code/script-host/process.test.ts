@@ -49,14 +49,14 @@ function started(runId: string, { agoMs = 0, timeoutMs = 1_000 } = {}): Begun {
 }
 
 describe("time", () => {
-  test("an attempt in time is left alone, however often it is looked at", () => {
+  test("an attempt in time goes on, however often the time is checked", () => {
     const { aborted, fake, poll } = open([started("a", { timeoutMs: 60_000 })]);
     poll(50);
     expect(aborted()).toEqual([]);
     expect(fake.hasExited).toBeFalse();
   });
 
-  test("one beyond its timeout is aborted once, and its process killed when it does not confirm", () => {
+  test("an attempt beyond its timeout is aborted once, and its process killed without a confirmation", () => {
     const late = started("a", { agoMs: 2_000 });
     const { aborted, fake, poll, process } = open([late]);
     poll(10);
@@ -71,7 +71,7 @@ describe("time", () => {
     });
   });
 
-  test("one that waits while the last to start computes in time does not end the process", () => {
+  test("an attempt that waits while the last started attempt computes in time does not end the process", () => {
     const late = started("a", { agoMs: 2_000 });
     const computing = started("b", { timeoutMs: 60_000 });
     const { aborted, fake, poll } = open([late, computing]);
@@ -80,7 +80,7 @@ describe("time", () => {
     expect(fake.hasExited).toBeFalse();
   });
 
-  test("a process that starts nothing of what it was sent is killed", () => {
+  test("a process that starts nothing of its messages is killed", () => {
     const { fake, poll } = open([attempt("a")]);
     poll(10);
     expect(fake.hasExited).toBeFalse();
@@ -90,7 +90,7 @@ describe("time", () => {
 });
 
 describe("a process that does not answer", () => {
-  test("is told of after a second of silence, however old the silence of an idle time is", async () => {
+  test("is reported after a second of silence, however old the silence of an idle time is", async () => {
     const { fake, poll, silences } = open([started("a", { timeoutMs: 60_000 })]);
     poll(10);
     fake.say({ type: "pong" });
@@ -103,13 +103,13 @@ describe("a process that does not answer", () => {
     expect(silences()).toBe(1);
   });
 
-  test("is not told of if no attempt has begun: nothing of the process is worth the wait", () => {
+  test("is not reported without a begun attempt: nothing of the process is worth the wait", () => {
     const { fake, poll, silences } = open([attempt("a")]);
     poll(11);
     expect([silences(), fake.hasExited]).toEqual([0, true]);
   });
 
-  test("gives back the attempts that have not begun, and may begin none of them later", async () => {
+  test("hands back the attempts that have not begun, and may begin no such attempt later", async () => {
     const { begun } = started("a", { timeoutMs: 60_000 });
     const [late, sent, unsent] = [attempt("late"), attempt("b"), attempt("c")];
     const { fake, poll, process } = open([{ begun, agoMs: 0 }, late, sent]);
@@ -144,7 +144,7 @@ describe("memory", () => {
   });
 });
 
-test("a lost process tells which attempts had started; its messages are not read any more", async () => {
+test("a lost process reports the started attempts; its messages are not read any more", async () => {
   const [a, b] = [attempt("a"), attempt("b")];
   const { process, fake } = open([a, b]);
   await fake.answer("a", "started");
@@ -161,7 +161,7 @@ test("a lost process tells which attempts had started; its messages are not read
   expect(a.isSettled).toBeFalse();
 });
 
-test("the first error after a completion makes the attempt a failed one; later ones, and those of failed ones, are logged", async () => {
+test("the first error after a completion fails the attempt; later errors, and errors of failed attempts, are logged", async () => {
   const log: string[] = [];
   const strays: ScriptError[] = [];
   const completed = attempt("a", { onStray: (error) => strays.push(error) });

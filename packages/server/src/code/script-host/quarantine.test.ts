@@ -22,7 +22,7 @@ describe("the culprit", () => {
     expect(culpritOf({ unstarted: [], started: [], everSent: 0, message, signal: null })).toBeNull();
   });
 
-  test("is blamed for a signal from outside the fourth time, for one of a crash at once", () => {
+  test("is blamed for a signal from outside the fourth time, for a crash at once", () => {
     const only = attempt("a");
     const blamed = Array.from({ length: 4 }, () =>
       culpritOf({ unstarted: [], started: [only], everSent: 1, message, signal: "SIGKILL" }),
@@ -34,7 +34,7 @@ describe("the culprit", () => {
 });
 
 describe("an attempt in quarantine", () => {
-  test("has a process of its own, which ends with it", async () => {
+  test("has a process of its own, which ends with the attempt", async () => {
     const { processes, quarantine } = open();
     const [a, b] = [attempt("a"), attempt("b", { path: "jobs/b.ts" })];
     const runs = [quarantine.isolate(a), quarantine.isolate(b)];
@@ -53,7 +53,7 @@ describe("an attempt in quarantine", () => {
     expect(processes.all.every(({ hasExited }) => hasExited)).toBe(true);
   });
 
-  test("fails when it ends its process, and is made again when the process was killed from outside", async () => {
+  test("fails when the attempt ends its process, and runs again when the process was killed from outside", async () => {
     const { processes, quarantine } = open();
     const a = attempt("a");
     const run = quarantine.isolate(a);

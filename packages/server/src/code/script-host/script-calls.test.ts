@@ -72,13 +72,13 @@ function call(handler: string, timeoutMs = 20_000): Promise<CallOutcome> {
   return host.call("hooks", { ...task("run_1"), path, handler, input, timeoutMs });
 }
 
-test("a value comes as JSON, and no value as null", async () => {
+test("a value arrives as JSON, and a missing value as null", async () => {
   expect(await call("value")).toEqual({ status: "answered", value: '{"doubled":42}' });
   expect(await call("nothing")).toEqual({ status: "answered", value: "null" });
   expect(await call("thenable")).toEqual({ status: "answered", value: "1" });
 });
 
-test("a Refusal comes as data", async () => {
+test("a Refusal arrives as data", async () => {
   const refused = (code: string, message: string, more: object = {}) => ({
     status: "refused",
     refusal: { code, message, ...more },
@@ -108,7 +108,7 @@ describe("fails, with a reason:", () => {
   });
 });
 
-test("a handler that does not answer, or loops, is late; later calls are answered", async () => {
+test("a handler that does not end, or loops, is late; later calls complete", async () => {
   expect(await call("late", 100)).toEqual({ status: "late" });
   const [looping, beside] = [call("loop", 300), call("value")];
   expect(await looping).toEqual({ status: "late" });

@@ -33,7 +33,7 @@ const tests = [
   "lib/deep/x.test.ts",
 ];
 
-test("a test is no script, no stray and no code of the service, wherever it lies", () => {
+test("a test is no script, no stray and no code of the service, in any folder", () => {
   const { root } = projectOf([...scripts, ...tests, "jobs/node_modules/x.test.ts", "tests/x.test.ts"]);
   expect(findScripts(root).scripts.map(({ path }) => path)).toEqual(scripts);
   expect(listTests(root).sort()).toEqual([...tests].sort());
@@ -41,7 +41,7 @@ test("a test is no script, no stray and no code of the service, wherever it lies
   expect(readCode(root).map(({ path }) => path)).toEqual(scripts);
 });
 
-test("a file in a folder of migrations is a stray, unless the name makes it shared code", () => {
+test("a file in a folder of migrations is a stray, unless the name makes the file shared code", () => {
   const { root } = projectOf(["migrations/1.ts", "migrations/sub/1.ts", "migrations/_old/1.ts", "jobs/sub/1.ts"]);
   const { scripts, strays } = findScripts(root);
   expect([scripts.map(({ path }) => path), strays]).toEqual([["migrations/1.ts"], ["migrations/sub/1.ts"]]);

@@ -103,7 +103,7 @@ function replay({ counts, cells: ofCells }: Model, steps: readonly Step[]): unkn
   return seen;
 }
 
-test("transactions of 16 callers are as if they had run one after another", async () => {
+test("transactions of 16 callers equal transactions in a row", async () => {
   const random = randomNumbers(randomSeed("serializable"));
   const pick = (below: number): number => Math.floor(random() * below);
   const api = await openScripts({ collections: [counters, cells, history], files: { "endpoints/run.ts": code } });

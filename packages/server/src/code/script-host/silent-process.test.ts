@@ -102,7 +102,7 @@ test.each(LANES)("%s: the others of a loop complete before the loop ends, each b
 });
 
 test.each(["runs", "endpoints"] as const)(
-  "%s: a process that comes back begins none of the attempts that another process has",
+  "%s: a process that responds again begins no attempt that another process has",
   async (lane) => {
     const { call, begun, log, host } = await open();
     // Keeps the process alive after the computation.
@@ -119,7 +119,7 @@ test.each(["runs", "endpoints"] as const)(
   },
 );
 
-test.each(LANES)("%s: eight loops of a file keep no other file waiting, and a stop ends all", async (lane) => {
+test.each(LANES)("%s: eight loops of a file delay no other file, and a stop ends all", async (lane) => {
   const { call, begun, host } = await open();
   const loops = Array.from({ length: 8 }, (_, n) => call(lane, `a-loop-${n}`, "loop"));
   const others = Array.from({ length: 8 }, (_, n) => call(lane, `b-calm-${n}`, "calm"));

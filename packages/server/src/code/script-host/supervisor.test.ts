@@ -39,7 +39,7 @@ async function withRuns(processes: FakeProcesses, ...runIds: string[]): Promise<
   return found().flatMap((each) => each ?? []);
 }
 
-test("attempts wait until the process is ready, and while it is full; an end makes room", async () => {
+test("attempts wait until the process is ready, and while the process is full; an end starts the next attempt", async () => {
   const { supervisor, processes } = open(undefined, { capacity: 2 });
   const outcomes = ["a", "b", "c"].map((id) => supervisor.call(task(id)));
   await supervisor.start(["jobs/a.ts"]);
@@ -56,7 +56,7 @@ test("attempts wait until the process is ready, and while it is full; an end mak
 });
 
 describe("a lost process", () => {
-  test("has the attempts that it had not started made in the next one, before the others", async () => {
+  test("has its unstarted attempts made in the next process, before others", async () => {
     const { supervisor, processes } = open(undefined, { capacity: 2 });
     await supervisor.start(["jobs/a.ts"]);
     const outcomes = ["a", "b", "c"].map((id) => supervisor.call(task(id)));
@@ -69,7 +69,7 @@ describe("a lost process", () => {
     supervisor.stop();
   });
 
-  test("with one run that it ever had: the run has failed, and the next process has the same code", async () => {
+  test("with a single run in its life: the run has failed, and the next process has the same code", async () => {
     const { supervisor, processes, log, losses } = open();
     await supervisor.start(["jobs/a.ts"]);
     const outcome = supervisor.call(task("a"));
@@ -90,7 +90,7 @@ describe("a lost process", () => {
     supervisor.stop();
   });
 
-  test("with several: each is made again alone, other runs go on beside, and only the culprit has failed", async () => {
+  test("with several: each runs again alone, other runs go on beside, and only the culprit has failed", async () => {
     const { supervisor, processes, log } = open();
     await supervisor.start(["jobs/a.ts"]);
     const [guilty, innocent] = [supervisor.call(task("guilty")), supervisor.call(task("innocent"))];
@@ -113,7 +113,7 @@ describe("a lost process", () => {
     supervisor.stop();
   });
 
-  test("that is beyond its memory: the run has failed for it, though a signal has ended the process", async () => {
+  test("beyond its memory: the run has failed for the memory, though a signal has ended the process", async () => {
     const { supervisor, processes } = open();
     await supervisor.start(["jobs/a.ts"]);
     const outcome = supervisor.call(task("a"));
@@ -123,7 +123,7 @@ describe("a lost process", () => {
     supervisor.stop();
   });
 
-  test("that is beyond its memory while nothing runs: the log says why, and another process takes its place", async () => {
+  test("beyond its memory while nothing runs: the log has the reason, and another process takes its place", async () => {
     const { supervisor, processes, log } = open();
     await supervisor.start(["jobs/a.ts"]);
     processes.last.exceedMemory();
@@ -159,7 +159,7 @@ describe("a lost process", () => {
 describe("a process that does not answer", () => {
   const other = { path: "jobs/b.ts" };
 
-  test("goes aside: the next process has what had not begun, and the first ends with the last begun attempt", async () => {
+  test("is put aside: the next process has the attempts that had not begun, and the first ends with the last begun attempt", async () => {
     const { supervisor, processes, losses } = open();
     await supervisor.start(["jobs/a.ts", "jobs/b.ts"]);
     const outcomes = [supervisor.call(task("awaits")), supervisor.call(task("loops"))];
@@ -208,7 +208,7 @@ describe("a process that does not answer", () => {
     supervisor.stop();
   });
 
-  test("hooks that had begun are asked again, the suspected hook alone; a hook that is alone in it goes on", async () => {
+  test("with begun hooks: the hooks are called again, the suspected hook alone; a hook that is alone there goes on", async () => {
     const { supervisor, processes } = open(undefined, { isAskedAgain: true });
     await supervisor.start(["jobs/a.ts", "jobs/b.ts"]);
     const outcomes = [supervisor.call(task("awaits", other)), supervisor.call(task("loops"))];
@@ -268,7 +268,7 @@ describe("a process that does not answer", () => {
     expect(processes.all.every(({ hasExited }) => hasExited)).toBeTrue();
   });
 
-  test("that is killed aside has its begun runs made again, alone, beside the main process", async () => {
+  test("that is killed aside has its begun runs repeated, alone, beside the main process", async () => {
     const { supervisor, processes } = open();
     await supervisor.start(["jobs/a.ts"]);
     const outcome = supervisor.call(task("a"));

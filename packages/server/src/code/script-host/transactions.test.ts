@@ -5,7 +5,7 @@ import { openScripts } from "../../../test/scripts.ts";
 import { all, endpoint, handler, items, openShop, post } from "../../../test/shop.ts";
 
 describe("a transaction", () => {
-  test("answers the value of its function, and makes all writes in one commit, with their events in order", async () => {
+  test("returns the value of its function, and makes all writes in a commit, with their events in order", async () => {
     const api = await openShop(
       handler(`
         const item = await tx.collection("items").create({ title: "chair", stock: 3 });
@@ -38,7 +38,7 @@ describe("a transaction", () => {
     expect(await all(api, "items")).toEqual([]);
   });
 
-  test("tells the caller of a refused write that a read after the write has met, and not of a mistake of the code", async () => {
+  test("reports a refused write that a read after the write has met, and not a mistake of the code", async () => {
     const api = await openScripts({
       collections: [items],
       files: {
@@ -90,7 +90,7 @@ describe("a transaction", () => {
     expect(await post(api)).toEqual({ value: [1, 1], calls: 1 });
   });
 
-  test("stores values that look like references as they are", async () => {
+  test("stores values that look like references unchanged", async () => {
     const api = await openScripts({
       collections: [{ name: "notes", fields: [{ name: "data", type: "json" }] }],
       files: {
@@ -109,7 +109,7 @@ describe("a transaction", () => {
     expect((await all(api, "notes")).map(({ data }) => data)).toEqual([[{ $ref: 99 }], { $ref: 0 }, 1]);
   });
 
-  test("refuses what cannot be: too many writes, a query after a write, calls after its end, no function", async () => {
+  test("refuses misuse: too many writes, a query after a write, calls after its end, no function", async () => {
     const api = await openShop(
       handler(`
         if (given.kind === "writes") for (let n = 0; n < 1001; n += 1) await tx.collection("items").create({ title: "x" });
@@ -140,7 +140,7 @@ describe("a transaction", () => {
     expect(await all(api, "items")).toEqual([]);
   });
 
-  test("adds runs to queues, and none when it is taken back", async () => {
+  test("adds runs to queues, and no run when the transaction is taken back", async () => {
     const api = await openShop(
       handler(`
         await tx.collection("items").create({ title: given.title });
@@ -192,13 +192,13 @@ describe("when others write meanwhile,", () => {
     '(await tx.collection("items").get(given.id)).stock',
     '(await tx.collection("items").list({ filter: "stock = 1" })).length',
     '(await tx.query("SELECT count(*) AS n FROM items WHERE stock = 1"))[0].n',
-  ])("%s that is answered alike after another change lets the first call stand", async (read) => {
+  ])("%s with an equal result after another change lets the first call stand", async (read) => {
     const api = await openShop(meddling(read, 'await db.collection("items").create({ title: "table", stock: 7 });'));
     const { body } = await api.request("POST", "/api/items", { body: { title: "chair", stock: 1 } });
     expect(await post(api, { id: body["id"] })).toEqual({ value: 1, calls: 1 });
   });
 
-  test("all reads of a call are of one moment", async () => {
+  test("all reads of a call are of the same moment", async () => {
     const api = await openShop(
       handler(`
         const items = tx.collection("items");
@@ -239,7 +239,7 @@ describe("when others write meanwhile,", () => {
     for (const pair of value as number[][]) expect(pair).toEqual([10, 10]);
   });
 
-  test("an error that follows from an old read is not told", async () => {
+  test("an error that follows from an old read is not reported", async () => {
     const api = await openShop(
       handler(`
         const { stock } = await tx.collection("items").get(given.id);
@@ -263,7 +263,7 @@ describe("when others write meanwhile,", () => {
     expect(await all(api, "orders")).toEqual([]);
   });
 
-  test("50 buyers of 10 seats at once: exactly 10 have one, 20 times", async () => {
+  test("50 buyers of 10 seats at once: exactly 10 get a seat, 20 times", async () => {
     const api = await openShop(
       handler(`
         const { stock } = await tx.collection("items").get(given.id);

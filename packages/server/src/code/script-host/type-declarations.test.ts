@@ -52,7 +52,7 @@ test.each<[FieldDefinition, (string | null)[]]>([
   expect(linesOf(field)).toEqual(lines);
 });
 
-test("the declared variables of the environment: one that may be missing may be undefined", () => {
+test("the declared variables of the environment: an optional variable may be undefined", () => {
   expect(typeDeclarations([], ["MAIL_KEY", "REGION?"])).toContain(
     "interface SocleEnv {\n  readonly MAIL_KEY: string;\n  readonly REGION: string | undefined;\n}\n",
   );

@@ -149,7 +149,7 @@ test("a process in place of a lost process has the changed code", async () => {
   expect((await api.ask("a"))[0]).toBe("two");
 });
 
-test("a function that becomes a hook is loaded where hooks run", async () => {
+test("a function that becomes a hook is loaded in the lane of hooks", async () => {
   const notes = { name: "notes", fields: [{ name: "text", type: "string" }] };
   const hook = (text: string): string => `export const beforeCreate = () => ({ text: "${text}" });`;
   const api = await open({ "functions/notes/a.ts": "export const onCreate = () => undefined;" }, {}, [notes]);
@@ -175,7 +175,7 @@ test("a process with much memory is replaced", async () => {
   expect(other).not.toBe(pid);
 });
 
-test("after a hundred updates, a new process loads everything: what replaced modules have left ends", async () => {
+test("after a hundred updates, a new process loads everything: the memory of replaced modules is freed", async () => {
   const root = temporaryFolder();
   const path = "endpoints/a.ts";
   const process = { word: "script-host", cwd: root, environment: {} } as const;

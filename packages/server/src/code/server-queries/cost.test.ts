@@ -26,7 +26,7 @@ const [busy, calm, slow, large] = await Promise.all(
 const heavyQueries = 20;
 const changes = 30;
 
-test("a caller with heavy queries waits, and another caller hears each change", async () => {
+test("a caller with heavy queries waits, and another caller receives each change", async () => {
   const heavy = await connect(busy?.accessToken);
   const heavyResults = () => heavy.frames.filter(({ type }) => type === "result").length;
   for (let i = 0; i < heavyQueries; i += 1)
@@ -47,7 +47,7 @@ test("a caller with heavy queries waits, and another caller hears each change", 
   light.socket.close();
 });
 
-test("a heavy query says how often it is run", async () => {
+test("a heavy query reports how often the query runs", async () => {
   const socket = await connect(slow?.accessToken);
   socket.send({ action: "subscribe", id: "q", query: { name: "heavy" } });
   await until(() => socket.frames.some(({ type }) => type === "result"));

@@ -33,7 +33,7 @@ const readsFile = (version: number): string => `
     return values;
   });`;
 
-test("a value is what a request answers, whatever changes", async () => {
+test("a value equals the response to a request, whatever changes", async () => {
   const random = randomNumbers(randomSeed("server-queries-random"));
   const below = (most: number): number => Math.floor(random() * most);
   const pick = <T>(items: readonly T[]): T => {

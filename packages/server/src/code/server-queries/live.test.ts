@@ -130,7 +130,7 @@ describe("a live server query", () => {
     live.close();
   });
 
-  test("depends on what the last run has read, and on nothing else", async () => {
+  test("depends on the reads of the last run, and on nothing more", async () => {
     const two = await view({ name: "two" });
     expect(two.values).toEqual(["none"]);
     const runs = runsOf("two");
@@ -179,7 +179,7 @@ describe("a live server query", () => {
     for (const live of [related, users, found, events]) live.close();
   });
 
-  test("is run once for all callers, and for each caller if it looks at the caller", async () => {
+  test("runs once for all callers, and for each caller if the query uses the caller", async () => {
     const shared = await Promise.all(
       [undefined, admin, member.accessToken].map((token) => view({ name: "count", args: {} }, token)),
     );
@@ -196,7 +196,7 @@ describe("a live server query", () => {
     for (const live of [...shared, ...own]) live.close();
   });
 
-  test("that turns out to look at its caller gives nobody the value of another", async () => {
+  test("that turns out to use its caller gives nobody the value of another", async () => {
     // Both subscribe before the first run is over.
     const sockets = await Promise.all([
       server.connect(),
@@ -216,7 +216,7 @@ describe("a live server query", () => {
     for (const live of [nobody, first, second]) live?.close();
   });
 
-  test("that looks at the caller hears of a change of the caller's account", async () => {
+  test("that uses the caller receives a change of the caller's account", async () => {
     const live = await view({ name: "proven" }, member.accessToken);
     expect(live.values).toEqual([false]);
     const { users } = service.auth;
@@ -241,7 +241,7 @@ describe("a live server query", () => {
     for (const live of [mine, admins]) live.close();
   });
 
-  test("asks an API key for the scope of the query", async () => {
+  test("needs the scope of the query for an API key", async () => {
     const { key } = await makeKey(opened, { token: member.accessToken, scopes: ["query:mine", "notes:read"] });
     expect((await view({ name: "mine" }, key)).values).toEqual([`${member.user.id} authenticated`]);
     expect((await view({ name: "count" }, key)).errors).toMatchObject([{ code: "forbidden" }]);

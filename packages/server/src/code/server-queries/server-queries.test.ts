@@ -102,7 +102,7 @@ describe("access", () => {
     expect((await get(name, undefined, token)).status).toBe(status);
   });
 
-  test("GET, HEAD and OPTIONS alone; the method is looked at before the token", async () => {
+  test("GET, HEAD and OPTIONS only; the method is checked before the token", async () => {
     const wrong = await request("POST", "/api/query/mine", { body: {} });
     expect([wrong.status, wrong.headers.get("allow")]).toEqual([405, "GET, HEAD, OPTIONS"]);
     expect((await request("HEAD", "/api/query/open")).status).toBe(200);
@@ -133,7 +133,7 @@ describe("arguments", () => {
     expect(textOf(await request("GET", "/api/query/args?args="))).toBe("{}");
   });
 
-  test("that the schema refuses are 400 with all details", async () => {
+  test("refused by the schema are 400 with all details", async () => {
     const { status, body } = await get("args", { status: 5, n: "x" });
     const detail = (field: string, message: string) => ({ field, rule: "schema", message });
     expect<unknown>([status, body]).toEqual([
@@ -166,7 +166,7 @@ describe("arguments", () => {
 });
 
 describe("a value", () => {
-  test("is what the reads answer, without permission rules", async () => {
+  test("equals the result of the reads, without permission rules", async () => {
     const body = { name: "first", status: "open" };
     expect((await request("POST", "/api/items", { token: admin, body })).status).toBe(201);
     expect(JSON.parse(textOf(await get("reads", { status: "open" })))).toEqual(["first", 1, false, true, null]);
@@ -211,7 +211,7 @@ describe("a failure", () => {
     ["field", 400, "validation_error"],
     ["missing", 404, "not_found"],
     ["filter", 400, "bad_request"],
-  ])("%s is the answer: %i", async (kind, status, code) => {
+  ])("%s is the response: %i", async (kind, status, code) => {
     const before = log.length;
     expect(await errorOf("kinds", { status: kind })).toEqual([status, code]);
     expect(log.slice(before).filter((line) => line.startsWith("ERROR"))).toEqual([]);
@@ -256,7 +256,7 @@ describe("a failure", () => {
     expect(log.some((line) => line.includes("a query makes 1000 reads at most"))).toBe(true);
   });
 
-  test("a timeout is 504, also of an endless loop, and other queries answer meanwhile", async () => {
+  test("a timeout is 504, also of an endless loop, and other queries complete meanwhile", async () => {
     expect(await errorOf("late")).toEqual([504, "unavailable"]);
     const looping = errorOf("loop");
     expect(await looping).toEqual([504, "unavailable"]);

@@ -51,7 +51,7 @@ function forwarding(addressOf: () => string): (method: string, body?: string | R
 }
 
 test.each(["PUT", "DELETE", "PATCH"])(
-  "a %s whose kept connection breaks is sent once; the outcome is not known",
+  "a %s whose cached connection breaks is sent once; the outcome is not known",
   async (method) => {
     const leader = await startLeader();
     const forward = forwarding(() => leader.address);

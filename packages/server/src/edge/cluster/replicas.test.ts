@@ -96,7 +96,7 @@ test("a leader knows that the engine is away for all while each other instance s
   expect(alone.areAllAway).toBe(false);
 });
 
-test("a write that was answered is told once to each replica, and at once to a replica with viewers", async () => {
+test("a write with a response is reported once to each replica, and at once to a replica with viewers", async () => {
   const replicas = replicasAt(5);
   const viewing = { ...question("viewing", 5), hasViewers: true };
   const other = replicas.answer(question("other", 5), open);
@@ -124,7 +124,7 @@ test("a write that was answered is told once to each replica, and at once to a r
   expect((await next).wrote).toEqual([]);
 });
 
-test("an answer tells whether another instance may have a later commit", async () => {
+test("an answer reports whether another instance may have a later commit", async () => {
   expect(await replicasAt(5).answer(question("a", 4), open)).toMatchObject({ position: 5, isNewest: true });
   for (const newest of [6, null]) {
     const behind = replicasAt(5, { newest });

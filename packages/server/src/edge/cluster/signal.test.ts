@@ -16,7 +16,7 @@ test("a wait ends when the condition holds, and not before", async () => {
   expect(await waiting).toBe(true);
 });
 
-test("a wait for a condition that never holds ends with its time, and looks no more afterwards", async () => {
+test("a wait for a condition that never holds ends with its time, and checks no more afterwards", async () => {
   const signal = new Signal();
   let looks = 0;
   const isReached = (): boolean => {

@@ -13,7 +13,7 @@ const entriesOf = async (percent: string | null) => {
   return api.parts.admin.log.entries().filter(({ source }) => source === "access");
 };
 
-test("no request is logged unless it is asked for", async () => {
+test("no request is logged by default", async () => {
   expect(await entriesOf(null)).toEqual([]);
 });
 

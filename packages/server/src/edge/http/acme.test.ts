@@ -45,7 +45,7 @@ async function given(times: { from?: number; until?: number } = {}): Promise<str
   return `${key}${cert}`;
 }
 
-test("the first certificate replaces that of its own making; then it waits, a day at most", async () => {
+test("the first certificate replaces the self-made certificate; then the next renewal waits a day at most", async () => {
   const pem = await given({ from: Date.now(), until: Date.now() + 90 * dayMs });
   const { acme, certificate, own, pauses, log } = await keep(3, async () => pem);
   expect(certificate.pair.cert).toBe(pem);
@@ -56,14 +56,14 @@ test("the first certificate replaces that of its own making; then it waits, a da
   expect(log.filter((line) => line.startsWith("ERROR"))).toEqual([]);
 });
 
-test("it waits less than a day where the renewal is nearer", async () => {
+test("the wait is less than a day if the renewal is nearer", async () => {
   const pem = await given({ from: Date.now() - 20 * dayMs, until: Date.now() + 10.5 * dayMs });
   const { pauses } = await keep(1, async () => pem);
   expect(pauses[0]).toBeGreaterThan(0.3 * dayMs);
   expect(pauses[0]).toBeLessThan(0.4 * dayMs);
 });
 
-test("failures are tried again later and later, and a success ends that; the old certificate stays meanwhile", async () => {
+test("failures are retried later and later, and a success ends the retries; the old certificate stays meanwhile", async () => {
   const pem = await given();
   let tries = 0;
   const { certificate, pauses, log } = await keep(4, async () => {
@@ -110,12 +110,12 @@ describe("the time of a renewal", () => {
     expect(await dueAt(cert, [...names, "c.example.com"])).toBe(0);
   });
 
-  test("is now for one of its own making", async () => {
+  test("is now for a self-made certificate", async () => {
     const { cert } = await newCertificate("x", { names });
     expect(await dueAt(cert, names)).toBe(0);
   });
 
-  test("comes again after half a day at most", () => {
+  test("returns after half a day at most", () => {
     expect([0, 1, 4, 100].map((failures) => pauseAfter(failures) / minuteMs)).toEqual([5, 10, 80, 720]);
   });
 });

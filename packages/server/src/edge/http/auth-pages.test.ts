@@ -58,7 +58,7 @@ async function person(kind: "verify" | "reset"): Promise<{ email: string; id: st
 
 const paths = ["/_/auth/verify", "/_/auth/reset", "/_/auth/email", "/_/auth/invitation", "/_/auth/forgot"];
 
-test.each(paths)("%s shows a form, holds no script, and leaks the address to nobody", async (path) => {
+test.each(paths)("%s shows a form, has no script, and leaks the address to no third party", async (path) => {
   const token = `"><script>alert(1)</script>`;
   const { status, text, headers } = await get(`${path}?token=${encodeURIComponent(token)}`);
   expect(status).toBe(200);
@@ -135,7 +135,7 @@ describe("a form", () => {
     expect((await send("/_/auth/invitation", { token: secret, password: "battery staple" })).status).toBe(400);
   });
 
-  test("of another site is refused, and so is another kind of body", async () => {
+  test("from another site is refused, and so is another kind of body", async () => {
     const { id, token } = await person("verify");
     expect((await send("/_/auth/verify", { token }, { "Sec-Fetch-Site": "cross-site" })).status).toBe(403);
     expect((await send("/_/auth/verify", { token }, { "Content-Type": "text/plain" })).status).toBe(400);

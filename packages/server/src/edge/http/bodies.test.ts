@@ -26,7 +26,7 @@ function read(bodies: Bodies, request: Request, caller = "a"): Promise<unknown> 
 
 const tooSlow = "The body came too slowly.";
 
-test("a body counts while it is read: its length, or the most that it may have", async () => {
+test("a body counts while it is read: its length, or the greatest length allowed", async () => {
   const bodies = new Bodies(64 * mib, patient);
   const [known, unknown] = [sending(500_000), sending(null)];
   const reads = [read(bodies, known.request), read(bodies, unknown.request)];
@@ -40,7 +40,7 @@ test("a body counts while it is read: its length, or the most that it may have",
   expect(bodies.bytes).toBe(0);
 });
 
-test("a body that turns out larger than allowed ends there", async () => {
+test("a body that turns out larger than allowed ends at the bound", async () => {
   const bodies = new Bodies(64 * mib, patient);
   const { request, push } = sending(null);
   const answer = read(bodies, request);
@@ -50,7 +50,7 @@ test("a body that turns out larger than allowed ends there", async () => {
   expect(bodies.bytes).toBe(0);
 });
 
-test("without room a large body waits, then gets 503; a small one, and one of another caller, is read", async () => {
+test("without capacity a large body waits, then gets 503; a small body, and a body of another caller, is read", async () => {
   const bodies = new Bodies(8 * mib, { ...patient, patienceMs: 5 });
   const held = Array.from({ length: 3 }, () => read(bodies, sending(mib).request));
   const tooMany = "Too many large bodies are being read. Try again in a moment.";
@@ -67,7 +67,7 @@ test("without room a large body waits, then gets 503; a small one, and one of an
   expect(held.length).toBe(3);
 });
 
-test("a body that waits is read when there is room", async () => {
+test("a body that waits is read as soon as capacity is free", async () => {
   const bodies = new Bodies(4 * mib, patient);
   const first = sending(mib);
   const read1 = read(bodies, first.request);
@@ -82,7 +82,7 @@ test("a body that waits is read when there is room", async () => {
   expect(await read2).toBe(mib);
 });
 
-test("where room is wanted, the slowest body ends and the quicker one goes on", async () => {
+test("under pressure the slowest body ends and the quicker body goes on", async () => {
   const bodies = new Bodies(4 * mib, { ...patient, slowMs: 0 });
   const [slow, quick] = [sending(700_000), sending(700_000)];
   const answers = [read(bodies, slow.request), read(bodies, quick.request)];
@@ -101,7 +101,7 @@ test("where room is wanted, the slowest body ends and the quicker one goes on", 
   expect(await Promise.all([answers[1], answer])).toEqual([700_000, 700_000]);
 });
 
-test("a body that stalls ends, also a small one, and a reader that was told so waits no more", async () => {
+test("a body that stalls ends, also a small body, and a reader with that error waits no more", async () => {
   const bodies = new Bodies(64 * mib, { ...patient, stalledMs: 20 });
   const [large, small] = [sending(500_000), sending(5)];
   large.push(10);
@@ -117,7 +117,7 @@ test.each(["2, 2", "-1", "1e3", "0x10", "9".repeat(20)])("a Content-Length of %p
   expect(() => declaredLength(new Headers({ "Content-Length": length }))).toThrow("Content-Length");
 });
 
-test("a length that is none counts nothing, and the next body is read", async () => {
+test("an invalid length counts nothing, and the next body is read", async () => {
   const bodies = new Bodies(4 * mib, patient);
   const headers = { "Content-Length": "2, 2" };
   const broken = new Request("http://socle.test/", { method: "POST", body: "{}", headers });
@@ -129,7 +129,7 @@ test("a length that is none counts nothing, and the next body is read", async ()
   expect(await read(bodies, request)).toBe(10);
 });
 
-test("of the bodies that wait, no more start than there is room for", async () => {
+test("waiting bodies start within the free capacity only", async () => {
   const bodies = new Bodies(4 * mib, patient);
   const all = Array.from({ length: 12 }, () => sending(mib));
   const reads = all.map(({ request }, n) => read(bodies, request, `caller ${n}`));

@@ -35,7 +35,7 @@ function readAll(turns: BodyReadLimiter, stream: ReadableStream<Uint8Array>, by 
   return turns.run(by, (read) => bytesOf(read, stream));
 }
 
-test("a body that brings nothing lets the others go first, and is read when it does", async () => {
+test("a body without bytes lets others go first, and is read when bytes arrive", async () => {
   const turns = new BodyReadLimiter({ width: 1, maxWaiting: 100 });
   const slow = body();
   const reading = readAll(turns, slow.stream);
@@ -48,7 +48,7 @@ test("a body that brings nothing lets the others go first, and is read when it d
   expect(await readAll(turns, whole(9))).toEqual([9]);
 });
 
-test("no more are taken at a time than there are turns", async () => {
+test("the bodies that are read at a time have a bound", async () => {
   const turns = new BodyReadLimiter({ width: 2, maxWaiting: 100 });
   let running = 0;
   let most = 0;
@@ -66,7 +66,7 @@ test("no more are taken at a time than there are turns", async () => {
   expect(most).toBe(2);
 });
 
-test("a body that breaks off, before or after it was slow, and one that is given up give their turn back", async () => {
+test("a body that breaks off, before or after it was slow, and a body that is given up release their turn", async () => {
   const turns = new BodyReadLimiter({ width: 1, maxWaiting: 100 });
   for (const wait of [0, 150]) {
     const broken = body();
@@ -83,7 +83,7 @@ test("a body that breaks off, before or after it was slow, and one that is given
   expect(await readAll(turns, whole(5))).toEqual([5]);
 });
 
-test("one caller's bodies, however many, leave a turn for another's", async () => {
+test("the bodies of a caller, however many, leave a turn for another caller", async () => {
   const turns = new BodyReadLimiter({ width: 2, maxWaiting: 100 });
   const { promise: held, resolve: letGo } = Promise.withResolvers<void>();
   const busy = Array.from({ length: 20 }, () =>
@@ -97,7 +97,7 @@ test("one caller's bodies, however many, leave a turn for another's", async () =
   await Promise.all(busy);
 });
 
-test("beyond its places a body is refused unread; slow ones count, one caller has half of what may wait", async () => {
+test("beyond its places a body is refused unread; slow bodies count, a caller has half of the places", async () => {
   const turns = new BodyReadLimiter({ width: 1, maxWaiting: 8 });
   const begun: { end: () => void; reading: Promise<number[]> }[] = [];
   const begin = (caller: string): void => {
@@ -161,7 +161,7 @@ function trickle(ms: number) {
   return { stream, isCancelled: () => isCancelled };
 }
 
-test("a body of which nothing comes, or next to nothing, ends, and its place is free", async () => {
+test("a body without bytes, or with next to none, ends, and its place is free", async () => {
   const turns = new BodyReadLimiter({ width: 1, maxWaiting: 1 }, { ...patient, stalledMs: 100 });
   const [silent, thin] = [body(), trickle(10)];
   const readings = [readAll(turns, silent.stream, sender("a")), readAll(turns, thin.stream, sender("b"))];
@@ -190,7 +190,7 @@ test("a body that waits for its turn is not slow, however long", async () => {
   expect(await second).toEqual([1, 2]);
 });
 
-test("where places are wanted the slowest body ends, the caller's own where its share is full", async () => {
+test("under pressure the slowest body ends, the caller's own body if its share is full", async () => {
   const turns = new BodyReadLimiter({ width: 1, maxWaiting: 3 }, { ...patient, slowMs: 1 });
   const made = [body(), body(), body(), body()] as const;
   const [silent, quicker, third, theirs] = made;
@@ -221,7 +221,7 @@ test("where places are wanted the slowest body ends, the caller's own where its 
   ]);
 });
 
-test("a reader that waits for a body is let go when its upload has failed", async () => {
+test("a reader that waits for a body is released when its upload has failed", async () => {
   const turns = new BodyReadLimiter({ width: 1, maxWaiting: 1 }, patient);
   const stuck = trickle(60_000);
   const { promise: reading, resolve } = Promise.withResolvers<unknown>();

@@ -29,7 +29,7 @@ test("the first requests are free, sockets and further requests count for their 
   expect(() => callers.enter(one("a"))).toThrow("already");
 });
 
-describe("requests and sockets of one address", async () => {
+describe("requests and sockets of an address", async () => {
   const server = await openServer({
     collections: [{ name: "notes", fields: [] }],
     settings: { SERVICE_LIMITS_CONNECTIONS_PER_ADDRESS: "2" },
@@ -40,7 +40,7 @@ describe("requests and sockets of one address", async () => {
     return [response.status, response.headers.get("retry-after")];
   };
 
-  test("beyond the bound both get 429 with Retry-After, and not when one has gone", async () => {
+  test("beyond the bound both get 429 with Retry-After, and not after a request has ended", async () => {
     expect(await get()).toEqual([200, null]);
     const sockets = [await server.connect(), await server.connect()];
     expect(await get()).toEqual([429, "1"]);

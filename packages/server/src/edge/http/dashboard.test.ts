@@ -80,7 +80,7 @@ describe.each([
   });
 
   test.each(["/_/assets/gone-BVpdKSVp.js", "/_/assets", "/_/assets/", "/_/assets/x/y.js", "/_/%61ssets/gone.js"])(
-    "%s is the index page, as any other unknown path, and not kept",
+    "%s is the index page, as any other unknown path, and not cached",
     async (path) => {
       const [{ status, bytes, headers }, index] = [await get(path), await get("/_/")];
       expect([status, headers.get("cache-control"), headers.get("content-type")]).toEqual([
@@ -92,7 +92,7 @@ describe.each([
     },
   );
 
-  test("every answer is fenced in", async () => {
+  test("every response has the security headers", async () => {
     for (const path of ["/_", "/_/", "/_/users", asset, "/_/icon.svg", "/_/assets/gone.js"]) {
       const { headers } = await get(path);
       const policy = headers.get("content-security-policy") ?? "";
@@ -136,7 +136,7 @@ describe.each([
     expect([again.status, again.bytes.byteLength, again.headers.get("cache-control")]).toEqual([304, 0, forever]);
   });
 
-  test("parts are those of the file as it is", async () => {
+  test("ranges are parts of the file on disk", async () => {
     const { status, headers, bytes: body } = await get(asset, { Range: "bytes=7-11", "Accept-Encoding": "br" });
     expect([status, headers.get("content-range"), new TextDecoder().decode(body)]).toEqual([
       206,
@@ -146,7 +146,7 @@ describe.each([
     expect((await get(asset, { Range: "bytes=999999-" })).status).toBe(416);
   });
 
-  test("HEAD says the same without a body", async () => {
+  test("HEAD has the same headers without a body", async () => {
     for (const path of ["/_/", asset, "/_/any"]) {
       const [whole, head] = [await get(path), await get(path, {}, "HEAD")];
       const names = ["content-length", "content-type", "etag", "cache-control", "content-security-policy"];
@@ -155,7 +155,7 @@ describe.each([
     }
   });
 
-  test("/_ leads to /_/, relative, and keeps the query", async () => {
+  test("/_ redirects to /_/, relative, and keeps the query", async () => {
     for (const [path, location] of [
       ["/_", "./_/"],
       ["/_?a=%20b", "./_/?a=%20b"],
@@ -165,7 +165,7 @@ describe.each([
     }
   });
 
-  test.each(["POST", "PUT", "PATCH", "DELETE"])("%s is a 405 that says what is allowed", async (method) => {
+  test.each(["POST", "PUT", "PATCH", "DELETE"])("%s is a 405 that names the allowed methods", async (method) => {
     for (const path of ["/_", "/_/", asset]) {
       const { status, body, headers } = await get(path, {}, method);
       expect([status, String(body["error"]?.["code"]), headers.get("allow")]).toEqual([
@@ -176,7 +176,7 @@ describe.each([
     }
   });
 
-  test("a browser that asks for / is led to it; others get the health answer", async () => {
+  test("a browser that asks for / is redirected to the dashboard; others get the health response", async () => {
     const browser = { Accept: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8" };
     for (const method of ["GET", "HEAD"]) {
       const led = await get("/", browser, method);
@@ -192,7 +192,7 @@ describe.each([
   });
 });
 
-test("without a dashboard, its paths are not there, and / is the health answer for all", async () => {
+test("without a dashboard, its paths are 404, and / is the health response for all", async () => {
   const { request } = await openApi({});
   for (const path of ["/_", "/_/", asset]) {
     const { status, body } = await request("GET", path, { headers: { Accept: "text/html" } });
@@ -202,7 +202,7 @@ test("without a dashboard, its paths are not there, and / is the health answer f
   expect([status, headers.get("vary")]).toEqual([200, null]);
 });
 
-test("a folder `public` keeps what is its own, and the dashboard what is under /_/", async () => {
+test("a folder `public` has its own paths, and the dashboard the paths under /_/", async () => {
   const site = temporaryFolder();
   mkdirSync(join(site, "_"));
   writeFileSync(join(site, "_", "index.html"), "mine");

@@ -12,7 +12,7 @@ const post = (operations: object[]): Promise<Response> =>
   });
 const create = (text: string) => ({ method: "create", collection: "notes", body: { text } });
 
-test("a body is a stream from 15 KiB on, whatever its characters take, and a short one is left alone", async () => {
+test("a body is a stream from 15 KiB on, at any size of its characters, and a short body stays a text", async () => {
   const short = "é".repeat(5_000);
   expect(lateBody(short) === short).toBe(true);
   const lastShort = "漢".repeat(5_119);
@@ -26,7 +26,7 @@ test("a body is a stream from 15 KiB on, whatever its characters take, and a sho
   }
 });
 
-test("a late answer of some length is a stream over the wire, with all of its headers; a short one has a length", async () => {
+test("a long deferred response is a stream over the wire, with all of its headers; a short response has a length", async () => {
   const text = "漢字 and a text ".repeat(20);
   const long = await post(Array.from({ length: 60 }, () => create(text)));
   expect([long.status, long.headers.get("transfer-encoding"), long.headers.get("content-length")]).toEqual([
@@ -48,7 +48,7 @@ test("a late answer of some length is a stream over the wire, with all of its he
   expect(((await wrong.json()) as { error: { details: object[] } }).error.details.length).toBe(300);
 });
 
-test("an answer in the turn of its request, and one to HEAD, have their length", async () => {
+test("a response in the turn of its request, and a response to HEAD, have their length", async () => {
   const list = `${server.url}/api/notes?limit=50`;
   const { length } = await (await fetch(list)).text();
   expect(length).toBeGreaterThan(15_360);

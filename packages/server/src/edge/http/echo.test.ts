@@ -54,7 +54,7 @@ test.each(shown)("%s", async (_, { method, path, body }) => {
   expect(answer.bytes.byteLength).toBeLessThan(1_000);
 });
 
-test("names that were probably meant are said for the first few unknown keys", async () => {
+test("probable names are suggested for the first few unknown keys", async () => {
   const body = Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`${"long_".repeat(11)}y${i}`, 1]));
   const { body: answer } = await request<{ error: { details: { message: string }[] } }>("POST", "/api/wide", { body });
   expect(answer.error.details).toHaveLength(50);

@@ -26,7 +26,7 @@ test.each<[string | null, boolean, boolean]>([
   expect([accepts(header, "gzip"), accepts(header, "br")]).toEqual([gzip, br]);
 });
 
-test("text and what is like it is compressible, what is compressed already is not", () => {
+test("text and similar types are compressible, compressed types are not", () => {
   for (const type of [
     "text/html",
     "text/css",
@@ -47,7 +47,7 @@ test("text and what is like it is compressible, what is compressed already is no
     expect(isCompressible(type)).toBe(false);
 });
 
-test("a file is compressed once, anew when it has changed, and what is kept is bounded", async () => {
+test("a file is compressed once, anew after a change, and the cache is bounded", async () => {
   const folder = temporaryFolder();
   const files = new CompressedFiles();
   const write = async (name: string, content: string | Uint8Array) => {

@@ -11,7 +11,7 @@ const mib = 1024 ** 2;
 const url = "http://x/api/notes?limit=500";
 const large = "a".repeat(200_000);
 
-test("answers of 304 and to HEAD leave the known size of a large answer alone, and a small answer removes the size", async () => {
+test("responses with 304 and to HEAD leave the known size of a large response alone, and a small response removes the size", async () => {
   const inFlight = new InFlight({ connectionsPerAddress: 10, answersLimit: 10 * mib, onLimit: () => undefined });
   const service: ExchangeService = {
     cors: new Cors(["*"], quietLogger()),

@@ -7,7 +7,7 @@ const notes = { name: "notes", fields: [{ name: "text", type: "text" }] };
 const api = await openApi({ collections: [notes], settings: { SERVICE_LIMITS_BODY: "2048" } });
 const { request, service } = api;
 
-describe("every answer that is no success has the spec's body", () => {
+describe("every response that is no success has the spec's body", () => {
   const json = { "Content-Type": "application/json" };
   const cases: [string, string, Parameters<typeof request>[2], number, string][] = [
     ["GET", "/nothing", {}, 404, "not_found"],
@@ -81,14 +81,14 @@ describe("every answer that is no success has the spec's body", () => {
   });
 });
 
-test("a doubled key: the last one counts, and nobody's prototype changes", async () => {
+test("a doubled key: the last value counts, and no prototype changes", async () => {
   const answer = await request("POST", "/api/notes", { body: '{"text":"first","text":"last"}' });
   expect<unknown>(answer.body["text"]).toBe("last");
   expect(Object.hasOwn(Object.prototype, "text")).toBe(false);
   await request("DELETE", `/api/notes/${String(answer.body["id"])}`);
 });
 
-test.each(["/", "/health", "/health/", "/health?x=1"])("%s answers health checks", async (path) => {
+test.each(["/", "/health", "/health/", "/health?x=1"])("%s is a health check", async (path) => {
   const answer = await request("GET", path);
   expect(answer.status).toBe(200);
   expect<unknown>(answer.body).toEqual({ status: "ok", version: "test" });
@@ -111,7 +111,7 @@ describe("CORS", () => {
     expect(headers.get("access-control-allow-credentials")).toBeNull();
   });
 
-  test("OPTIONS answers 204 with what is possible", async () => {
+  test("OPTIONS is 204 with the allowed methods", async () => {
     const { status, headers } = await request("OPTIONS", "/api/notes/rec_1", {
       headers: { Origin: "https://a.example" },
     });
@@ -171,7 +171,7 @@ describe("CORS", () => {
   });
 });
 
-test("a 503 says when it is worth trying again, also without a limit", async () => {
+test("a 503 has the time of a useful retry, also without a limit", async () => {
   const full = new AppError("unavailable", "There is no room on the disk.");
   const create = spyOn(service.records, "createWith").mockRejectedValue(full);
   const answer = await request("POST", "/api/notes", { body: { text: "x" } });
@@ -179,7 +179,7 @@ test("a 503 says when it is worth trying again, also without a limit", async () 
   expect([answer.status, answer.headers.get("retry-after")]).toEqual([503, "1"]);
 });
 
-test("a 503 of a full disk says when it is worth trying again", async () => {
+test("a 503 of a full disk has the time of a useful retry", async () => {
   const { service, request, log } = await openApi({ collections: [notes] });
   const limit = (pages: number) => service.database.transact((tx) => tx.get(`PRAGMA max_page_count = ${pages}`));
   await limit(1);
@@ -190,7 +190,7 @@ test("a 503 of a full disk says when it is worth trying again", async () => {
   expect((await request("POST", "/api/notes", { body: { text: "x" } })).status).toBe(201);
 });
 
-test("a defect is answered without its details, which are in the log with the request's id", async () => {
+test("a defect is sent without its details, which are in the log with the request's id", async () => {
   const broken = await openApi({ collections: [notes] });
   await broken.service.database.transact((tx) => tx.run("ALTER TABLE notes RENAME COLUMN text TO gone"));
   const answer = await broken.request("GET", "/api/notes");

@@ -7,7 +7,7 @@ const idleSeconds = 8;
 /** Longer than an idle connection stays: the runtime closes after the seconds, and up to four more. */
 const silentMs = 13_000;
 
-test("an endpoint, a stream and an import that are silent for longer are answered, and an idle connection is closed", async () => {
+test("an endpoint, a stream and an import that are silent for longer get a response, and an idle connection is closed", async () => {
   const access = 'export const access = "public";';
   const api = await openScripts({
     collections: [{ name: "slow", fields: [{ name: "n", type: "integer" }] }],

@@ -29,7 +29,7 @@ async function errorOf(promise: Promise<unknown>): Promise<unknown> {
   return error instanceof AppError ? [error.code, error.limit, error.retryAfter] : error;
 }
 
-test("large answers start one in a turn of the event loop; work that goes on later keeps none", async () => {
+test("large responses start singly in a turn of the event loop; later work delays no response", async () => {
   const { answers } = open(10 * mib);
   const order: string[] = [];
   const slow = Promise.withResolvers<void>();
@@ -52,7 +52,7 @@ test("large answers start one in a turn of the event loop; work that goes on lat
 });
 
 describe("the bound", () => {
-  test("an answer waits until others have gone, and counts from then on", async () => {
+  test("a response waits until others have ended, and counts from then on", async () => {
     const { answers } = open(10 * mib);
     const first = answers.hold("a", 4 * mib);
     const second = answers.hold("b", 4 * mib);
@@ -72,7 +72,7 @@ describe("the bound", () => {
     expect(answers.bytes).toBe(0);
   });
 
-  test("of those that wait, no more start than there is room for, and all is free in the end", async () => {
+  test("waiting responses start within the free capacity only, and everything is free in the end", async () => {
     const { answers } = open(10 * mib);
     const first = answers.hold("a", 10 * mib);
     let most = 0;
@@ -88,7 +88,7 @@ describe("the bound", () => {
     expect(answers.bytes).toBe(0);
   });
 
-  test("one caller has at most half of it; others still find room", async () => {
+  test("a caller has at most half of the bound; others still find capacity", async () => {
     const { answers } = open(10 * mib);
     const own = answers.hold("a", 5 * mib);
     expect(answers.hasRoom("a", 1)).toBe(false);
@@ -97,14 +97,14 @@ describe("the bound", () => {
     expect(answers.hasRoom("a", 1)).toBe(true);
   });
 
-  test("an answer that is larger than it goes alone", () => {
+  test("a response beyond the bound goes alone", () => {
     const { answers } = open(mib);
     expect(answers.hasRoom("a", 20 * mib)).toBe(true);
     answers.hold("a", 20 * mib);
     expect(answers.hasRoom("b", 1)).toBe(false);
   });
 
-  test("who waits too long gets 503 with Retry-After, who leaves waits no more", async () => {
+  test("a caller that waits too long gets 503 with Retry-After, a caller that leaves waits no more", async () => {
     const { answers } = open(mib, { ...patient, patienceMs: 5 });
     const hold = answers.hold("a", mib);
     expect(await errorOf(answers.take("b", mib, never))).toEqual(["unavailable", "answers", 1]);
@@ -116,7 +116,7 @@ describe("the bound", () => {
     expect(answers.bytes).toBe(0);
   });
 
-  test("too many that wait are refused at once", async () => {
+  test("too many waiting responses are refused at once", async () => {
     const { answers } = open(mib);
     answers.hold("a", mib);
     const waiting = Array.from({ length: 1_000 }, () => answers.take("b", mib, never));
@@ -125,7 +125,7 @@ describe("the bound", () => {
   });
 });
 
-describe("an answer that nobody takes", () => {
+describe("an unread response", () => {
   const quick = { patienceMs: 60_000, stalledMs: 1 };
 
   test("is broken off when another caller waits, and not before", async () => {
@@ -141,14 +141,14 @@ describe("an answer that nobody takes", () => {
     taken.release();
   });
 
-  test("is left alone when it is the caller's own share that is full", async () => {
+  test("is left alone if the caller's own share is full", async () => {
     const { answers, cut } = open(10 * mib, quick);
     for (const hold of [answers.hold("other", mib), answers.hold("a", 5 * mib)]) hold.onCut = () => undefined;
     await answers.take("a", 4 * mib, never);
     expect(cut).toEqual(["a"]);
   });
 
-  test("is told from an answer that has waited for room itself", async () => {
+  test("differs from a response that has waited for capacity itself", async () => {
     const { answers, cut } = open(10 * mib, quick);
     const going = answers.hold("a", mib);
     going.onCut = () => undefined;
@@ -164,7 +164,7 @@ describe("an answer that nobody takes", () => {
     expect(cut).toEqual(["b"]);
   });
 
-  test("is told from an answer that is still being made, which waits for the service and not for its client", async () => {
+  test("differs from a response in the making, which waits for the service and not for its client", async () => {
     const { answers, cut } = open(10 * mib, quick);
     const making = answers.hold("a", 5 * mib);
     answers.hold("b", 5 * mib).onCut = () => undefined;
@@ -174,7 +174,7 @@ describe("an answer that nobody takes", () => {
   });
 });
 
-test("the size of a large answer is expected from queries of the same shape, until an answer is small", () => {
+test("the size of a large response is expected from queries of the same shape, until a response is small", () => {
   const { answers } = open(10 * mib);
   const url = "http://x/api/tasks?limit=500&filter=a";
   expect(answers.expected(url)).toBeNull();
@@ -217,7 +217,7 @@ describe("a stream", () => {
     return { state, pieces };
   }
 
-  test("makes no piece before the one before it was taken, and counts it", async () => {
+  test("makes no piece before the former piece was read, and counts the piece", async () => {
     const { answers } = open(100 * mib);
     const { state, pieces } = endless();
     const { reader } = stream(answers, pieces);
@@ -229,7 +229,7 @@ describe("a stream", () => {
     expect([state.isOver, answers.bytes]).toEqual([true, 0]);
   });
 
-  test("waits for room between two pieces, and lets go of everything when the client goes meanwhile", async () => {
+  test("waits for capacity between two pieces, and releases everything when the client leaves meanwhile", async () => {
     const { answers } = open(2 * mib);
     const { state, pieces } = endless();
     const { reader, seen } = stream(answers, pieces);
@@ -249,7 +249,7 @@ describe("a stream", () => {
     ]);
   });
 
-  test("is the bytes that it was given, which are freed with the last part", async () => {
+  test("has the given bytes, which are freed with the last part", async () => {
     const { answers } = open(10 * mib);
     const bytes = crypto.getRandomValues(new Uint8Array(60_000));
     const whole = Buffer.concat(Array.from({ length: 12 }, () => bytes));
@@ -264,7 +264,7 @@ describe("a stream", () => {
     expect([answers.bytes, seen]).toEqual([0, { broken: [], ends: 1 }]);
   });
 
-  test("that fails ends its pieces, so that what they hold is let go", async () => {
+  test("that fails ends its pieces, so that their resources are released", async () => {
     const { answers } = open(10 * mib);
     let hasEnded = false;
     const pieces: Pieces = {

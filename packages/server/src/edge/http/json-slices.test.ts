@@ -51,7 +51,7 @@ function reference(text: string): unknown {
   }
 }
 
-test("random texts, whole and damaged in one place, are what JSON.parse says", async () => {
+test("random texts, whole and damaged in a place, give the result of JSON.parse", async () => {
   let long = 0;
   for (let n = 0; n < 40; n++) {
     const root =
@@ -72,7 +72,7 @@ test("random texts, whole and damaged in one place, are what JSON.parse says", a
   expect(long).toBeGreaterThan(5);
 }, 60_000);
 
-test("a long text takes several turns of the event loop, and a deep one is refused soon", async () => {
+test("a long text takes several turns of the event loop, and a deep text is refused soon", async () => {
   const before = presentTurn();
   let turns = 0;
   const timer = setInterval(() => {
@@ -85,7 +85,7 @@ test("a long text takes several turns of the event loop, and a deep one is refus
     await expect(parseInSlices(`{"a":${open.repeat(100_000)}`)).rejects.toThrow("1000 levels");
 });
 
-test("the name __proto__ is one like any other, in each slice", async () => {
+test("the name __proto__ is an ordinary name, in each slice", async () => {
   const many = Array.from({ length: 9_000 }, (_, n) => `"k${n}":${n}`).join(",");
   const parsed = (await parseInSlices(
     `{${many},"__proto__":{"polluted":1},"z":{"__proto__":[${"1,".repeat(9_000)}1]}}`,

@@ -41,7 +41,7 @@ async function isClosed(method: string, path: string, token: string): Promise<bo
 }
 
 describe("an API key", () => {
-  test("of an admin is refused on every route that is not listed, and nothing changes", async () => {
+  test("for admins is refused on every route outside the list, and nothing changes", async () => {
     expect(patterns.length).toBeGreaterThan(30);
     const before = await lastSeq(api.service);
     const found: string[] = [];
@@ -56,7 +56,7 @@ describe("an API key", () => {
     expect(await lastSeq(api.service)).toBe(before);
   });
 
-  test("of an admin reaches every listed route", async () => {
+  test("for admins reaches every listed route", async () => {
     for (const route of open) {
       const [method = "", pattern = ""] = route.split(" ");
       expect([route, await isClosed(method, pattern.replaceAll(":", ""), ofAdmin.key)]).toEqual([route, false]);
@@ -69,7 +69,7 @@ describe("an API key", () => {
   test.each([
     ["a user", ofUser.key],
     ["the service", ofService.key],
-  ])("of %s is refused on every route but the route of the own user", async (_who, token) => {
+  ])("with %s is refused on every route but the route of the own user", async (_who, token) => {
     for (const pattern of patterns)
       for (const method of methods) {
         const answer = await api.answer(method, pattern.replaceAll(":", ""), { token });
@@ -78,7 +78,7 @@ describe("an API key", () => {
       }
   });
 
-  test("is refused on paths that no route has, and 401 comes first for a key that is not valid", async () => {
+  test("is refused on unknown paths, and 401 has precedence for an invalid key", async () => {
     const wrong = `sk_${"a".repeat(43)}`;
     for (const path of ["/api/auth/keys", "/api/auth/keys/", "/api/auth/me/x", "/api/admin/keys/x/y"]) {
       expect([path, (await api.request("GET", path, { token: ofAdmin.key })).status]).toEqual([path, 403]);

@@ -103,7 +103,7 @@ describe("a scope", () => {
     expect((await send(ann)).status).toBe(status);
   });
 
-  test("of writing deletes, also in a batch and with the records that follow", async () => {
+  test("for writing deletes, also in a batch and with the records that follow", async () => {
     const [token, reader] = [await keyWith("posts:write"), await keyWith("*:read", "comments:write", "storage:read")];
     for (const remove of [
       (id: string, by: string) => request("DELETE", `/api/posts/${id}`, { token: by }),
@@ -121,7 +121,7 @@ describe("a scope", () => {
     expect((await request("DELETE", `/api/storage/${id}`, { token: await keyWith("storage:write") })).status).toBe(204);
   });
 
-  test("that one operation of a batch lacks refuses the batch", async () => {
+  test("missing for a single operation refuses the batch", async () => {
     const operations = [
       { method: "create", collection: "posts", body: { title: "batched" } },
       { method: "create", collection: "comments", body: { text: "batched" } },
@@ -134,7 +134,7 @@ describe("a scope", () => {
     expect((await request("POST", "/api/batch", { token: both, body })).status).toBe(200);
   });
 
-  test("of every kind leaves import and export to admins", async () => {
+  test("for every kind leaves import and export to admins", async () => {
     const token = await keyWith(...all, "*:read", "*:write", "function:/*");
     expect((await request("GET", "/api/posts/export", { token })).status).toBe(403);
     const headers = { "Content-Type": "application/x-ndjson" };
@@ -142,7 +142,7 @@ describe("a scope", () => {
     expect((await request("GET", "/metrics", { token })).status).toBe(403);
   });
 
-  test("is not asked where everybody may read: health and public files", async () => {
+  test("is not needed for open resources: health and public files", async () => {
     const form = fileForm("bytes", { visibility: "public" });
     const sent = { token: ann, body: form, headers: { "Content-Type": formType } };
     const { id } = (await request<{ id: string }>("POST", "/api/storage/upload", sent)).body;
@@ -152,7 +152,7 @@ describe("a scope", () => {
   });
 });
 
-describe("a read scope is asked of each collection that a query reaches", () => {
+describe("a read scope is needed for each collection that a query reaches", () => {
   const paths: [query: string, scope: string][] = [
     ['filter=category.name="open"', "categories:read"],
     ["sort=category.name", "categories:read"],
@@ -199,7 +199,7 @@ describe("a read scope is asked of each collection that a query reaches", () => 
     expect(new TextDecoder().decode(open.bytes)).toContain("well said");
   });
 
-  test("a rule of the collection looks wherever the rule says", async () => {
+  test("a rule of the collection reads without the scopes", async () => {
     const { body } = await request<{ items: { text: string }[] }>("GET", "/api/drafts", {
       token: await keyWith("drafts:read"),
     });
@@ -208,7 +208,7 @@ describe("a read scope is asked of each collection that a query reaches", () => 
 });
 
 describe("writing without reading", () => {
-  test("answers the fields of the body alone", async () => {
+  test("returns the fields of the body only", async () => {
     const token = await keyWith("posts:write");
     const created = await request("POST", "/api/posts", { token, body: { title: "blind" } });
     expect(Object.keys(created.body).sort()).toEqual(["createdAt", "id", "title", "updatedAt"]);
@@ -233,7 +233,7 @@ describe("writing without reading", () => {
 });
 
 describe("cached responses", () => {
-  test("of lists reach no caller without the scope, whoever asks first", async () => {
+  test("keep lists from callers without the scope, whoever asks first", async () => {
     const [open, closed] = [await keyWith("comments:read"), await keyWith("posts:read")];
     for (const path of ["/api/comments", "/api/comments?limit=5", "/api/comments?limit=5&expand=post"]) {
       const first = await request("GET", path, { token: ann });

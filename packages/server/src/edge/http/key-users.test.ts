@@ -48,7 +48,7 @@ test("users are read with users:read alone, and the own fields are changed with 
   expect((await request("PUT", `/api/users/${bob.user.id}`, { token: write, body })).status).toBe(403);
 });
 
-test("no key makes or deletes an account, or changes what an account proves", async () => {
+test("no key makes or deletes an account, or changes credentials and addresses of an account", async () => {
   const admin = await makeKey(api, { token: await api.admin(), scopes: ["admin"] });
   const before = api.service.auth.users.find(user.id);
   for (const key of [await keyWith("*:read", "*:write"), admin.key]) {

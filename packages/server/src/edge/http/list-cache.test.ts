@@ -3,7 +3,7 @@ import { ListCache } from "./lists.ts";
 
 const list = (bytes: number, version = "1") => ({ version, tag: '"t"', body: new Uint8Array(bytes) });
 
-test("what was not asked for the longest makes room, and what is too large is not kept", () => {
+test("the least recently used response makes place, and a response beyond the size is not cached", () => {
   const cache = new ListCache(16_000);
   expect(cache.largest).toBe(1_000);
   cache.set("large", list(1_001));
@@ -19,7 +19,7 @@ test("what was not asked for the longest makes room, and what is too large is no
   expect(kept).toBeLessThanOrEqual(16_000);
 });
 
-test("what is kept again counts once, and a size of 0 keeps nothing", () => {
+test("a response that is cached again counts once, and a size of 0 caches nothing", () => {
   const cache = new ListCache(16_000);
   cache.set("first", list(100));
   for (let n = 0; n < 1_000; n++) cache.set("a", list(1_000, String(n)));
@@ -30,7 +30,7 @@ test("what is kept again counts once, and a size of 0 keeps nothing", () => {
   expect(none.get("a")).toBeUndefined();
 });
 
-test("what is collected on its way has an eighth of the size, all of it together, and gives it back", () => {
+test("responses under collection share an eighth of the size, and release their part", () => {
   const cache = new ListCache(16_000);
   const collectors = Array.from({ length: 20 }, () => cache.collector(() => undefined));
   expect(collectors.map((collector) => collector?.take(1_000)).filter((isTaken) => isTaken)).toHaveLength(2);

@@ -120,7 +120,7 @@ describe.if(process.platform === "linux")("while descriptors run short", () => {
     ]);
   });
 
-  test("where each look lists the descriptors, there are few looks while much is free, and many once it is not", async () => {
+  test("checks that list the descriptors are few while many descriptors are free, and frequent otherwise", async () => {
     const stat = fs.statSync;
     const isFolder = (path: unknown): boolean => path === "/proc/self/fd";
     const size = Object.assign(stat("/proc/self/fd"), { size: 0 });

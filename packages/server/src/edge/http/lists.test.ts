@@ -65,7 +65,7 @@ describe("an unchanged list is a 304", () => {
     expect(three.body).toEqual(one.body);
   });
 
-  test("what is wrong with a query is told whatever the client has", async () => {
+  test("an error of a query is sent whatever tag the client has", async () => {
     for (const search of ["?cursor=x", "?filter=x", "?limit=0"])
       expect((await get(`/api/notes${search}`, undefined, "*")).status).toBe(400);
   });
@@ -76,7 +76,7 @@ describe("an unchanged list is a 304", () => {
   });
 });
 
-describe("a change is seen at once, by everybody whom it concerns", () => {
+describe("a change is visible at once, for every caller of the record", () => {
   const paths = [
     "/api/notes",
     "/api/notes?limit=5",
@@ -104,7 +104,7 @@ describe("a change is seen at once, by everybody whom it concerns", () => {
     expect(seen.size).toBe(4);
   });
 
-  test("also of users, who have no versions", async () => {
+  test("also for users, which have no versions", async () => {
     await add("guests", { text: "by ann" });
     for (const search of ["?expand=by", "?filter=by.role = 'authenticated'"]) {
       const one = await get(`/api/guests${search}`, admin);
@@ -115,7 +115,7 @@ describe("a change is seen at once, by everybody whom it concerns", () => {
     }
   });
 
-  test("also when it is a record that the list only reaches", async () => {
+  test("also for a record that the list only reaches", async () => {
     const path = "/api/replies?expand=note&filter=note.text ~ 'r'";
     const one = await get(path);
     await request("PUT", `/api/notes/${first}`, { body: { text: "renamed" } });
@@ -125,7 +125,7 @@ describe("a change is seen at once, by everybody whom it concerns", () => {
     expect((await get("/api/replies?limit=9", undefined, tagOf(await get("/api/replies?limit=9")))).status).toBe(304);
   });
 
-  test("and an update that changes nothing, or is refused, is none", async () => {
+  test("and an update without a change, or a refused update, changes no tag", async () => {
     const one = await get("/api/notes");
     await request("PUT", `/api/notes/${first}`, { body: {} });
     await request("PUT", `/api/notes/${first}`, { body: { text: 7 } });
@@ -133,7 +133,7 @@ describe("a change is seen at once, by everybody whom it concerns", () => {
     expect((await get("/api/notes", undefined, tagOf(one))).status).toBe(304);
   });
 
-  test("a list that is read between a change and its commit is not kept as the one after it", async () => {
+  test("a list that is read between a change and its commit is not cached as the later list", async () => {
     const path = "/api/notes?limit=1&fields=text";
     const between = await service.database.transactLong("test", async (tx) => {
       service.records.createIn(tx, null, { collection: "notes", body: { text: "not yet" } });
@@ -143,7 +143,7 @@ describe("a change is seen at once, by everybody whom it concerns", () => {
     expect(JSON.stringify((await get(path)).body)).toContain("not yet");
   });
 
-  test("under writes from many sides, no list misses what was acknowledged before it was asked for", async () => {
+  test("under writes from many sides, no list misses a write that was acknowledged before the request", async () => {
     const acknowledged = new Set<string>();
     let misses = 0;
     const write = async (): Promise<void> => {
@@ -173,7 +173,7 @@ describe("a change is seen at once, by everybody whom it concerns", () => {
   });
 });
 
-describe("nobody gets what another was answered", () => {
+describe("no caller gets the response of another", () => {
   test("lists of owners", async () => {
     await add("own", { text: "of ann" }, ann.accessToken);
     await add("own", { text: "of bob" }, bob.accessToken);
@@ -197,7 +197,7 @@ describe("nobody gets what another was answered", () => {
     }
   });
 
-  test("what others do with their own records changes nobody's tag", async () => {
+  test("changes of other users' own records change no tag", async () => {
     const path = "/api/own?limit=50";
     const [one, whole] = [await get(path, ann.accessToken), await get("/api/own", ann.accessToken)];
     const reached = "/api/notes?filter=text != null&expand=own(note)";
@@ -213,7 +213,7 @@ describe("nobody gets what another was answered", () => {
     expect((await get("/api/own", ann.accessToken, tagOf(whole))).status).toBe(200);
   });
 
-  test("hidden records of a rule by expression change no tag, also those that a list only reaches", async () => {
+  test("hidden records of a rule by expression change no tag, also records that a list only reaches", async () => {
     await add("shown", { text: "open", note: first });
     const paths = ["", "?limit=5", "?sort=text", "?filter=text != null", "?count=exact", "?fields=id"].map(
       (search) => `/api/shown${search}`,
@@ -231,7 +231,7 @@ describe("nobody gets what another was answered", () => {
     expect((await get("/api/shown", ann.accessToken, tagOf(before[0] as Answer))).status).toBe(200);
   });
 
-  test("a cursor in a kept answer is the caller's own", async () => {
+  test("a cursor in a cached response is the caller's own", async () => {
     const path = "/api/notes?limit=1";
     for (const token of [undefined, ann.accessToken, undefined, bob.accessToken, ann.accessToken]) {
       const { body } = await get(path, token);
@@ -260,7 +260,7 @@ describe("nobody gets what another was answered", () => {
   });
 });
 
-test("a definition that changes takes effect at once, also on what is kept", async () => {
+test("a definition that changes takes effect at once, also on cached responses", async () => {
   const paths = ["/api/notes", "/api/notes?limit=5", "/api/replies?expand=note"];
   for (const path of paths) await get(path);
   const shown = await get("/api/replies?expand=note");
@@ -285,7 +285,7 @@ test("a definition that changes takes effect at once, also on what is kept", asy
   expect((await get("/api/guests?limit=3", undefined, tagOf(dropped))).status).toBe(200);
 });
 
-test("what is asked again while nothing changes comes from memory, whoever asks", async () => {
+test("a repeated list without a change in between comes from memory, for every caller", async () => {
   const list = spyOn(service.queries, "whole");
   const page = spyOn(service.queries, "page");
   const reads = async (path: string, token?: string): Promise<number> => {
@@ -307,7 +307,7 @@ test("what is asked again while nothing changes comes from memory, whoever asks"
   page.mockRestore();
 });
 
-test("with cache.size 0 nothing is kept, and all is answered", async () => {
+test("with cache.size 0 nothing is cached, and every request is served", async () => {
   const other = await openApi({
     collections: [{ name: "notes", fields: [text] }],
     settings: { SERVICE_CACHE_SIZE: "0" },

@@ -40,7 +40,7 @@ async function adminWith(email: string): Promise<{ id: string; given: string }> 
   return { id: user.id, given: accessToken };
 }
 
-test("the list: the newest of the levels that are asked for, oldest first, in pages", async () => {
+test("the list: the newest entries of the chosen levels, oldest first, in pages", async () => {
   const list = async (query: string) => {
     const { body } = await request<Page<LogEntry>>("GET", `/api/admin/logs?${query}`, { token });
     return [body.items.map(({ level, message }) => `${level} ${message}`), body.total, body.limit, body.offset];
@@ -82,7 +82,7 @@ describe("a search in the list", () => {
     expect([status, body.items.map(({ message }) => message)]).toEqual([200, messages]);
   });
 
-  test("of more than 200 characters is refused; an empty one is none", async () => {
+  test("beyond 200 characters is refused; an empty search counts as absent", async () => {
     const { status, body } = await request("GET", `/api/admin/logs?search=${"x".repeat(201)}`, { token });
     expect([status, String(body["error"]?.["message"])]).toEqual([
       400,
@@ -93,7 +93,7 @@ describe("a search in the list", () => {
   });
 });
 
-test("entries come as they are logged, of the levels that are asked for", async () => {
+test("entries are sent as logged, of the chosen levels", async () => {
   const all = await listen(token);
   const some = await listen(token, "?level=warn,ERROR");
   parts.logger.info("one", { requestId: "r-1", n: 1, big: 2n });
@@ -104,7 +104,7 @@ test("entries come as they are logged, of the levels that are asked for", async 
   expect((await request("GET", "/api/admin/logs/stream?level=LOUD", { token })).status).toBe(400);
 });
 
-test("it ends with the session, the role and the user, and hears nothing afterwards", async () => {
+test("a stream ends with the session, the role and the user, and receives nothing afterwards", async () => {
   const [out, demoted, deleted] = [
     await adminWith("out@example.com"),
     await adminWith("demoted@example.com"),
@@ -143,7 +143,7 @@ test("a stream of an admin's key ends with the key, and with the scope of the ow
     expect(heard.map(({ message }) => message)).not.toContain("after the keys");
 });
 
-test("events come as they are on disk, of all types, the audit among them, with who caused them", async () => {
+test("events are sent as stored, of all types, also of the audit, with the causing user", async () => {
   await request("POST", "/api/notes", { body: { text: "before" } });
   const { user, accessToken } = await register("writer@example.com");
   const stream = await listenToEvents(token);
@@ -161,7 +161,7 @@ test("events come as they are on disk, of all types, the audit among them, with 
   expect(stream.heard).toEqual(body.items.reverse());
 });
 
-test("whoever may not see them opens no stream", async () => {
+test("a caller without the right opens no stream", async () => {
   const { accessToken } = await register("member@example.com");
   for (const path of ["logs/stream", "events/stream"]) {
     expect((await listenTo(path, accessToken)).status).toBe(403);
@@ -202,7 +202,7 @@ test("a client that reads nothing is cut off, and others go on", async () => {
   socket.end();
 });
 
-test("only so many are open at a time, and one that ends makes room", async () => {
+test("open streams have a bound, and the end of a stream frees a place", async () => {
   const controller = new AbortController();
   // A response that nothing refers to is collected, and the stream ends.
   const responses: Response[] = [];

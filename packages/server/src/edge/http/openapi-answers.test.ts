@@ -382,7 +382,7 @@ test("the operation of the service", async () => {
   await check.call("DELETE /api/admin/backups/{name}", 204, { ...admin, path: { name } });
 });
 
-test("every operation refuses a request without a token, without the thing that the path names, and with a broken body", async () => {
+test("every operation refuses a request without a token, without the object that the path names, and with a broken body", async () => {
   const { accessToken: token } = await member("stranger@example.com");
   for (const name of check.operations) {
     const { security, parameters = [], requestBody } = check.operation(name);

@@ -38,7 +38,7 @@ test("a body is the same, whole or in pieces, as bytes or as a stream", async ()
   expect([empty.body, (await empty.bytes()).byteLength]).toEqual([null, 0]);
 });
 
-test("a whole body has the bound of the route, and is read while other bodies take all the room", async () => {
+test("a whole body has the bound of the route, and is read while other bodies take all capacity", async () => {
   const bodies = new Bodies(1);
   const stopped = Promise.withResolvers<void>();
   const slow = new ReadableStream<Uint8Array>({

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { openApi } from "../../../test/kit.ts";
 
-test("the position of a batch covers the last event, also while a slow listener holds up the telling", async () => {
+test("the position of a batch covers the last event, also while a slow listener delays the publishing", async () => {
   const permissions = { read: "public", create: "public" };
   const collections = [{ name: "notes", fields: [{ name: "n", type: "integer" }], permissions }];
   const { request, service } = await openApi({ collections });

@@ -30,7 +30,7 @@ function limited(rate: { count: number; perMs: number }) {
 }
 
 describe("buckets", () => {
-  test("of a rate per second hold ten seconds' worth, and fill again", () => {
+  test("with a rate per second hold ten seconds' worth, and fill again", () => {
     const { pass, ask } = limited({ count: 2, perMs: 1_000 });
     for (let i = 0; i < 20; i++) expect(ask()).toBeNull();
     expect(ask()).toBe(1);
@@ -45,7 +45,7 @@ describe("buckets", () => {
     expect(ask()).toBe(1);
   });
 
-  test.each([60_000, 3_600_000])("of a rate per %d ms hold its count", (perMs) => {
+  test.each([60_000, 3_600_000])("with a rate per %d ms hold its count", (perMs) => {
     const { pass, ask } = limited({ count: 4, perMs });
     for (let i = 0; i < 4; i++) expect(ask()).toBeNull();
     expect(ask()).toBe(perMs / 4_000);
@@ -54,7 +54,7 @@ describe("buckets", () => {
     expect(ask()).toBe(perMs / 4_000);
   });
 
-  test("of addresses are bounded in number", () => {
+  test("for addresses are bounded in number", () => {
     const { ask } = limited({ count: 1, perMs: 3_600_000 });
     expect(ask("first")).toBeNull();
     expect(ask("first")).toBe(3_600);
@@ -62,7 +62,7 @@ describe("buckets", () => {
     expect(ask("first")).toBeNull();
   });
 
-  test("give a request one token, however often its handler runs", () => {
+  test("give a request a single token, however often its handler runs", () => {
     const methods = new RateLimiter({ "limits.rate.login": { count: 1, perMs: 3_600_000 } }, () => 0).limit(
       "login",
       route,
@@ -81,7 +81,7 @@ describe("buckets", () => {
 describe("over HTTP", () => {
   const notes = { name: "notes", fields: [] };
 
-  test("register, login, refresh and the set-up each have their own, before the body is read", async () => {
+  test("register, login, refresh and the set-up each have a bucket, before the body is read", async () => {
     const rate = "1/h";
     const { request, service } = await openApi({
       settings: Object.fromEntries(
@@ -102,7 +102,7 @@ describe("over HTTP", () => {
     expect(new Map(service.limits.totals()).get("rate")).toBe(4);
   });
 
-  test("records and uploads have one when it is on", async () => {
+  test("records and uploads have a bucket when the key is set", async () => {
     const settings = { SERVICE_LIMITS_RATE_RECORDS: "2/m", SERVICE_LIMITS_RATE_UPLOAD: "1/m" };
     const { request } = await openApi({ collections: [notes], settings });
     const asked = [
@@ -118,7 +118,7 @@ describe("over HTTP", () => {
     expect(asked.map(({ status }) => status)).toEqual([200, 201, 429, 429, 429, 401, 429, 404]);
   });
 
-  test("records and uploads have none by default", async () => {
+  test("records and uploads have no bucket by default", async () => {
     const { request } = await openApi({ collections: [notes] });
     for (let i = 0; i < 300; i++) {
       expect((await request("GET", "/api/notes")).status).toBe(200);

@@ -315,7 +315,7 @@ test.each(cases)("%s by a %s: refused when %s meanwhile", async (_name, holds, e
 });
 
 test.each(["token", "key"] as const)(
-  "with its right, each of them is answered by a %s",
+  "with its right, each operation by a %s succeeds",
   async (holds) => {
     for (const [name, change] of Object.entries(changes)) {
       if (holds === "key" && closedToKeys.includes(name)) continue;
@@ -374,7 +374,7 @@ test("a list that is read slowly with its right in force goes to its end", async
   await api.close();
 });
 
-test("a demoted admin does not go on reading what belongs to others", async () => {
+test("a demoted admin does not go on reading other users' data", async () => {
   const place = await world("admin");
   const { api, caller, other } = place;
   const permissions = { read: "owner", create: "authenticated" };

@@ -20,7 +20,7 @@ test("a path whose last part has an ending stands for no page", async () => {
     expect(await isPage(path)).toBe(false);
 });
 
-test("a path with very many dots is answered, in steps that grow with its length alone", async () => {
+test("a path with very many dots gets a response, in steps that grow only with its length", async () => {
   const dots = ".".repeat(1_000_000);
   expect(await isPage(`/a${dots}/`)).toBe(true);
   expect(await isPage(`/a${dots}`)).toBe(false);

@@ -54,7 +54,7 @@ const turns = async (count: number): Promise<void> => {
   for (let n = 0; n < count; n++) await new Promise((resolve) => setImmediate(resolve));
 };
 
-test("method, URL, headers, place, address and body arrive, and so does the answer", async () => {
+test("method, URL, headers, place, address and body arrive, and so does the response", async () => {
   const { pass } = join(async (request, place) => {
     const { method, url, headers, address } = request;
     const body = Buffer.from(await request.bytes()).toString();
@@ -89,7 +89,7 @@ test("method, URL, headers, place, address and body arrive, and so does the answ
   expect([empty.status, empty.headers.getSetCookie(), await empty.text()]).toEqual([204, ["a", "b"], ""]);
 });
 
-test("a file that is small or in memory keeps its length, as an answer of the leader itself", async () => {
+test("a file that is small or in memory keeps its length, as in a response of the leader itself", async () => {
   const { pass } = join(() => ({
     status: 200,
     headers: { "Content-Length": "90000" },
@@ -105,7 +105,7 @@ test("a file that is small or in memory keeps its length, as an answer of the le
   }
 });
 
-test("a long text leaves as a stream, with the head, and is not lost when later frames come", async () => {
+test("a long text leaves as a stream, with the head, and is not lost when later frames arrive", async () => {
   let n = 0;
   const { pass } = join(() => ({ status: 200, headers: { "X-One": "1" }, body: String(n++).repeat(20_000) }));
   const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: pass });
@@ -120,7 +120,7 @@ test("a long text leaves as a stream, with the head, and is not lost when later 
   }
 });
 
-test("a small body that comes late follows the request, and a body that breaks off ends the request", async () => {
+test("a small body that arrives late follows the request, and a body that breaks off ends the request", async () => {
   const slowly = (controller: ReadableStreamDefaultController<Uint8Array>, end: () => void): void =>
     void turns(20).then(() => {
       controller.enqueue(new Uint8Array(Buffer.from("late")));
@@ -144,7 +144,7 @@ test("a small body that comes late follows the request, and a body that breaks o
   expect((await send(broken)).status).toBe(499);
 });
 
-test("an answer in pieces comes whole, and no faster than the client takes the pieces", async () => {
+test("a response in pieces arrives whole, and no faster than the client reads the pieces", async () => {
   const pieces = 200;
   let made = 0;
   const { pass } = join(() => ({
@@ -200,7 +200,7 @@ test("a body in pieces is read no faster than the handler takes the pieces", asy
   expect(await (await answer).text()).toBe("6000000");
 });
 
-test("a client that goes is told to the handler, and ends the stream of the answer", async () => {
+test("the handler is notified of a client that leaves, and the stream of the response ends", async () => {
   let isCancelled = false;
   let isAborted = false;
   const { pass } = join((request) => {
@@ -233,7 +233,7 @@ test("a client that goes is told to the handler, and ends the stream of the answ
   expect((await pending).status).toBe(499);
 });
 
-test("an answer that breaks off breaks off for the client, and a failed handler is a 500", async () => {
+test("a response that breaks off breaks off for the client, and a failed handler is a 500", async () => {
   const { pass } = join(() => ({
     status: 200,
     headers: {},

@@ -6,7 +6,7 @@ import { eventsSince, lastSeq } from "../../../test/kit.ts";
 const { adminToken, get, onDisk, other, owner, request, service, store, text, token } = await openFiles();
 
 describe("access", () => {
-  test("who may download and delete", async () => {
+  test("rights to download and delete", async () => {
     const open = await store("open", "a.txt", "public");
     const closed = await store("closed", "a.txt", "protected");
     const tokens = {
@@ -45,7 +45,7 @@ describe("access", () => {
     expect(remains).toEqual([]);
   });
 
-  test("a file that is deleted between the look and the read is not found", async () => {
+  test("a file that is deleted between the check and the read is not found", async () => {
     const id = await store(png(50, 50), "a.png");
     const file = await service.storage.find(id);
     if (file === null) throw new Error("It is not there");
@@ -78,7 +78,7 @@ describe("conditions and ranges", () => {
   let id = "";
   let etag = "";
   let modified = "";
-  test("an answer says what it can be asked about", async () => {
+  test("a response names its conditions and ranges", async () => {
     id = await store(content, "digits.txt");
     const { headers, status } = await get(id);
     etag = headers.get("etag") ?? "";

@@ -31,7 +31,7 @@ describe("a local folder", () => {
     for (const name of names) expect(name).toMatch(/^(\.work|.{2}|.{2}\/fil_suite-[0-9a-f-]{36})$/);
   });
 
-  test("a removal that finds no bytes flushes their folder all the same: they may have gone just before a crash", async () => {
+  test("a removal that finds no bytes flushes their folder all the same: a crash may have followed the first removal", async () => {
     const other = temporaryFolder();
     const driver = await local(other);
     await driver.open();
@@ -42,7 +42,7 @@ describe("a local folder", () => {
     await driver.remove("fil_cd");
   });
 
-  test("one that cannot be written stops the start with one line", async () => {
+  test("a folder without the right to write stops the start with a single line", async () => {
     const file = join(temporaryFolder(), "file");
     await Bun.write(file, "");
     const failure = await (await local(join(file, "storage"))).open().catch((thrown: unknown) => thrown);
@@ -55,13 +55,13 @@ describe("an S3 server", () => {
   driverSuite("S3", () => remote());
   driverSuite("S3 without a prefix", () => remote({ address: `s3://${bucket}` }));
 
-  test("a bucket that is not there stops the start with one line", async () => {
+  test("a missing bucket stops the start with a single line", async () => {
     const failure = await (await remote({ address: "s3://nowhere" })).open().catch((thrown: unknown) => thrown);
     expect(failure).toBeInstanceOf(SetupError);
     expect(String(failure)).toMatch(/storage s3:\/\/nowhere: cannot be written: .*bucket.*\(NoSuchBucket\)$/);
   });
 
-  test("every call to one that does not answer fails with its address", async () => {
+  test("every call to a server that does not respond fails with the address of the server", async () => {
     const driver = await remote({ endpoint: "http://127.0.0.1:9" });
     const upload = join(temporaryFolder(), "upload");
     await Bun.write(upload, "content");
@@ -79,7 +79,7 @@ describe("an S3 server", () => {
       });
   });
 
-  test("one that does not answer is a warning: the rest of the service works without", async () => {
+  test("a server that does not respond is a warning: the rest of the service works", async () => {
     const log: string[] = [];
     await (await remote({ endpoint: "http://127.0.0.1:9", log })).open();
     expect(log).toEqual([expect.stringMatching(/^WARN storage s3:\/\/socle-test: does not answer/)]);

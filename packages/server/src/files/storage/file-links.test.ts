@@ -34,7 +34,7 @@ describe("a link", () => {
     expect(await status(`/api/storage/${id}`)).toBe(401);
   });
 
-  test("gives thumbnails, in the size that was asked for or any other", async () => {
+  test("gives thumbnails, in the signed size or any other size", async () => {
     const id = await store(png(300, 300), "a.png", "protected");
     const { url } = await linkOf(id, "?thumb=90x90");
     expect(url).toEndWith("&thumb=96x96");
@@ -44,7 +44,7 @@ describe("a link", () => {
     expect((await request("POST", `/api/storage/${id}/link?thumb=huge`, { token })).status).toBe(400);
   });
 
-  test("is for one file, and for what was signed", async () => {
+  test("is for a single file, and for the signed parameters", async () => {
     const [id, another] = [await store("content", "a.txt", "protected"), await store("content", "b.txt", "protected")];
     const { url } = await linkOf(id);
     const query = new URLSearchParams(url.split("?")[1]);
@@ -99,7 +99,7 @@ describe("a link", () => {
     expect(await status(url)).toBe(404);
   });
 
-  test("is made for who may download the file", async () => {
+  test("is made for callers who may download the file", async () => {
     const id = await store("content", "a.txt", "protected");
     const post = (as?: string): Promise<number> =>
       status(`/api/storage/${id}/link`, { method: "POST", ...(as !== undefined && { token: as }) });

@@ -27,7 +27,7 @@ test("stays below its size; the oldest go, with their folders", async () => {
   expect(await again.get("huge", "x")).toBeNull();
 });
 
-test("what cannot be kept is a warning, and does not keep the next from being kept", async () => {
+test("a failed write to the cache is a warning, and does not prevent the next write", async () => {
   const folder = join(temporaryFolder(), "cache");
   const log: string[] = [];
   const cache = new FolderCache({ folder, cacheSize: 2_500, logger: quietLogger(log) });
@@ -41,7 +41,7 @@ test("what cannot be kept is a warning, and does not keep the next from being ke
   expect(sizeOf(folder)).toBeLessThanOrEqual(2_500);
 });
 
-test("stays below its size while many are kept and forgotten at a time, and loses no folder", async () => {
+test("stays below its size while many files are added and removed at a time, and loses no folder", async () => {
   const folder = temporaryFolder();
   const log: string[] = [];
   const cache = new FolderCache({ folder, cacheSize: 10_000, logger: quietLogger(log) });

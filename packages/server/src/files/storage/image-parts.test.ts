@@ -123,7 +123,7 @@ describe("an animated WebP", () => {
   test.each([
     ["lossy", false],
     ["lossless", true],
-  ])("of %s frames has a thumbnail of the first frame", async (_, lossless) => {
+  ])("with %s frames has a thumbnail of the first frame", async (_, lossless) => {
     const [first, second] = [await encoded(png(300, 200), lossless), await encoded(png(300, 200), lossless)];
     const frames = [frame(300, 200, first), frame(300, 200, second)];
     const animated = webp(canvas(0x02, 300, 200), riffChunk("ANIM", Buffer.alloc(6)), ...frames);

@@ -46,7 +46,7 @@ test.each<[string, string | Buffer, string]>([
   expect(await detectType(bytes.subarray(0, sampleSize), filename)).toBe(type);
 });
 
-test("a text never gets its type from its bytes, wherever the sample cuts it", async () => {
+test("a text never gets its type from its bytes, at any cut of the sample", async () => {
   const signatures = [
     "",
     "BM",

@@ -36,7 +36,7 @@ async function allFiles(storage: Storage): ReturnType<Storage["search"]> {
   return storage.search({ search: null, visibility: null, userId: null }, { limit: 100, offset: 0, waiter });
 }
 
-test("a user's files fit up to the last byte; beyond it the answer says what is used and what would fit", async () => {
+test("a user's files fit up to the last byte; beyond the quota the response has the used and the free bytes", async () => {
   const first = await store("x".repeat(9_000));
   const before = onDisk();
   const refusals = counted("storagePerUser");
@@ -58,7 +58,7 @@ test("a user's files fit up to the last byte; beyond it the answer says what is 
   for (const id of [first, again, empty, String(theirs.body["id"])]) await remove(id);
 });
 
-test("files that nobody owns count in the total", async () => {
+test("files without an owner count in the total", async () => {
   const { id } = await put(24_000);
   const refusals = counted("storage");
   const answer = await upload(fileForm("x".repeat(1_001)));
@@ -91,7 +91,7 @@ test("parallel uploads together stay within the bounds, of each user and in all"
   for (const { id } of items) await remove(id);
 });
 
-test("a length that cannot fit is refused before the body is read, an endless body as soon as it does not fit", async () => {
+test("a length beyond the quota is refused before the body is read, an endless body at the quota", async () => {
   let pieces = 0;
   const body = () => {
     let isFirst = true;
@@ -128,7 +128,7 @@ test("a length that cannot fit is refused before the body is read, an endless bo
   await remove(String(fine.body["id"]));
 });
 
-test("a start counts what is stored already; without bounds nothing is refused", async () => {
+test("a start counts the stored files; without bounds nothing is refused", async () => {
   const first = await openApi({});
   await first.service.storage.store(system, async (file) => {
     await file.write(new Uint8Array(5_000));

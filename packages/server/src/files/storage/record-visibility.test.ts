@@ -80,7 +80,7 @@ const { ann, as, bob, make, request, service, statuses, store } = world;
 describe("a file is downloaded by", () => {
   const nobodyElse = [401, 200, 403, 403, 200];
 
-  test("its owner and admins while no record points to it", async () => {
+  test("its owner and admins while no record points to the file", async () => {
     const id = await store();
     await make("other_field", { text: id });
     expect(await statuses(id)).toEqual(nobodyElse);
@@ -95,7 +95,7 @@ describe("a file is downloaded by", () => {
     ["team_posts", (team: string) => ({ team }), [401, 200, 200, 403, 200]],
     ["hidden", {}, nobodyElse],
   ];
-  test.each(cases)("who may read a record of %s that points to it", async (name, values, expected) => {
+  test.each(cases)("readers of a record of %s that points to the file", async (name, values, expected) => {
     const team = await make("teams", { name: "red" });
     await make("members", { team, user: ann.user.id });
     const id = await store("record", png(40, 40), "a.png");
@@ -112,13 +112,13 @@ describe("a file is downloaded by", () => {
     expect(await statuses(id)).toEqual(nobodyElse);
   });
 
-  test("who may read the field that points to it, where fields have rules", async () => {
+  test("readers of the field that points to the file, if fields have rules", async () => {
     const id = await store();
     await make("hidden", { photo: id, by: bob.user.id });
     expect(await statuses(id)).toEqual([401, 200, 403, 200, 200]);
   });
 
-  test("nobody by a record that is gone, or a membership that has ended", async () => {
+  test("nobody by a deleted record, or a membership that has ended", async () => {
     const team = await make("teams", { name: "blue" });
     const membership = await make("members", { team, user: bob.user.id });
     const [first, second] = [await store(), await store()];
@@ -134,7 +134,7 @@ describe("a file is downloaded by", () => {
     expect(await statuses(second)).toEqual(nobodyElse);
   });
 
-  test("who may read a record whose array has it among others, while it has", async () => {
+  test("readers of a record with the file among others in an array, as long as the array has the file", async () => {
     const [first, second] = [await store(), await store()];
     const album = await make("album", { images: [second, first] });
     const readers = [401, 200, 200, 200, 200];
@@ -222,7 +222,7 @@ describe("a record gives a right only to a file that its writer could read", () 
     expect(await statuses(id)).toEqual(closed);
   });
 
-  test("whoever may download the file gives the right on", async () => {
+  test("a caller with the right to download the file passes the right on", async () => {
     const id = await store();
     await make("own", { by: bob.user.id, image: id });
     await write("POST", "/api/users_only", { image: id });
@@ -241,7 +241,7 @@ describe("a record gives a right only to a file that its writer could read", () 
   });
 });
 
-test("caches keep it for the caller alone, and ask each time", async () => {
+test("caches store the file for the caller alone, and revalidate each time", async () => {
   const id = await store();
   await make("open", { image: id });
   const { headers, status } = await request("GET", `/api/storage/${id}`, as("ann"));
@@ -253,7 +253,7 @@ test("caches keep it for the caller alone, and ask each time", async () => {
   expect(again.status).toBe(304);
 });
 
-test("its event tells its name to who may download it", async () => {
+test("its event sends its name to callers who may download the file", async () => {
   const { api } = world;
   const since = (await service.events.at(service.events.flushedSeq))?.id ?? "";
   const live = await api.connect(ann.accessToken);

@@ -46,7 +46,7 @@ async function open(change: (driver: StorageDriver, ids: () => Promise<string[]>
   return { service, storage, store, marked, real, restart: () => make(bound).start() };
 }
 
-test("an id is marked on disk before its bytes are put, and is no more once it is a file", async () => {
+test("an id is marked on disk before its bytes are put, and until the id is a file", async () => {
   const seen: string[][] = [];
   const { store, marked, real } = await open((driver, ids) => ({
     async put(id, path) {
@@ -60,7 +60,7 @@ test("an id is marked on disk before its bytes are put, and is no more once it i
   expect(await real.read(id, null)).not.toBeNull();
 });
 
-test("a driver that fails after it has put the bytes leaves nothing", async () => {
+test("a driver that fails after the bytes are put leaves nothing", async () => {
   const ids: string[] = [];
   const { service, store, marked, real } = await open((driver) => ({
     async put(id, path) {
@@ -75,7 +75,7 @@ test("a driver that fails after it has put the bytes leaves nothing", async () =
   expect(await service.database.reader.all("SELECT id FROM _files")).toEqual([]);
 });
 
-test("a crash after the bytes were put: the next start removes them", async () => {
+test("a crash after the bytes are put: the next start removes the bytes", async () => {
   const { promise: put, resolve } = Promise.withResolvers<string>();
   const { store, marked, real, restart } = await open((driver) => ({
     async put(id, path) {
@@ -94,7 +94,7 @@ test("a crash after the bytes were put: the next start removes them", async () =
   expect(await marked()).toEqual([]);
 });
 
-test("a crash between a deletion and the end of the bytes: the next start removes them", async () => {
+test("a crash between a deletion and the removal of the bytes: the next start removes the bytes", async () => {
   const { storage, store, marked, real, restart } = await open(() => ({
     async remove() {
       throw new Error("not now");
@@ -118,14 +118,14 @@ test("a start empties the folder of uploads", async () => {
   expect(await Bun.file(half).exists()).toBe(false);
 });
 
-test("a defect is no full disk: it stays what it is", async () => {
+test("a defect is not reported as a full disk", async () => {
   const { store } = await open(() => ({
     put: () => Promise.reject(new TypeError("a defect")),
   }));
   await expect(store()).rejects.toThrow(TypeError);
 });
 
-test("a start removes no bytes of a file, whatever damage makes the list of what is to be removed", async () => {
+test("a start removes no bytes of a file, whatever damage the list of removals has", async () => {
   const { service, store, real, restart } = await open(() => ({}));
   const { id } = await store();
   await service.database.transactLong("test", async (tx) => {

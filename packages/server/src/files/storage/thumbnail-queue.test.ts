@@ -59,7 +59,7 @@ async function settle(): Promise<void> {
 }
 
 describe("the queue", () => {
-  test("callers who disconnect leave it: nothing is made for them, and the next does not wait for them", async () => {
+  test("callers who disconnect leave the queue: no thumbnail is made, and the next caller does not wait", async () => {
     const { ask, read, letGo } = open(100);
     const crowd = Array.from({ length: 60 }, (_, n) => ask(`crowd-${n}`, "crowd"));
     await settle();
@@ -72,7 +72,7 @@ describe("the queue", () => {
     expect(read).toEqual([read[0] ?? "", "next"]);
   });
 
-  test("beyond its bound a thumbnail is 503 at once; a caller has three quarters of it", async () => {
+  test("beyond its bound a thumbnail is 503 at once; a caller has three quarters of the bound", async () => {
     const { ask, letGo } = open(4);
     // One caller has one slot, whatever the number of cores.
     const first = ask("first", "one");
@@ -90,7 +90,7 @@ describe("the queue", () => {
     expect((await ask("d", "one").result).size).toBeGreaterThan(0);
   });
 
-  test("what several callers wait for goes on as long as one of them waits, and is made once", async () => {
+  test("a thumbnail with several callers goes on while a caller waits, and is made once", async () => {
     const { ask, read, letGo } = open(100);
     // Holds every slot, so that the next waits in the queue.
     const holding = ["x", "y"].map((id) => ask(id, id));
@@ -107,7 +107,7 @@ describe("the queue", () => {
     for (const { result } of holding) await result;
   });
 
-  test("what all have left is made anew when it is asked for again", async () => {
+  test("a thumbnail that all callers have left is made anew at the next request", async () => {
     const { ask, read, letGo } = open(100);
     const holding = ["x", "y"].map((id) => ask(id, id));
     await settle();
@@ -122,7 +122,7 @@ describe("the queue", () => {
     for (const { result } of holding) await result;
   });
 
-  test("a caller who joins a thumbnail that waits has its own turn for it", async () => {
+  test("a caller who joins a waiting thumbnail has its own turn for the thumbnail", async () => {
     const { ask, read, letGo } = open(100);
     const holding = ask("held", "crowd");
     await settle();
@@ -142,7 +142,7 @@ describe("the queue", () => {
     expect(read.indexOf("same")).toBeLessThan(read.indexOf("crowd-0"));
   });
 
-  test("a caller whose queue is full waits for what another has asked for, and hears when nobody makes it", async () => {
+  test("a caller with a full queue waits for the thumbnail of another caller, and is refused when that caller leaves", async () => {
     const { ask, read, letGo } = open(8);
     const holding = ["x", "y"].map((id) => ask(id, id));
     await settle();
@@ -201,7 +201,7 @@ describe("the queue", () => {
 });
 
 describe("sizes", () => {
-  test("all that can be asked for come to a few", () => {
+  test("the possible sizes are few", () => {
     const names = new Set<string>();
     const sides = ["", ...Array.from({ length: 2_000 }, (_, n) => String(n + 1))];
     for (const side of sides.slice(1)) {
@@ -219,7 +219,7 @@ describe("sizes", () => {
     expect(names.size).toBeLessThanOrEqual(60);
   });
 
-  test("sizes of one step are one thumbnail: the same bytes, the same ETag, one entry on disk", async () => {
+  test("sizes of the same step are a single thumbnail: the same bytes, the same ETag, a single entry on disk", async () => {
     const id = await store(png(500, 400), "a.png");
     const answers = await Promise.all(
       ["201x", "230x", "256x", "0256x"].map((asked) => request("GET", `/api/storage/${id}?thumb=${asked}`)),

@@ -18,7 +18,7 @@ describe("thumbnails", () => {
     ["jpeg", () => new Bun.Image(source).jpeg().bytes()],
     ["webp", () => new Bun.Image(source).webp().bytes()],
   ];
-  test.each(pictures)("of a %s: within the box, in its shape, never larger", async (format, make) => {
+  test.each(pictures)("a %s has a thumbnail within the box, in its shape, never larger", async (format, make) => {
     const id = await store(await make(), `picture.${format}`);
     const sizes: Record<string, string> = {
       "200x200": "200x150",
@@ -72,14 +72,14 @@ describe("thumbnails", () => {
     ["half of one", source.subarray(0, 200), "a.png", /damaged/],
     ["an empty one", "", "a.png", /damaged/],
     ["a bomb", png(1, 1, { width: 60_000, height: 60_000 }), "a.png", /more than 32000000 pixels/],
-  ])("of %s there are none", async (_, content, filename, message) => {
+  ])("%s has no thumbnail", async (_, content, filename, message) => {
     const id = await store(content, filename);
     const answer = await request("GET", `/api/storage/${id}?thumb=10x10`);
     expect([answer.status, answer.body["error"]?.["code"]] as unknown[]).toEqual([400, "bad_request"]);
     expect(String(answer.body["error"]?.["message"])).toMatch(message);
   });
 
-  test("who may not have the image may not have its thumbnail", async () => {
+  test("a caller without the right to the image gets no thumbnail", async () => {
     const id = await store(source, "a.png", "protected");
     const path = `/api/storage/${id}?thumb=10x10`;
     expect((await request("GET", path)).status).toBe(401);
@@ -88,7 +88,7 @@ describe("thumbnails", () => {
     expect((await request("GET", path, { token: other.accessToken })).status).toBe(403);
   });
 
-  test("fifty at once are made once", async () => {
+  test("fifty requests at once make a thumbnail once", async () => {
     const id = await store(png(800, 800), "a.png");
     const answers = await Promise.all(
       Array.from({ length: 50 }, () => request("GET", `/api/storage/${id}?thumb=96x96`)),

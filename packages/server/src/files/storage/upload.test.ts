@@ -7,7 +7,7 @@ import { eventsSince, lastSeq } from "../../../test/kit.ts";
 const { get, onDisk, owner, request, service, store, text, token, upload } = await openFiles();
 
 describe("upload", () => {
-  test("answers the metadata, and tells it as an event", async () => {
+  test("responds with the metadata, and publishes an event", async () => {
     const seq = await lastSeq(service);
     const { status, body } = await upload(fileForm("hello", { filename: "hello.txt", visibility: "public" }));
     expect(status).toBe(201);
@@ -25,7 +25,7 @@ describe("upload", () => {
     expect(onDisk().filter((path) => path.includes(String(body["id"])))).toHaveLength(1);
   });
 
-  test("without a visibility it is protected; an empty file is fine", async () => {
+  test("without a visibility the file is protected; an empty file is fine", async () => {
     const { body } = await upload(fileForm(""));
     expect([body["visibility"], body["size"]] as unknown[]).toEqual(["protected", 0]);
   });
@@ -139,7 +139,7 @@ describe("upload", () => {
     expect(onDisk()).toEqual(before);
   });
 
-  test("whoever is not signed in is told so before the body is read", async () => {
+  test("an anonymous caller is refused before the body is read", async () => {
     const body = new ReadableStream({
       pull() {
         throw new Error("it was read");
@@ -185,7 +185,7 @@ describe("upload", () => {
     ["tab\there.txt", "tabhere.txt"],
     ["%00.txt", "%00.txt"],
     [".htaccess", ".htaccess"],
-  ])("the name %j is kept as %j", async (given, kept) => {
+  ])("the name %j is stored as %j", async (given, kept) => {
     const { status, body } = await upload(fileForm("x", { filename: given, visibility: "public" }));
     expect([status, body["filename"]] as unknown[]).toEqual([201, kept]);
     for (const path of onDisk()) expect(path).toMatch(/fil_[0-9a-f-]{36}(\/\d*x\d*)?$/);
@@ -231,7 +231,7 @@ describe("types", () => {
     ["a.mjs", "1", attachment, "application/octet-stream"],
     ["evil.js", "alert(1)", attachment, "application/octet-stream"],
     ["a.unknown", "x", attachment, "application/octet-stream"],
-  ])("%s: a browser runs nothing of it", async (filename, content, disposition, type) => {
+  ])("%s: a browser runs nothing of the file", async (filename, content, disposition, type) => {
     const { headers } = await get(await store(content, filename));
     expect(headers.get("content-disposition")).toMatch(disposition);
     expect(headers.get("content-type")).toBe(type);
@@ -252,7 +252,7 @@ describe("types", () => {
 });
 
 describe("file fields", () => {
-  test("hold a file that is there, and keep it when it is gone", async () => {
+  test("have an existing file, and keep the id after the deletion", async () => {
     const image = await store(png(2, 2), "a.png");
     const created = await request("POST", "/api/posts", { body: { title: "a", image } });
     expect([created.status, created.body["image"]] as unknown[]).toEqual([201, image]);

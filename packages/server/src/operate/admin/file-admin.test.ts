@@ -59,7 +59,7 @@ describe("the list", async () => {
   });
 });
 
-test("one file: its metadata, or 404", async () => {
+test("a single file: its metadata, or 404", async () => {
   const id = await store("x", "one.txt");
   const { status, body } = await request<StoredFile>("GET", `/api/admin/storage/${id}`, { token: adminToken });
   expect([status, body.filename]).toEqual([200, "one.txt"]);
@@ -71,7 +71,7 @@ test("one file: its metadata, or 404", async () => {
 });
 
 describe("visibility", () => {
-  test("a file that becomes protected is nobody's any more, whatever they kept of it", async () => {
+  test("a file that becomes protected is closed to everybody, with any cached link or token", async () => {
     const id = await store("secret text", "was-public.txt", "public");
     const before = await get(id);
     expect([before.status, before.headers.get("cache-control")]).toEqual([200, "public, no-cache"]);
@@ -91,7 +91,7 @@ describe("visibility", () => {
     expect((await get(id)).status).toBe(200);
   });
 
-  test("each change is in the audit, once; what changes nothing is not", async () => {
+  test("each change is in the audit, once; an update without a change is not", async () => {
     const id = await store("x", "audited.txt", "public");
     for (const visibility of ["public", "protected", "protected"])
       expect((await patch(id, { visibility })).status).toBe(200);
@@ -122,7 +122,7 @@ describe("visibility", () => {
     expect((await service.storage.find(id))?.visibility).toBe("protected");
   });
 
-  test("a file that there is not is 404 before the body is looked at", async () => {
+  test("a missing file is 404 before the body is read", async () => {
     expect((await patch("fil_none", "{")).status).toBe(404);
   });
 });
@@ -163,12 +163,12 @@ describe("the records that use a file", async () => {
     ["?limit=2&offset=3", 3, 4],
     ["?offset=4", 4, 4],
     ["?limit=0", 0, 0],
-  ])("of every collection, in pages: %s", async (query, from, to) => {
+  ])("in every collection, in pages: %s", async (query, from, to) => {
     const { status, body } = await uses(used, query);
     expect([status, body.items, body.total]).toEqual([200, all.slice(from, to), 4]);
   });
 
-  test("none, where the id stands in other fields only", async () => {
+  test("no record, if the id stands in other fields only", async () => {
     expect((await uses(unused)).body).toMatchObject({ items: [], total: 0 });
   });
 

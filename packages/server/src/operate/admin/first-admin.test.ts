@@ -35,7 +35,7 @@ test("the link makes the first admin, signs in, and dies", async () => {
   expect(audit).toMatchObject({ type: "admin.user.created", payload: { after: { email: body.email, role: "admin" } } });
 });
 
-test("of many at once, one makes it", async () => {
+test("many requests at once: a single request makes the admin", async () => {
   const { request, link, service } = await invited();
   const answers = await Promise.all(
     Array.from({ length: 5 }, (_, n) => request("POST", link, { body: { ...body, email: `n${n}@example.com` } })),
@@ -44,7 +44,7 @@ test("of many at once, one makes it", async () => {
   expect((await service.auth.users.search({ limit: 10, offset: 0 })).total).toBe(1);
 });
 
-test("another token, none, and a bad body make nobody; the link still works", async () => {
+test("another token, a missing token, and a bad body make no admin; the link still works", async () => {
   const { request, link, token, service } = await invited();
   const half = token.slice(0, -1);
   for (const [where, sent, status] of [
@@ -62,7 +62,7 @@ test("another token, none, and a bad body make nobody; the link still works", as
   expect((await request("POST", path, { body: { ...body, token } })).status).toBe(201);
 });
 
-test("it dies when there is an admin otherwise, and after 30 minutes", async () => {
+test("the link ends when an admin exists otherwise, and after 30 minutes", async () => {
   const other = await invited();
   await other.admin();
   expect((await other.request("POST", other.link, { body })).status).toBe(404);
@@ -78,7 +78,7 @@ test("it dies when there is an admin otherwise, and after 30 minutes", async () 
   expect((await late.service.auth.users.search({ limit: 10, offset: 0 })).total).toBe(0);
 });
 
-test("a link that expires or is replaced while the password is hashed makes nobody", async () => {
+test("a link that expires or is replaced while the password is hashed makes no admin", async () => {
   for (const [change, status] of [
     [async () => void setSystemTime(Date.now() + 31 * 60_000), 404],
     [(firstAdmin: FirstAdmin) => firstAdmin.invite(), 401],
@@ -106,7 +106,7 @@ test("a link that has made an admin works no more, also when that admin is gone"
   expect((await service.auth.users.search({ limit: 10, offset: 0 })).total).toBe(0);
 });
 
-test("without an invitation there is nothing to set up", async () => {
+test("without an invitation the set-up is closed", async () => {
   const { request } = await openApi({});
   expect((await request("POST", `${path}?token=`, { body })).status).toBe(404);
   expect((await request("POST", `${path}?token=null`, { body })).status).toBe(404);

@@ -4,7 +4,7 @@ import { openScripts } from "../../../test/scripts.ts";
 
 const posts = { name: "posts", fields: [{ name: "title", type: "string", max: 10 }] };
 
-test("hooks are listed beside functions with their calls, and the metrics count them; a file that does not load refuses", async () => {
+test("hooks are listed beside functions with their calls, and the metrics count the calls; a file that does not load refuses", async () => {
   const api = await openScripts({
     collections: [posts],
     settings: { SERVICE_SCRIPTS_HOOK_TIMEOUT: "2s" },

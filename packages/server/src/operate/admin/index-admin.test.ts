@@ -20,7 +20,7 @@ const schemaVersion = (): Promise<unknown> =>
   Promise.resolve(service.database.reader.get<{ schema_version: number }>("PRAGMA schema_version"));
 
 describe("PUT", () => {
-  test("keeps indexes that it leaves out, null and none clear them, an array replaces them", async () => {
+  test("keeps absent indexes, clears indexes with null and [], replaces indexes with an array", async () => {
     const indexes = [["a", "createdAt"], unique("b", "a")];
     const name = await create({ fields: [text("a"), text("b")], indexes });
     const version = await schemaVersion();
@@ -37,7 +37,7 @@ describe("PUT", () => {
     }
   });
 
-  test("what GET answered can be sent back: nothing happens", async () => {
+  test("the response of GET can be sent back: nothing happens", async () => {
     const name = await create({ fields: [text("a")], indexes: [["a"], { fields: ["a", "createdAt"], unique: false }] });
     const entry = await send("GET", `/collections/${name}`);
     const [version, seq] = [await schemaVersion(), await lastSeq(service)];
@@ -84,7 +84,7 @@ describe("PUT", () => {
     expect(after.map((index) => index.name)).toEqual(before.map((index) => index.name));
   });
 
-  test("a field cannot go while an index that is kept needs it", async () => {
+  test("a field cannot be dropped while a stored index needs the field", async () => {
     const fields = [text("a"), text("b"), text("c")];
     const indexes = [["a", "b"], ["c"], unique("b")];
     const name = await create({ fields, indexes });
@@ -101,7 +101,7 @@ describe("PUT", () => {
     expect(await indexTexts(service, name)).toEqual(["c"]);
   });
 
-  test("a field whose name another one takes over is gone, too", async () => {
+  test("a field whose name another field takes over is dropped, too", async () => {
     const name = await create({ fields: [text("a"), text("b")], indexes: [["b"]] });
     const fields = [text("b", { renamedFrom: "a" })];
     expect(await put(name, { fields })).toEqual([
@@ -133,7 +133,7 @@ describe("PUT", () => {
 });
 
 describe("a plan", () => {
-  test("says which indexes come and go, and does nothing", async () => {
+  test("names added and removed indexes, and changes nothing", async () => {
     const name = await create({ fields: [text("a"), text("b")], indexes: [["a"], ["b"]] });
     for (const a of ["1", "2"]) await request("POST", `/api/${name}`, { body: { a } });
     const body = { indexes: [["b"], unique("a", "createdAt")], permissions: { read: "admin" } };
@@ -153,7 +153,7 @@ describe("a plan", () => {
     expect(await indexTexts(service, name)).toEqual(["b", "unique a, createdAt"]);
   });
 
-  test("of a unique index that records contradict is the error, with how many and which", async () => {
+  test("with a unique index that records contradict is an error, with the number and some of the records", async () => {
     const name = await create({ fields: [text("a"), text("b")] });
     const ids: unknown[] = [];
     for (let n = 0; n < 6; n++)
@@ -181,7 +181,7 @@ describe("a plan", () => {
   });
 });
 
-test("a schema takes its indexes along, and what it does not name is dropped", async () => {
+test("a schema brings its indexes, and drops the others", async () => {
   const other = await openApi({});
   const own = await other.admin();
   const schema = (method: string, body?: unknown) =>

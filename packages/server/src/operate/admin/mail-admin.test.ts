@@ -100,7 +100,7 @@ test("with SMTP no admin sees a link or a code: of mails that wait, have failed,
   await api.service.mails.stop(0);
 });
 
-test("the outbox is for admins alone; unknown mails and statuses are refused", async () => {
+test("the outbox is for admins only; unknown mails and statuses are refused", async () => {
   const api = await openApi({ settings: base });
   const token = await api.admin();
   const { accessToken } = await api.register("ann@example.com");

@@ -32,7 +32,7 @@ test("the settings name the server without user and password", async () => {
   expect(none.body).toMatchObject({ from: null, server: null, publicUrl: null });
 });
 
-test("a test mail tells the outcome of the server, leaves the outbox alone, and is in the audit", async () => {
+test("a test mail reports the outcome of the server, leaves the outbox alone, and is in the audit", async () => {
   await using sink = await SmtpSink.start({ login });
   const api = await openApi({ settings: { SERVICE_MAIL_FROM: from, SERVICE_MAIL_SMTP: sink.address } });
   const token = await api.admin();
@@ -75,7 +75,7 @@ test("a test mail tells the outcome of the server, leaves the outbox alone, and 
   expect(JSON.stringify(answers)).not.toContain("hush");
 });
 
-test("without a server there is no test, and nothing in the audit; for admins alone", async () => {
+test("without a server a test mail is refused, without an entry in the audit; for admins only", async () => {
   const api = await openApi({ settings: { SERVICE_MAIL_FROM: from } });
   const token = await api.admin();
   const body = { to: "me@example.com" };

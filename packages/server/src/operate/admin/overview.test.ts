@@ -10,7 +10,7 @@ const server = await openServer({
 const { request } = server;
 const token = await server.admin();
 
-test("the overview: what there is, and what was asked", async () => {
+test("the overview: the stored objects, and the requests", async () => {
   await request("POST", "/api/posts", { body: {} });
   await request("GET", "/api/posts/none");
   await server.service.storage.store(system, async (file) => {

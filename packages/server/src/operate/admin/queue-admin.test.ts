@@ -32,7 +32,7 @@ async function idle(): Promise<void> {
   while ((await queue()).items.some(({ dueAt }) => dueAt !== far)) await Bun.sleep(3);
 }
 
-test("a run is enqueued for the admin, and is on disk when it is answered", async () => {
+test("a run is enqueued for the admin, and is on disk before the response", async () => {
   const { status, body } = await enqueue({ payload: { to: "a" }, at: far, key: "a" });
   expect(status).toBe(202);
   const runId = String(body["runId"]);
@@ -65,7 +65,7 @@ test.each([
   expect((await queue()).total).toBe(before);
 });
 
-test("a run that has failed for good is listed with its error, and made again once", async () => {
+test("a run that has failed for good is listed with its error, and repeated once", async () => {
   const { body } = await enqueue({ payload: { fail: true } });
   const runId = String(body["runId"]);
   await idle();
@@ -111,7 +111,7 @@ test("a run that has failed for good is listed with its error, and made again on
   expect(types).toContain("admin.job.enqueued");
 });
 
-test("statuses that there are not, and a run by hand of a queue, are refused", async () => {
+test("unknown statuses, and a run by hand of a queue, are refused", async () => {
   expect((await request("GET", `${jobs}/mail/queue?status=done`, { token })).status).toBe(400);
   expect((await request("GET", `${jobs}/tidy/queue`, { token })).status).toBe(404);
   expect((await request("GET", `${jobs}/mail/queue/run_none`, { token })).status).toBe(404);
@@ -125,7 +125,7 @@ describe("a run is deleted", () => {
   const counts = () => scripts.jobs.queues.counts("mail");
   const add = async (body: object): Promise<string> => String((await enqueue(body)).body["runId"]);
 
-  test("that waits: it is never made, and its key is free", async () => {
+  test("while waiting: the run never starts, and its key is free", async () => {
     const before = await counts();
     const runId = await add({ payload: "never", at: far, key: "deleted" });
     expect(await counts()).toEqual({ ...before, waiting: before.waiting + 1 });
@@ -141,7 +141,7 @@ describe("a run is deleted", () => {
     expect(event?.payload).toMatchObject({ target: again, before: { name: "mail" } });
   });
 
-  test("that has failed for good", async () => {
+  test("after its final failure", async () => {
     await Bun.file(`${opened.folder}/mended`)
       .delete()
       .catch(() => undefined);
@@ -158,7 +158,7 @@ describe("a run is deleted", () => {
     expect((body["items"] as unknown as { runId: string }[]).map((run) => run.runId)).toContain(runId);
   });
 
-  test("not while it is under way", async () => {
+  test("not while the run is under way", async () => {
     const runId = await add({ payload: { slow: true } });
     while ((await queue("?status=running")).total === 0) await Bun.sleep(3);
     const { status, body } = await remove(runId);
@@ -169,7 +169,7 @@ describe("a run is deleted", () => {
     expect((await remove(runId)).status).toBe(404);
   });
 
-  test("or made, and never both, whatever is first; the queue counts neither any more", async () => {
+  test("or started, and never both, whatever is first; the queue counts neither any more", async () => {
     while ((await counts()).running > 0) await Bun.sleep(1);
     const before = await counts();
     log.length = 0;
@@ -200,7 +200,7 @@ describe("a run is deleted", () => {
     expect(open).toEqual({ n: 0 });
   });
 
-  test("by admins alone, and one whose right ends leaves it", async () => {
+  test("by admins only; an admin who loses the role deletes nothing", async () => {
     const runId = await add({ at: far });
     const { accessToken } = await opened.register("nobody@example.com");
     const path = `${jobs}/mail/queue/${runId}`;

@@ -7,7 +7,7 @@ const { api, token, send, create } = await openSchemaWorld();
 const { request, service } = api;
 
 describe("a collection", () => {
-  test("as it is answered: what is stored, and how many records", async () => {
+  test("is returned as stored, with the number of its records", async () => {
     const definition = { name: "shown", fields: [text("a", { max: 3 })], permissions: { read: "admin" } };
     const answer = await send("POST", "/collections", { $schema: "./x.json", ...definition });
     const entry = {
@@ -29,7 +29,7 @@ describe("a collection", () => {
     expect<unknown>(listed["items"]?.["0"]).toMatchObject({ name: "shown", records: 2 });
   });
 
-  test("is counted right whatever is written while it is counted", async () => {
+  test("is counted right whatever is written during the count", async () => {
     for (let turns = 0; turns < 60; turns++) {
       const name = await create({ fields: [] });
       const written = Promise.all([1, 2, 3].map(() => request("POST", `/api/${name}`, { body: {} })));
@@ -43,7 +43,7 @@ describe("a collection", () => {
     }
   });
 
-  test("PUT keeps what it leaves out, null clears, the name may be said and not changed", async () => {
+  test("PUT keeps absent parts, null clears, the name may be repeated and not changed", async () => {
     const name = await create({ fields: [text("a")], permissions: { read: "admin" } });
     const put = async (body: object) => {
       const { status, body: entry } = await send("PUT", `/collections/${name}`, body);
@@ -99,7 +99,7 @@ describe("a collection", () => {
     }
   });
 
-  test("names that SQLite keeps for itself are fields like others", async () => {
+  test("names that SQLite reserves are fields like others", async () => {
     const name = await create({ fields: [text("a"), text("rowid"), text("OID")] });
     await request("POST", `/api/${name}`, { body: { a: "A", rowid: "R", OID: "O" } });
     const values = async (): Promise<unknown> => (await request("GET", `/api/${name}`)).body["items"]?.["0"];
@@ -145,7 +145,7 @@ describe("a collection", () => {
   });
 });
 
-describe("renamedFrom in one field", () => {
+describe("renamedFrom in a field", () => {
   const fields = [text("title"), text("secret"), text("note")];
   const bodies: readonly [string, object[], object][] = [
     [
@@ -164,7 +164,7 @@ describe("renamedFrom in one field", () => {
       { title: "T", note: "N", summary: null },
     ],
   ];
-  test.each(bodies)("%s: what is not named is dropped and added", async (_, next, expected) => {
+  test.each(bodies)("%s: an unnamed field is dropped and added", async (_, next, expected) => {
     const name = await create({ fields });
     await request("POST", `/api/${name}`, { body: { title: "T", secret: "S", note: "N" } });
     const plan = await send("PUT", `/collections/${name}?dryRun=true`, { fields: next });
@@ -180,7 +180,7 @@ describe("renamedFrom in one field", () => {
     expect<unknown>(values).toEqual(expected);
   });
 
-  test("without it, one removed and one added of equal type are a rename, and more are refused with how to tell", async () => {
+  test("without renamedFrom, a removed and an added field of equal type are a rename, and more fields are refused with the remedy", async () => {
     const name = await create({ fields });
     await request("POST", `/api/${name}`, { body: { title: "T", secret: "S", note: "N" } });
     const unclear = await send("PUT", `/collections/${name}`, { fields: [text("a"), text("b"), text("note")] });
@@ -214,7 +214,7 @@ test("a message about many problems stays readable", async () => {
 });
 
 describe("a plan", () => {
-  test("says each step and how many records it concerns", async () => {
+  test("has each step and the number of its records", async () => {
     const name = await create({ fields: [text("a"), text("b"), { name: "n", type: "integer" }] });
     for (const b of ["x", "y", null]) await request("POST", `/api/${name}`, { body: { a: "a", b, n: 1 } });
     const answer = await send("PUT", `/collections/${name}?dryRun=true`, {
@@ -256,7 +256,7 @@ describe("a plan", () => {
     ],
     ["unique", { ...number, unique: true }, 'field "n" cannot be unique: 2 records have a value that another has too'],
     ["required", text("gap", { required: true }), 'field "gap" cannot be required: 12 records have no value in it'],
-  ])("what records contradict is counted, and five of them are named: %s", async (_name, changed, reason) => {
+  ])("records that contradict the step are counted, and five records are named: %s", async (_name, changed, reason) => {
     const fields = [number, text("a"), text("gap")];
     const name = await create({ fields });
     const ids: unknown[] = [];
@@ -280,7 +280,7 @@ describe("a plan", () => {
   });
 });
 
-test("everything that records contradict is said at once", async () => {
+test("all contradictions of records are reported at once", async () => {
   const name = await create({ fields: [text("a"), text("b"), { name: "n", type: "integer" }] });
   for (let n = 0; n < 2; n++) await request("POST", `/api/${name}`, { body: { a: "same" } });
   const fields = [
@@ -309,7 +309,7 @@ test("everything that records contradict is said at once", async () => {
   expect(messageOf({ body } as Answer).split("; ")).toHaveLength(4);
 });
 
-test("what would be made or deleted is told without doing it; what GET answered can be PUT", async () => {
+test("dryRun reports made and deleted parts without a change; the response of GET can be PUT", async () => {
   const planned = await send("POST", "/collections?dryRun=true", { name: "planned", fields: [] });
   expect<unknown>([planned.status, planned.body]).toEqual([
     200,
@@ -340,7 +340,7 @@ describe("a whole schema", () => {
   }
   const relation = (name: string, to: string) => ({ name, type: "relation", collection: to });
 
-  test("is planned and applied as one: rings, drops with what pointed to them, cases", async () => {
+  test("is planned and applied as a whole: rings, drops with the relations that pointed there, cases", async () => {
     const { schema, request: ask } = await whole();
     const ring = [
       { name: "a", fields: [relation("next", "b")] },
@@ -362,7 +362,7 @@ describe("a whole schema", () => {
     expect((await ask("GET", "/api/B")).status).toBe(200);
   });
 
-  test("is refused as one, and the collection is named", async () => {
+  test("is refused as a whole, and the collection is named", async () => {
     const { schema } = await whole();
     const good = { name: "good", fields: [text("a")] };
     await schema("PUT", { collections: [good, { name: "target", fields: [] }] });
@@ -388,7 +388,7 @@ describe("a whole schema", () => {
     }
   });
 
-  test("that has changed since it was looked at is a conflict, also for two at once", async () => {
+  test("that has changed since its plan is a conflict, also for two at once", async () => {
     const { schema } = await whole();
     const of = (...names: string[]) => ({ collections: names.map((name) => ({ name, fields: [] })) });
     const seen = String((await schema("GET")).headers.get("etag"));

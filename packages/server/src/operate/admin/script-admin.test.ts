@@ -31,7 +31,7 @@ async function runs(query = ""): Promise<{ items: FunctionRun[]; total: number }
 const create = (name: string) => request("POST", "/api/items", { body: { name } });
 const seen = async (): Promise<number> => Number((await get("/collections/seen"))["records"]);
 
-test("what there is: functions and jobs, without their code", async () => {
+test("the list of functions and jobs, without their code", async () => {
   expect<unknown>(await get("/functions")).toEqual({
     items: [
       {
@@ -63,7 +63,7 @@ test("what there is: functions and jobs, without their code", async () => {
   expect(Date.parse(String(items?.["0"]?.["nextRun"]))).toBeGreaterThan(Date.now());
 });
 
-test("runs: newest first, in pages; one that has failed is run again, by its id, once", async () => {
+test("runs: newest first, in pages; a failed run is repeated by its id, once", async () => {
   for (const name of ["good", "bad", "better"]) await create(name);
   await scripts.functions.settled();
   const listed = await runs();
@@ -105,7 +105,7 @@ test("runs: newest first, in pages; one that has failed is run again, by its id,
   expect(overview["deliveries"] as unknown).toEqual({ waiting: 0, running: 0, failed: 0 });
 });
 
-test("a run whose file is gone is not made again, until the file is back", async () => {
+test("a run of a missing file is not repeated until the file is back", async () => {
   const good = files["functions/items/check.ts"];
   await opened.save({ "functions/items/check.ts": `export const onCreate = () => { throw new Error("always"); };` });
   await create("any");
@@ -189,7 +189,7 @@ test("a job by hand: its run is in its history", async () => {
   expect((await request("POST", "/api/admin/jobs/tidi/run", { token })).status).toBe(404);
 });
 
-test("the last run of a job is the newest attempt of the run that began last, whatever else was tried again since", async () => {
+test("the last run of a job is the newest attempt of the run that began last, whatever was retried since", async () => {
   const { database } = opened.service;
   await database.transactLong("test", async (tx) => {
     const attempts: [runId: string, attempt: number, status: string, endedAt: number | null][] = [
@@ -219,7 +219,7 @@ test("the last run of a job is the newest attempt of the run that began last, wh
   expect((await get("/jobs?offset=1"))["items"] as unknown).toEqual([]);
 });
 
-test("a run that is made again comes after what runs for its record, also when the service was started anew", async () => {
+test("a repeated run comes after the runs of its record, also after a restart of the service", async () => {
   const steps = (name: string) => `await db.collection("seen").create({ of: "${name}" });`;
   const first = await openScripts({
     collections,
@@ -255,7 +255,7 @@ test("a run that is made again comes after what runs for its record, also when t
   expect(await said()).toEqual(["create", "create", "update begins", "update ends", "create"]);
 });
 
-test("a run that was asked for by hand is on disk when its id is answered", async () => {
+test("a run by hand is on disk before the response with its id", async () => {
   const { body } = await request("POST", "/api/admin/jobs/tidy/run", { token });
   const { runId } = body as unknown as { runId: string };
   const row = await opened.service.database.reader.get("SELECT runId FROM _job_runs WHERE runId = ?", runId);
@@ -291,7 +291,7 @@ test("files that do not load: their problem, with the version that keeps running
   expect(refused.status).toBe(401);
 });
 
-test("a run that is tried again tells how often it has failed, and when it comes", async () => {
+test("a retried run has the number of its failures and its next time", async () => {
   const path = "functions/items/again.ts";
   await opened.save({
     [path]: `export const options = { retries: 3 };

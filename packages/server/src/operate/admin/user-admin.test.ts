@@ -51,7 +51,7 @@ describe("the list", () => {
   );
 });
 
-describe("what is refused changes nothing", () => {
+describe("a refused change changes nothing", () => {
   test.each([
     ["PATCH", "", { role: "king" }, 400],
     ["PATCH", "", {}, 400],
@@ -68,7 +68,7 @@ describe("what is refused changes nothing", () => {
     expect((await send(method, `/usr_unknown${path}`, body)).status).toBe(404);
   });
 
-  test("making a user: a bad email, a short password, a role that there is not, one that is taken", async () => {
+  test("making a user: a bad email, a short password, an unknown role, a taken email", async () => {
     const good = { email: "made@example.com", password: "correct horse" };
     for (const [body, status] of [
       [{ ...good, email: "x" }, 400],
@@ -84,7 +84,7 @@ describe("what is refused changes nothing", () => {
     expect(login.body["user"]?.["role"] as unknown).toBe("public");
   });
 
-  test("a session of somebody else is not ended under another name", async () => {
+  test("a session of another user is not ended under a wrong name", async () => {
     const [ann, bob] = [await register("ann@sessions.example"), await register("bob@sessions.example")];
     const [session] = await service.auth.users.sessions(ann.user.id);
     expect((await send("DELETE", `/${bob.user.id}/sessions/${session?.id}`)).status).toBe(404);
@@ -95,7 +95,7 @@ describe("what is refused changes nothing", () => {
   });
 });
 
-describe("what changes counts at once", () => {
+describe("changes that count at once", () => {
   test("a role, for the token and the open socket", async () => {
     const { user, accessToken } = await register("rising@example.com");
     const socket = await server.connect(accessToken);

@@ -35,7 +35,7 @@ const emptyFile = await store(new Uint8Array());
 await addPost("first");
 
 describe("a round trip", () => {
-  test("records, users and files are as they were; nothing else is", async () => {
+  test("records, users and files are unchanged; nothing is added", async () => {
     const backup = await backUp(files);
     const later = await addPost("later");
     const laterFile = await store("later");
@@ -56,7 +56,7 @@ describe("a round trip", () => {
     expect(statSync(backup).mode & 0o077).toBe(0);
   });
 
-  test("what is in the log alone, as a reader keeps it from the database file, is in it", async () => {
+  test("data only in the log, held by a reader, are in the backup", async () => {
     const reader = new Driver(service.database.path, { readonly: true });
     reader.run("BEGIN");
     reader.query("SELECT count(*) FROM posts").get();
@@ -69,7 +69,7 @@ describe("a round trip", () => {
     expect(readdirSync(`${service.database.path}-backup`).filter((name) => name.startsWith("copy"))).toEqual([]);
   });
 
-  test("a file that is deleted meanwhile is in it, and its bytes go afterwards", async () => {
+  test("a file that is deleted meanwhile is in the backup, and its bytes are removed afterwards", async () => {
     const doomed = await store(content, "doomed.bin");
     const checked = Promise.withResolvers<void>();
     let isBegun = false;
@@ -99,7 +99,7 @@ describe("a round trip", () => {
     expect(remains).toEqual([]);
   });
 
-  test("a file whose bytes are lost is told of, and holds nothing up", async () => {
+  test("a file whose bytes are lost is reported, and blocks nothing", async () => {
     const lost = await store("lost");
     rmSync(join(files.config.storage, lost.slice(-2), lost));
     const paths = emptyPaths(files);
@@ -133,7 +133,7 @@ describe("a backup that fails", () => {
     expect(readdirSync(dirname(output))).toEqual(["backup.tar.zst"]);
   });
 
-  test("a log that passes its bound ends it with one line; the database is held no more", async () => {
+  test("a log that passes its bound ends the backup with a single line; the database is held no more", async () => {
     const { path } = service.database;
     let isReleased = false;
     let isSeen = false;
@@ -160,7 +160,7 @@ describe("a backup that fails", () => {
     await backUp(files, { maxLog: 1 });
   });
 
-  test("a path at which there is no regular file is refused, and stays as it is", async () => {
+  test("a path without a regular file is refused, and stays unchanged", async () => {
     const folder = temporaryFolder();
     const [pipe, link, target] = [join(folder, "pipe"), join(folder, "link"), join(folder, "target")];
     Bun.spawnSync(["mkfifo", pipe]);
@@ -183,7 +183,7 @@ describe("a backup that fails", () => {
 });
 
 describe("a restore", () => {
-  test("refuses where there are data; with force, they are moved aside and kept", async () => {
+  test("refuses existing data; with force, the data are moved aside and stay", async () => {
     const backup = await backUp(files);
     const paths = emptyPaths(files);
     await restoreTo(paths, backup);
@@ -202,14 +202,14 @@ describe("a restore", () => {
     expect(await Bun.file(join(aside[0] ?? "", "storage/zz/fil_zz")).text()).toBe("stray");
   });
 
-  test("refuses while a service runs there", async () => {
+  test("refuses while a service runs in the folder", async () => {
     const failure = await restoreTo(dataPathsOf(files.config), await backUp(files), { force: true }).catch(String);
     expect(failure).toContain("is in use by another socle process");
     expect((await request("GET", `/api/storage/${kept}`)).status).toBe(200);
   });
 });
 
-describe("what is refused, with one line and without a trace", () => {
+describe("refused archives, with a single line and without a trace", () => {
   const seed = randomSeed("damaged backups");
   const next = randomNumbers(seed);
   let whole = new Uint8Array();
@@ -283,7 +283,7 @@ describe("what is refused, with one line and without a trace", () => {
     }
   });
 
-  test("something else", async () => {
+  test("another file", async () => {
     expect(await refusal("")).toBe("Error: the backup: is not a backup of Socle");
     expect(await refusal("PK\u0003\u0004 a zip")).toBe("Error: the backup: is not a backup of Socle");
     expect(await refusal(await archiveOf([["readme.md", "# Hello"]]))).toBe(
@@ -295,7 +295,7 @@ describe("what is refused, with one line and without a trace", () => {
     expect(await refusal(await archiveOf([["../socle.db", "x"]]))).toContain("it has other entries");
   });
 
-  test("one that declares more bytes than the disk has free, before they are unpacked", async () => {
+  test("an archive that declares more bytes than the disk has free, before the unpacking", async () => {
     // A header that declares 1 PiB, and 4 MiB of zeros: 1 KB when compressed.
     const packer = createTarPacker();
     const body = packer.controller.add({ name: "socle.db", size: 2 ** 50, type: "file" }).getWriter();
@@ -312,7 +312,7 @@ describe("what is refused, with one line and without a trace", () => {
     );
   });
 
-  test("one whose database lists more bytes of files than the disk has free", async () => {
+  test("an archive whose database lists more bytes of files than the disk has free", async () => {
     const paths = emptyPaths(files);
     await restoreTo(paths, await backUp(files));
     const database = new Driver(paths.database);
@@ -325,7 +325,7 @@ describe("what is refused, with one line and without a trace", () => {
     expect(await refusal(archive)).toMatch(/^Error: the backup: needs \d{16} bytes, and the disk of [^\n]+ free$/);
   });
 
-  test("files that the manifest does not tell of; a manifest of an earlier version tells of no place", async () => {
+  test("files that the manifest does not name; a manifest of an earlier version names no place", async () => {
     const paths = emptyPaths(files);
     await restoreTo(paths, await backUp(files));
     const database = new Driver(paths.database);
@@ -357,7 +357,7 @@ describe("what is refused, with one line and without a trace", () => {
     expect(await bytesIn(old, kept)).toEqual(content);
   });
 
-  test("of a newer version", async () => {
+  test("a newer version", async () => {
     expect(await refusal(whole, { ...knownSchemas, events: 1 })).toMatch(
       /^Error: the backup: was made by a newer version \(test\)[^\n]*$/,
     );
@@ -373,7 +373,7 @@ describe("what is refused, with one line and without a trace", () => {
   });
 });
 
-test("what interrupted commands have left is removed at the next start", async () => {
+test("leftovers of interrupted commands are removed at the next start", async () => {
   const paths = emptyPaths(files);
   const partial = join(temporaryFolder(), "backup.tar.zst.partial");
   const other = join(temporaryFolder(), "backup.tar.zst");

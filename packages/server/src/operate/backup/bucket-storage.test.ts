@@ -21,7 +21,7 @@ async function wrong(paths: DataPaths): Promise<string[]> {
   return findings.filter(({ state }) => state === "error").map(({ text }) => text);
 }
 
-test("files go from one prefix to another, and what is lost there is found", async () => {
+test("files move from a prefix to another, and lost files there are found", async () => {
   const [first, second] = [await files.store("one"), await files.store(new Uint8Array(100_000).fill(7))];
   expect(await wrong(dataPathsOf(files.config))).toEqual([]);
   const backup = await backUp(files);

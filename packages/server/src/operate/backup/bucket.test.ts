@@ -111,7 +111,7 @@ test("a part that is lost is sent again", async () => {
   expect(isLost).toBe(true);
 });
 
-test("a broken upload goes on with the next backup, without the parts that are there", async () => {
+test("a broken upload goes on with the next backup, without the finished parts", async () => {
   arrived.length = 0;
   const [before] = await list();
   answerPart = (part) => (part >= 3 ? "fail" : "pass");

@@ -67,7 +67,7 @@ test("all are made, once", () => {
   expect(finishMoves(paths)).toBe(false);
 });
 
-test("interrupted after any of them, the rest follows", () => {
+test("interrupted after any move, the rest follows", () => {
   for (let made = 0; made <= 6; made++) {
     const { folder, paths, moves } = prepare();
     recordMoves(paths, moves);
@@ -77,7 +77,7 @@ test("interrupted after any of them, the rest follows", () => {
   }
 });
 
-test("interrupted after any of them, the rest follows where database and files have other paths by then", () => {
+test("interrupted after any move, the rest follows also with new paths of database and files", () => {
   for (let made = 0; made <= 6; made++) {
     const { folder, paths, moves } = prepare();
     recordMoves(paths, moves);
@@ -93,7 +93,7 @@ test("interrupted after any of them, the rest follows where database and files h
   }
 });
 
-test("while something to move is not there, nothing is moved, and the record stays", () => {
+test("while a moved object is missing, nothing is moved, and the record stays", () => {
   const { folder, paths, moves } = prepare();
   recordMoves(paths, moves);
   interrupt(moves.slice(0, 3));

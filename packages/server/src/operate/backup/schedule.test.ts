@@ -39,7 +39,7 @@ function open(schedule: string, clock: Clock): Backups {
   });
 }
 
-test("one is made when it is due, and none before", async () => {
+test("a backup is made on time, and not before", async () => {
   // Half a second before a full hour.
   const start = performance.now();
   const now = (): number => Date.UTC(2026, 0, 1, 2, 59, 59, 500) + performance.now() - start;
@@ -103,7 +103,7 @@ describe("a target that cannot be written is a warning at the start", () => {
   });
 });
 
-test("what is no schedule and no recipient stops the start with one line", async () => {
+test("an invalid schedule or recipient stops the start with a single line", async () => {
   const refusal = (settings: object) =>
     checkBackups({ ...config, ...settings }, dataPathsOf(config)).catch((error: unknown) => error);
   const failure = await refusal({ "backup.schedule": "every day" });

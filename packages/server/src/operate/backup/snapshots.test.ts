@@ -107,7 +107,7 @@ test("an instance restores a snapshot in place of its database, and nothing of t
   expect(await objects()).toEqual([]);
 });
 
-test("the archive has the database alone, is not encrypted, and says that the files are in the storage", async () => {
+test("the archive has the database alone, is not encrypted, and names the storage of the files", async () => {
   const { name } = await put();
   const tar = Bun.zstdDecompressSync(await blobOf(name).bytes());
   const text = Buffer.from(tar).toString("latin1");
@@ -141,7 +141,7 @@ test("names sort by position, and no part of the storage takes a snapshot for a 
   expect(await driverOf(paths).size(first)).toBe(3);
 });
 
-test("one at a time, also beside a backup", async () => {
+test("a single archive at a time, also beside a backup", async () => {
   const [backup, snapshot] = await Promise.all([
     backUp(files),
     put(),
@@ -158,7 +158,7 @@ test("one at a time, also beside a backup", async () => {
   await removeAll();
 });
 
-test("a snapshot that is given up leaves nothing, and the next is made", async () => {
+test("a snapshot that is given up leaves nothing, and the next snapshot is made", async () => {
   const stop = new AbortController();
   const given = put(stop.signal).catch(String);
   stop.abort(new Error("the instance stops"));
@@ -169,7 +169,7 @@ test("a snapshot that is given up leaves nothing, and the next is made", async (
   await removeAll();
 });
 
-test("an upload that the store refuses is given up: the parts and the packed file go, and the next is made", async () => {
+test("an upload that the store refuses is given up: the parts and the packed file are removed, and the next snapshot is made", async () => {
   const given: string[] = [];
   let refusal: (() => Response) | null = () =>
     new Response("<Error><Code>AccessDenied</Code></Error>", { status: 403 });
@@ -213,7 +213,7 @@ test("an upload that the store refuses is given up: the parts and the packed fil
   await removeAll();
 });
 
-test("a snapshot that is damaged or absent leaves the database as it is; other objects are not reached", async () => {
+test("a snapshot that is damaged or absent leaves the database unchanged; other objects are not reached", async () => {
   const { name } = await put();
   const bytes = await blobOf(name).bytes();
   const paths = instance();
@@ -280,7 +280,7 @@ test("restored like a backup: a single service, with the files that stand in the
   await removeAll();
 });
 
-test("files that stand in a folder stay in the folder, with force, too; lost files are told of", async () => {
+test("files in a folder stay in the folder, with force, too; lost files are reported", async () => {
   const { name } = await put();
   const paths = emptyPaths(files);
   const path = join(paths.files.address, first.slice(-2), first);
@@ -302,7 +302,7 @@ test("files that stand in a folder stay in the folder, with force, too; lost fil
   await removeAll();
 });
 
-test("files that the disk has no room for do not prevent the restore of the database alone", async () => {
+test("files beyond the free space of the disk do not prevent the restore of the database alone", async () => {
   await put();
   const paths = instance();
   const size = async (bytes: number): Promise<void> => {
@@ -316,7 +316,7 @@ test("files that the disk has no room for do not prevent the restore of the data
   await removeAll();
 });
 
-test("a store that does not answer is a warning, and the database is restored", async () => {
+test("a store that does not respond is a warning, and the database is restored", async () => {
   const { name } = await put();
   const folder = `${work}-checked`;
   const blob = new Blob([await blobOf(name).bytes()]);

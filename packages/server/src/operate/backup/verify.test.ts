@@ -42,7 +42,7 @@ test("an id that leads nowhere is found, alone and in an array", async () => {
   ]);
 });
 
-test("names that a table or a column cannot have as they are", async () => {
+test("names that a table or a column cannot have unchanged", async () => {
   const to = { type: "relation", collection: "sqlite_labels" };
   const api = await openApi({
     collections: [

@@ -169,7 +169,7 @@ test("changes, deletions, cascades and batches are in the mirror, and a refused 
   expect(JSON.stringify(await world.rows("children"))).not.toContain(String(child["id"]));
 });
 
-test("changes of definitions change the tables, and records of a dropped collection go", async () => {
+test("changes of definitions change the tables, and records of a dropped collection are removed", async () => {
   const world = await openMirrorWorld();
   const put = (name: string, definition: object) => world.send("PUT", `/api/admin/collections/${name}`, definition);
   await collection(world, "a", [

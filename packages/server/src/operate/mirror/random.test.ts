@@ -114,7 +114,7 @@ async function mirrored(world: MirrorWorld, name: string, fields: readonly Field
 
 const byId = (one: unknown, other: unknown): number => (Object(one).id < Object(other).id ? -1 : 1);
 
-test("after random changes of records and definitions, the mirror has each record as it is", async () => {
+test("after random changes of records and definitions, the mirror has each record unchanged", async () => {
   const world = await open();
   for (let round = 0; round < rounds; round++) {
     while (collections.size < 3) {

@@ -29,7 +29,7 @@ async function fill(world: MirrorWorld, count: number, more: object = {}): Promi
   }
 }
 
-test("a mirror that is switched on later gets all records while writes go on, and no table is there before it is whole", async () => {
+test("a mirror that is switched on later gets all records while writes go on, and no incomplete table is visible", async () => {
   const before = await withThings({ mirror: false });
   await fill(before, 3_000);
   await before.end();
@@ -88,7 +88,7 @@ test("the next leader goes on with the tables; after commits of a leader without
   expect(await third.rows("things")).toHaveLength(12);
 });
 
-test("the next leader ends the build of a table where the former leader stopped", async () => {
+test("the next leader ends the build of a table at the position of the former leader", async () => {
   const first = await withThings();
   await fill(first, 1_200);
   await first.expectWhole();
@@ -132,7 +132,7 @@ test("while PostgreSQL is away, nothing changes; afterwards the same tables go o
   expect((await world.rows("things")).map(({ n }) => Number(n))).not.toContain(99);
 });
 
-test("a commit whose answer is lost is in the mirror if the commit has happened", async () => {
+test("a commit whose response is lost is in the mirror if the commit has happened", async () => {
   const world = await withThings();
   await world.expectWhole();
   const table = await world.tableId("things");
@@ -213,7 +213,7 @@ test("a trigger that takes too long does not stop writes for ever", async () => 
   expect(await world.rows("things")).toHaveLength(1);
 });
 
-test("a commit with more records than one statement takes has the table made anew", async () => {
+test("a commit with more records than a statement takes has the table made anew", async () => {
   const world = await withThings();
   const { id } = await world.send("POST", "/api/things", { n: -1 });
   for (let n = 0; n < 100; n++) await world.send("POST", "/api/things", { n, parent: id, text: "y".repeat(100_000) });
@@ -244,7 +244,7 @@ test("a commit with thousands of records changes the table in place", async () =
   expect((await world.rows("things")).filter(({ parent }) => parent === null)).toHaveLength(1_300);
 });
 
-test("values that a migration moves or brings back are in the mirror: fields that swap names, a restored field and collection", async () => {
+test("values that a migration moves or restores are in the mirror: fields that swap names, a restored field and collection", async () => {
   const world = await openMirrorWorld({});
   const text = (name: string, more: object = {}) => ({ name, type: "string", ...more });
   await world.send("POST", "/api/admin/collections", {

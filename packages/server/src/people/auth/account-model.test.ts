@@ -9,6 +9,6 @@ const runs = Number(process.env["RUNS"] ?? 100);
 
 const stages = await openStages();
 
-test("nobody gets a session without a proof of the identity, and an ended credential never works again", async () => {
+test("no caller gets a session without a proof of the identity, and an ended credential never works again", async () => {
   await runSequences(stages, randomSeed("accounts"), runs);
 }, 600_000);

@@ -103,7 +103,7 @@ describe("the list of sessions", () => {
 });
 
 describe("the end of sessions", () => {
-  test("a user ends another session, which is over at once, and hears the logout", async () => {
+  test("a user ends another session, which is over at once, and receives the logout", async () => {
     const phone = await signIn("register", "ann@end.example");
     const laptop = await signIn("login", "ann@end.example");
     const other = (await sessionsOf(laptop.token)).find(({ current }) => !current);

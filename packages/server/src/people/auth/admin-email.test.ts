@@ -60,7 +60,7 @@ test("an admin of this email who was made in another way, and deleted, is not ma
   expect(await auth.seedAdmin(boss)).toBe("spent");
 });
 
-test("a deletion that is refused changes nothing, and a user who was no admin does not count", async () => {
+test("a refused deletion changes nothing, and a user without the role does not count", async () => {
   const api = await openApi({ settings });
   const { user } = await api.register("other@example.com");
   await deleteUser(api, user.email);

@@ -39,7 +39,7 @@ function claimsOf(token: string): Record<string, unknown> {
 }
 
 describe("register", () => {
-  test("answers tokens and the user, without the password in any form", async () => {
+  test("responds with tokens and the user, without the password in any form", async () => {
     const seq = await lastSeq(api.service);
     const answer = await post("register", { email: "  Ann@Example.COM ", password, role: "admin" });
     expect(answer.status).toBe(201);
@@ -99,7 +99,7 @@ describe("register", () => {
     expect(Array.isArray(details) && details.map((detail) => `${detail.field}:${detail.rule}`)).toEqual(expected);
   });
 
-  test("the configured address, and only that, becomes admin", async () => {
+  test("only the configured address becomes admin", async () => {
     expect<unknown>((await post("register", { email: "boss@example.com", password })).body["user"]).toMatchObject({
       role: "admin",
     });
@@ -108,7 +108,7 @@ describe("register", () => {
     });
   });
 
-  test("two at the same moment: one wins", async () => {
+  test("two at the same moment: one registration wins", async () => {
     const body = { email: "race@example.com", password };
     const statuses = (await Promise.all([1, 2, 3].map(() => post("register", body)))).map(({ status }) => status);
     expect(statuses.sort()).toEqual([201, 409, 409]);
@@ -122,21 +122,21 @@ describe("register", () => {
 });
 
 describe("login", () => {
-  test("the same answer for a wrong password and for nobody", async () => {
+  test("the same response for a wrong password and for an unknown user", async () => {
     const wrong = await post("login", { email: "ann@example.com", password: "wrong horse" });
     const nobody = await post("login", { email: "nobody@example.com", password: "wrong horse" });
     expect([wrong.status, nobody.status]).toEqual([401, 401]);
     expect(wrong.body).toEqual(nobody.body);
   });
 
-  test("works with the address in any case, and tells of it", async () => {
+  test("works with the address in any case, and publishes an event", async () => {
     const seq = await lastSeq(api.service);
     const answer = await post("login", { email: "ANN@example.com ", password });
     expect(answer.status).toBe(200);
     expect((await eventsSince(api.service, seq)).map(({ type }) => type)).toEqual(["auth.login"]);
   });
 
-  test("ten failures of an email from one address stop the eleventh there, and nothing else", async () => {
+  test("ten failures of an email from an address refuse the eleventh login from that address, and nothing else", async () => {
     await api.register("target@example.com");
     await api.register("other@example.com");
     const attempt = (email: string, secretWord: string, address: string) =>
@@ -222,7 +222,7 @@ describe("logout", () => {
     expect((await request("GET", "/api/auth/me", { token: tokens.accessToken })).status).toBe(401);
   });
 
-  test("with the access token and a refresh token that is none: the session ends all the same", async () => {
+  test("with the access token and an invalid refresh token: the session ends all the same", async () => {
     const tokens = await api.register("leaving3@example.com");
     expect((await post("logout", { refreshToken: "junk" }, tokens.accessToken)).status).toBe(204);
     expect((await request("GET", "/api/auth/me", { token: tokens.accessToken })).status).toBe(401);
@@ -242,8 +242,8 @@ describe("logout", () => {
   });
 });
 
-describe("tokens that are none", () => {
-  test("each is 401 where a token is looked at, and does not matter where none is needed to sign in", async () => {
+describe("invalid tokens", () => {
+  test("each is 401 on a route that reads tokens, and is ignored on a route of sign-in", async () => {
     const { user, accessToken } = await api.register("victim@example.com");
     const other = await api.register("attacker@example.com");
     const { sid } = claimsOf(accessToken);
@@ -287,7 +287,7 @@ describe("tokens that are none", () => {
     );
   });
 
-  test("the role is the user's of this moment, not the token's", async () => {
+  test("the role is the user's present role, not the token's", async () => {
     const { user, accessToken } = await api.register("promoted@example.com");
     const claimed = await forge({ sub: user.id, sid: claimsOf(accessToken)["sid"], role: "admin" });
     expect((await api.service.auth.callers.authenticate(claimed)).role).toBe("authenticated");
@@ -308,7 +308,7 @@ test("a promoted user has a new password and no session", async () => {
   });
 });
 
-test("a login with a password that is changed while it is checked fails", async () => {
+test("a login with a password that is changed during the check fails", async () => {
   const email = "racing@example.com";
   const { user } = await api.register(email);
   const { auth, database } = api.service;
@@ -329,7 +329,7 @@ test("without a configured secret, tokens live through a restart", async () => {
   expect((await second.request("GET", "/api/auth/me", { token: accessToken })).status).toBe(200);
 });
 
-test("a user of an earlier version, whose email has another form, logs in after a start; a double is told, until it is one no more", async () => {
+test("a user of an earlier version, whose email has another form, logs in after a start; a double is reported until its end", async () => {
   const first = await openApi({});
   const { user } = await first.register("ann@example.com");
   const { user: other } = await first.register("bob@example.com");
@@ -354,7 +354,7 @@ test("a user of an earlier version, whose email has another form, logs in after 
   expect(third.log.filter((line) => line.includes("Two users"))).toEqual([]);
 });
 
-test("a password is one password in each form of Unicode; a hash of another form works, and is replaced", async () => {
+test("a password is the same password in each form of Unicode; a hash of another form works, and is replaced", async () => {
   const { database } = api.service;
   const [composed, apart] = ["pässwörter".normalize("NFC"), "pässwörter".normalize("NFD")];
   const status = async (given: string) => (await post("login", { email: "forms@example.com", password: given })).status;

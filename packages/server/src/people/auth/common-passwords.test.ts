@@ -22,7 +22,7 @@ test("the list has 10,000 passwords of at least eight characters, and the shorte
   expect(words.length).toBeGreaterThan(16_000);
 });
 
-describe("a new password, where common passwords are refused", () => {
+describe("a new password, if common passwords are refused", () => {
   const passwords = new Passwords(10, "refuse");
 
   test.each(["password", "PASSWORD", "12345678", "QwertyUiop", common])("%s is refused", async (password) => {
@@ -38,7 +38,7 @@ describe("a new password, where common passwords are refused", () => {
     words.slice(500, 502).join("\n"),
     "\n",
     "пароль-пароль",
-  ])("%j is taken", async (password) => {
+  ])("%j is accepted", async (password) => {
     expect(await passwords.hash(password, caller)).toStartWith("$argon2id$");
   });
 

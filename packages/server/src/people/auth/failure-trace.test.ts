@@ -35,7 +35,7 @@ async function written(seq: number): Promise<object[]> {
 }
 
 describe("over HTTP", () => {
-  test("a failure and a lock-out are in the log and in the event log, for admins alone", async () => {
+  test("a failure and a lock-out are in the log and in the event log, for admins only", async () => {
     const admin = await api.admin();
     const { accessToken } = await api.register("plain@example.com");
     const seq = await lastSeq(api.service);
@@ -59,7 +59,7 @@ describe("over HTTP", () => {
     expect(JSON.stringify(await eventsSince(api.service, seq)) + api.log.join()).not.toContain("a wrong secret");
   });
 
-  test("a text that is no email address is not kept: it may be a password", async () => {
+  test("a text that is no email address is not stored: the text may be a password", async () => {
     const seq = await lastSeq(api.service);
     await api.request("POST", "/api/auth/login", { body: { email: "hunter2 hunter2", password: "x" } });
     expect(await written(seq)).toEqual([{ email: null, address: "test", count: 1 }]);
@@ -67,7 +67,7 @@ describe("over HTTP", () => {
 });
 
 describe("a flood", () => {
-  test("of one email and address has one event a minute, with their number", async () => {
+  test("from an email and an address has an event a minute, with the number of failures", async () => {
     await atTime(async (set) => {
       const [trace, seq, start] = [traceOf(), await lastSeq(api.service), performance.now()];
       for (let i = 0; i < 1_000; i++) trace.note("a@example.com", "x");
@@ -84,7 +84,7 @@ describe("a flood", () => {
     });
   });
 
-  test("of a hundred emails each minute does not hide the failures of others", async () => {
+  test("with a hundred emails each minute does not hide the failures of others", async () => {
     await atTime(async (set) => {
       const [trace, seq, start] = [traceOf(), await lastSeq(api.service), performance.now()];
       const flood = (): void => {
@@ -122,7 +122,7 @@ describe("a flood", () => {
     });
   });
 
-  test("of many emails has a hundred events a minute, and none is left uncounted", async () => {
+  test("with many emails has a hundred events a minute, and every failure is counted", async () => {
     await atTime(async (set) => {
       const [trace, seq, start] = [traceOf(), await lastSeq(api.service), performance.now()];
       const lines = api.entries("Logins failed in a test").length;

@@ -43,7 +43,7 @@ const all = "the password, the authenticator app, the passkeys, the API keys, th
 const sentence = (list: string): string =>
   `The address was proven for the first time. Somebody else may have made these credentials, which were removed: ${list}.`;
 
-test("a link alone removes every credential, with one notice, and a later proof has no notice", async () => {
+test("a link alone removes every credential, with a single notice, and a later proof has no notice", async () => {
   const { email } = await loaded();
   await post("verify/request", { email });
   const token = await mailbox.secret(email, "verify");
@@ -76,7 +76,7 @@ test("a move sends the notice to the new address, which is proven", async () => 
   expect([await removals(email), await removals(`new-${email}`)]).toEqual([[], [sentence(all)]]);
 });
 
-test("a sign-in at a provider keeps the link, and tells of the others", async () => {
+test("a sign-in at a provider keeps the link, and names the removed credentials", async () => {
   const { email } = await loaded();
   const app = new TestApp();
   const back = await passProvider({ api, fake }, app.begin("one"), { sub: email, email, email_verified: true });
@@ -93,7 +93,7 @@ test("a proof beside the password or the session removes no credential, and has 
   expect([await removals(shown.email), await removals(signedIn.email)]).toEqual([[], []]);
 });
 
-test("a user who has only sessions loses no credential, and gets no notice", async () => {
+test("a user with only sessions loses no credential, and gets no notice", async () => {
   const email = "bare@example.com";
   const { user } = await api.register(email);
   await database.transact((tx) => tx.run("UPDATE _users SET passwordHash = '' WHERE id = ?", user.id));

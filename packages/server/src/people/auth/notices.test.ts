@@ -34,7 +34,7 @@ describe("a notice", () => {
       "an unknown address, an unknown program",
     ],
   ];
-  test.each(origins)("of %j comes from %s", async (by, origin) => {
+  test.each(origins)("about %j comes from %s", async (by, origin) => {
     const { database, notices, mailed } = await open();
     await database.transact((tx) => notices.tell(tx, user, { change, by }));
     const [mail, ...others] = mailed();
@@ -43,7 +43,7 @@ describe("a notice", () => {
     expect(mail?.text).toContain(`\n${change}\n\nThe change came from: ${origin}\n`);
   });
 
-  test("is no mail without mail.from", async () => {
+  test("is not sent without mail.from", async () => {
     const { database, notices, mailed } = await open({ SERVICE_MAIL_FROM: "" });
     await database.transact((tx) => notices.tell(tx, user, { change, by: "the service" }));
     expect(mailed()).toEqual([]);
@@ -66,7 +66,7 @@ describe("a notice", () => {
     ]);
   });
 
-  test("is left out with a warning when many notices go to the address, and other users hear of changes", async () => {
+  test("is left out with a warning when many notices go to the address, and other users still get notices", async () => {
     const { database, notices, mailed, entries } = await open({ SERVICE_LIMITS_RATE_RECIPIENT: "3/h" });
     const other = { id: "usr_2", email: "bob@example.com" };
     await database.transact((tx) => {

@@ -90,11 +90,11 @@ describe("with the present password", () => {
     expect(stored(user.id)).toEqual(before);
   });
 
-  test("nobody changes a password without a token", async () => {
+  test("a caller without a token changes no password", async () => {
     expect((await change(undefined, { current: password, password: next })).status).toBe(401);
   });
 
-  test("of two changes at once, a single change is made", async () => {
+  test("two changes at once: a single change is made", async () => {
     const { token } = await api.register("twice@example.com");
     const both = ["first new one", "second new one"];
     const answers = await Promise.all(both.map((each) => change(token, { current: password, password: each })));

@@ -66,7 +66,7 @@ describe("threads", () => {
     expect(ended).toBe(started.length);
   });
 
-  test("hash with argon2id and 19 MiB, and tell a right password from a wrong one", async () => {
+  test("hash with argon2id and 19 MiB, and distinguish right and wrong passwords", async () => {
     const passwords = new Passwords(64, "allow");
     const hash = await passwords.hash("correct horse", from);
     expect(hash).toStartWith("$argon2id$v=19$m=19456,t=2,p=1$");
@@ -80,7 +80,7 @@ describe("threads", () => {
     expect(await failure(passwords.hash("correct horse", from))).toMatchObject({ code: "unavailable" });
   });
 
-  test("what is computed when the service ends is refused, not forgotten", async () => {
+  test("passwords under way at the end of the service are refused, not lost", async () => {
     const passwords = new Passwords(64, "allow");
     const running = Promise.allSettled([1, 2, 3].map(() => passwords.hash("correct horse", from)));
     await Bun.sleep(0);
@@ -124,7 +124,7 @@ describe("the work for a known and for an unknown user is alike", () => {
 });
 
 describe("queue", () => {
-  test("is bounded for all, by half for one caller, and given back by those that disconnect", async () => {
+  test("is bounded for all, at half of the bound for a caller, and released by callers that disconnect", async () => {
     const passwords = new Passwords(4, "allow");
     const gone = new AbortController();
     const hash = (key: string, signal?: AbortSignal) => passwords.hash("correct horse", { key, signal });
@@ -142,7 +142,7 @@ describe("queue", () => {
     passwords.close();
   });
 
-  test("beyond it, a registration is 503 with Retry-After", async () => {
+  test("beyond the queue, a registration is 503 with Retry-After", async () => {
     const api = await openApi({ hasFullPasswords: true, settings: { SERVICE_LIMITS_PASSWORDS: "1" } });
     const register = (n: number) =>
       api.request("POST", "/api/auth/register", { body: { email: `u${n}@example.com`, password: "correct horse" } });

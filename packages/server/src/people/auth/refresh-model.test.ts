@@ -148,7 +148,7 @@ class World {
   }
 }
 
-test("a refresh token works again exactly as the model says, and any other reuse ends the session", async () => {
+test("a refresh token works again exactly as in the model, and any other reuse ends the session", async () => {
   const seed = randomSeed("refresh");
   const random = randomNumbers(seed);
   const folder = temporaryFolder();

@@ -70,7 +70,7 @@ test("the mails to an address that somebody registers and deletes again and agai
 });
 
 describe("with a required proof", () => {
-  test("a registration answers 202 without tokens, and the login works after the proof", async () => {
+  test("a registration is 202 without tokens, and the login works after the proof", async () => {
     const { post, mailbox, users, service } = await open(required);
     const seq = await lastSeq(service);
     const answer = await post("register", credentials("new@example.com"));
@@ -89,7 +89,7 @@ describe("with a required proof", () => {
     expect((await post("login", credentials("new@example.com"))).status).toBe(200);
   });
 
-  test("a known address gets the same answer, its owner a mail, and nothing changes", async () => {
+  test("a known address gets the same response, its owner a mail, and nothing changes", async () => {
     const { post, mailbox, users, service } = await open(required);
     const first = await post("register", credentials("ann@example.com"));
     const token = await mailbox.secret("ann@example.com", "verify");
@@ -104,7 +104,7 @@ describe("with a required proof", () => {
     expect((await post("login", credentials("ann@example.com", "another password"))).status).toBe(401);
   });
 
-  test("simultaneous registrations of an address make one user", async () => {
+  test("simultaneous registrations of an address make a single user", async () => {
     const { post, mailbox, service } = await open(required);
     const answers = await Promise.all(
       Array.from({ length: 4 }, (_, i) => post("register", credentials("race@example.com", `password ${i} of four`))),
@@ -120,7 +120,7 @@ describe("with a required proof", () => {
     expect(await mailbox.kinds("bombed@example.com")).toEqual(["verify", "taken"]);
   });
 
-  test("a taken address is not told by the fields of users, either", async () => {
+  test("a taken address is not revealed by the fields of users, either", async () => {
     const definition = { name: "users", fields: [{ name: "nick", type: "string", required: true, unique: true }] };
     const { post, users } = await open(required, [definition]);
     const form = (email: string, nick: string) => ({ body: { email, password, nick } });
@@ -142,7 +142,7 @@ describe("with a required proof", () => {
     });
   });
 
-  test("without links is 503 for new and known addresses, and makes nobody", async () => {
+  test("without links is 503 for new and known addresses, and makes no user", async () => {
     const { SERVICE_PUBLIC_URL: _, ...noLinks } = required;
     const { post, admin, users } = await open(noLinks);
     await admin();
@@ -151,7 +151,7 @@ describe("with a required proof", () => {
     expect(users.findByEmail("new@example.com")).toBeNull();
   });
 
-  test("without mail registers as before, and the log says that nobody can prove an address", async () => {
+  test("without mail registers as before, and the log warns that addresses cannot be proven", async () => {
     const { post, log } = await open({ SERVICE_AUTH_REQUIRE_VERIFIED: "true" });
     expect((await post("register", credentials("new@example.com"))).status).toBe(201);
     expect((await post("register", credentials("new@example.com"))).status).toBe(409);

@@ -22,7 +22,7 @@ function passTenSeconds(): Promise<unknown> {
 }
 
 describe("refresh", () => {
-  test("fifty exchanges of one token at once give one successor, and it works", async () => {
+  test("fifty exchanges of the same token at once give a single successor, and the successor works", async () => {
     const { refreshToken, user } = await api.register("tabs@example.com");
     const answers = await Promise.all(Array.from({ length: 50 }, () => refresh(refreshToken)));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
@@ -36,7 +36,7 @@ describe("refresh", () => {
     expect((await refresh(successor)).status).toBe(200);
   });
 
-  test("within ten seconds a used token is answered with the one in force, however many came between", async () => {
+  test("within ten seconds a used token gets the token in force, however many exchanges were made between", async () => {
     const { refreshToken } = await api.register("chain@example.com");
     let latest = refreshToken;
     for (let i = 0; i < 20; i++) latest = (await refresh(latest)).token;
@@ -57,7 +57,7 @@ describe("refresh", () => {
     expect((await api.request("GET", "/api/auth/me", { token: accessToken })).status).toBe(401);
   });
 
-  test("nobody ends a session with a token that was never issued", async () => {
+  test("a token that was never issued ends no session", async () => {
     const { refreshToken, accessToken } = await api.register("safe@example.com");
     const [session, random, signature] = refreshToken.split(".");
     const forged = [
@@ -81,7 +81,7 @@ describe("refresh", () => {
   test.each([
     ["back", -30_000],
     ["forward", 30_000],
-  ])("a clock that is set %s is no reuse, and hides none", async (direction, change) => {
+  ])("a clock that is set %s is no reuse, and hides no reuse", async (direction, change) => {
     const { refreshToken } = await api.register(`clock-${direction}@example.com`);
     const second = (await refresh(refreshToken)).token;
     const third = (await refresh(second)).token;
@@ -104,7 +104,7 @@ describe("refresh", () => {
     }
   });
 
-  test("the tokens that are kept of a session do not grow with its exchanges", async () => {
+  test("the stored tokens of a session do not grow with its exchanges", async () => {
     const { refreshToken, user } = await api.register("long@example.com");
     let latest = refreshToken;
     for (let i = 0; i < 130; i++) latest = (await refresh(latest)).token;
@@ -126,7 +126,7 @@ describe("refresh", () => {
 });
 
 describe("sessions of a user", () => {
-  test("one more than the bound ends the oldest, and no session of another user", async () => {
+  test("a session beyond the bound ends the oldest, and no session of another user", async () => {
     const other = await api.register("bystander@example.com");
     const email = "many@example.com";
     const all = [await api.register(email)];
@@ -154,7 +154,7 @@ describe("sessions of a user", () => {
   });
 });
 
-test("the sweep removes all that has expired, and nothing else", async () => {
+test("the sweep removes all expired rows, and nothing more", async () => {
   const { user } = await api.register("expired@example.com");
   const stays = await api.register("stays@example.com");
   await database.transactLong("test", async (tx) => {

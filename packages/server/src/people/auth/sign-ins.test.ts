@@ -78,7 +78,7 @@ describe("a user with a second factor", () => {
     expect(asked).toEqual(["register pending@example.com", "login pending@example.com"]);
   });
 
-  test("a factor that comes while the hooks are asked counts; one that goes opens no session without the hooks", async () => {
+  test("a factor that is added during the hooks counts; a factor that is removed opens no session without the hooks", async () => {
     const { user } = await api.register("late@example.com");
     const login = () => auth.login({ email: "late@example.com", password }, { key: "test" });
     onLogin = async () => {

@@ -14,7 +14,7 @@ const settings = {
   SERVICE_LIMITS_RATE_RECIPIENT: "off",
 };
 
-test("each spelling of a domain is one account, at every way in, and is shown as people write it", async () => {
+test("each spelling of a domain is a single account, in every sign-in method, and is shown as written", async () => {
   for (const first of spellings) {
     const api = await openApi({ settings });
     const { auth, database } = api.service;
@@ -58,7 +58,7 @@ test("admin.email makes an admin of each spelling; a provider proves a mailbox, 
   expect(proven("ｉnfo@dömäin.example")).toEqual({ email: people, isProven: false });
 });
 
-test("two users of an earlier version sign in by their spellings, are told, and become one form when one is gone", async () => {
+test("two users of an earlier version sign in by their spellings, are reported, and become a single form after a deletion", async () => {
   const folder = temporaryFolder();
   const first = await openApi({ folder, settings });
   const [own, other] = ["info@xn--dmin-moa0i.example", "eva@xn--fa-hia.de"];

@@ -35,7 +35,7 @@ describe("throttle", () => {
     expect(await fail()).toBe(false);
   });
 
-  test("a check that throws is no failure and blocks nobody", async () => {
+  test("a check that throws is no failure and blocks no user", async () => {
     const throttle = new Throttle(settings);
     for (let i = 0; i < 20; i++)
       await expect(throttle.guard("key", () => Promise.reject(new Error("disk")))).rejects.toThrow("disk");
@@ -52,7 +52,7 @@ describe("throttle", () => {
     await expect(throttle.guard("locked", right)).rejects.toMatchObject({ code: "rate_limited" });
   });
 
-  test("the queue is bounded, and a login whose caller disconnects leaves it", async () => {
+  test("the queue is bounded, and a login whose caller disconnects leaves the queue", async () => {
     const throttle = new Throttle({ ...settings, bound: 1, maxWaiting: 2 });
     const { first, second, third, end, gone } = await queued(throttle);
     await expect(throttle.guard("key", right)).rejects.toMatchObject({ code: "unavailable", limit: "passwords" });
@@ -73,7 +73,7 @@ describe("throttle", () => {
     expect(await Promise.all([first, third])).toEqual([true, true]);
   });
 
-  test("guesses that wait for others are refused once those have failed", async () => {
+  test("guesses that wait for others are refused once the others have failed", async () => {
     const throttle = new Throttle({ ...settings, bound: 2 });
     let checked = 0;
     const guess = () =>
@@ -106,7 +106,7 @@ describe("both bounds", async () => {
     expect(await guard.guard({ email: "honest@example.com", caller: { key: "192.0.2.2" } }, right)).toBe(true);
   });
 
-  test("refusals of one email do not count for its address", async () => {
+  test("refusals of an email do not count for its address", async () => {
     const guard = guardOf();
     const caller = { key: "192.0.2.3" };
     const login = () => guard.guard({ email: "target@example.com", caller }, wrong).catch(() => "refused");
@@ -115,7 +115,7 @@ describe("both bounds", async () => {
     expect(await guard.guard({ email: "honest@example.com", caller }, right)).toBe(true);
   });
 
-  test("a success forgives the failures of its email from its address alone", async () => {
+  test("a success forgives only the failures of its email from its address", async () => {
     const guard = guardOf();
     const fail = async (email: string, key: string, times: number) => {
       for (let i = 0; i < times; i++) await guard.guard({ email, caller: { key } }, wrong);

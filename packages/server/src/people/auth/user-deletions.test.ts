@@ -82,7 +82,7 @@ describe("with the password", () => {
     expect(rowsWith(user.id).filter((name) => name !== "_events")).toEqual([]);
   });
 
-  test("relations do what onDelete says: cascade and clear", async () => {
+  test("relations follow onDelete: cascade and clear", async () => {
     const carl = await api.register("carl@example.com");
     const [note, mark] = [await point("notes", carl), await point("marks", carl)];
     expect((await remove(carl.token, { password })).status).toBe(204);
@@ -91,7 +91,7 @@ describe("with the password", () => {
     expect(mailsTo("carl@example.com")).toHaveLength(1);
   });
 
-  test("relations do what onDelete says: restrict refuses, and changes nothing", async () => {
+  test("relations follow onDelete: restrict refuses, and changes nothing", async () => {
     const dora = await api.register("dora@example.com");
     const note = await point("notes", dora);
     await point("bills", dora);
@@ -117,7 +117,7 @@ describe("with the password", () => {
 });
 
 describe("without the proof", () => {
-  test("a wrong password is refused, and counts as a failed login; a missing password is told", async () => {
+  test("a wrong password is refused, and counts as a failed login; a missing password is reported", async () => {
     const { token, user } = await api.register("fred@example.com");
     expect(await remove(token)).toEqual({ status: 400, rule: "required" });
     expect(await remove(token, {})).toEqual({ status: 400, rule: "required" });
@@ -147,7 +147,7 @@ describe("without the proof", () => {
   });
 });
 
-test("an admin deletes an account on the same way, and the user is told", async () => {
+test("an admin deletes an account in the same way, and the user is notified", async () => {
   const iris = await api.register("iris@example.com");
   const note = await point("notes", iris);
   const path = `/api/admin/users/${iris.user.id}`;

@@ -34,7 +34,7 @@ describe("the stored form", () => {
     ["info@xn--mgba3gch31f060k.com", "info@نامه\u200Cای.com"],
     // No label of Punycode: the name of a host of ASCII letters.
     ["info@xn--a.example", "info@xn--a.example"],
-  ])("of %j is %j, and is its own stored form", (written, stored) => {
+  ])("for %j is %j, and is its own stored form", (written, stored) => {
     expect(normaliseEmail(written)).toBe(stored);
     expect(normaliseEmail(stored)).toBe(stored);
   });

@@ -8,7 +8,7 @@ import { readMail, readMails } from "./index.ts";
 
 const open = outboxes();
 
-test("beyond limits.mails nothing is written; mails of the code have half of the room", async () => {
+test("beyond limits.mails nothing is written; mails of the code have half of the bound", async () => {
   await using sink = await SmtpSink.start();
   sink.behave = () => "hang";
   const { give, code, stored, mails } = await open({ smtp: sink.address, maxMails: 10 });
@@ -24,7 +24,7 @@ test("beyond limits.mails nothing is written; mails of the code have half of the
   expect(mails.totals().waiting).toBe(10);
 });
 
-test("mails that are over go after mail.keep, and beyond the number of limits.mails; mails that wait stay", async () => {
+test("finished mails are removed after mail.keep, and beyond the number of limits.mails; waiting mails stay", async () => {
   await using sink = await SmtpSink.start();
   const options = { smtp: sink.address, path: join(temporaryFolder(), "mails.db"), maxMails: 10, keepMs: 60_000 };
   const { give, settled, stop } = await open(options);
@@ -69,7 +69,7 @@ test("a mail that the clock of another time has put off is due again", async () 
 
 const mail = { to: "ann@example.com", subject: "Hello", text: "Hello\n" };
 
-test("a mail of the code has an address in the stored form, and a subject of one line", () => {
+test("a mail of the code has an address in the stored form, and a subject of a single line", () => {
   expect(readMail({ ...mail, to: " Ａnn@Example.COM ", subject: " A\r\nBcc: eve@example.com\u2028x " })).toEqual({
     recipient: "ann@example.com",
     subject: "A Bcc: eve@example.com x",

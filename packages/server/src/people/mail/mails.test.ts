@@ -35,7 +35,7 @@ test("a mail has the texts of the kind, and is gone if the transaction of the ca
   expect(stored?.html).toContain('<a href="https://shop.example.com/base/_/auth/verify?token=a&amp;b=&#39;">');
 });
 
-test("without publicUrl there is no link, and without mail.from no mail", async () => {
+test("without publicUrl a mail has no link, and without mail.from no mail is sent", async () => {
   const { service, log } = await openApi({});
   const { database, mails } = service;
   expect(mails.isOn).toBe(false);

@@ -103,7 +103,7 @@ test.each<[name: string, step: SmtpStep, answer: string]>([
   expect(stored().map(({ status }) => status)).toEqual(["sent", "sent"]);
 });
 
-test("a message that the server took before the connection broke comes again, with the same Message-ID", async () => {
+test("a message that the server accepted before the connection broke arrives again, with the same Message-ID", async () => {
   await using sink = await SmtpSink.start();
   sink.behave = (step) => (step === "message" && sink.taken.length === 0 ? "lost" : undefined);
   const { give, settled } = await open({ smtp: sink.address });
@@ -124,7 +124,7 @@ test("a connection that ends right after the 250 sends nothing again", async () 
   expect(sink.taken.length).toBe(20);
 });
 
-test("a mail that was taken is not sent again while the outcome waits to be written", async () => {
+test("an accepted mail is not sent again while the outcome waits to be written", async () => {
   await using sink = await SmtpSink.start();
   const writer = Promise.withResolvers<void>();
   const { give, settled, database } = await open({ smtp: sink.address });
@@ -154,7 +154,7 @@ test("after a day of attempts a mail has failed, about ten attempts in all", asy
   expect(stored()).toMatchObject([{ status: "failed", error: expect.stringContaining("450 4.2.0 later") }]);
 });
 
-test("mails that hang hold up no other: a recipient has one place", async () => {
+test("mails that hang delay no other mail: a recipient has a single place", async () => {
   await using sink = await SmtpSink.start();
   sink.behave = (step, text) => (step === "rcpt" && /hang/.test(text) ? "hang" : undefined);
   const { give, code, stored } = await open({ smtp: sink.address });
@@ -206,7 +206,7 @@ test.each([
   expect(sink.taken.length).toBe(1);
 });
 
-test("an address beyond ASCII is written as the server needs it", async () => {
+test("an address beyond ASCII is written in the form that the server needs", async () => {
   await using sink = await SmtpSink.start();
   const { give, settled } = await open({ smtp: sink.address.replace("127.0.0.1", "localhost") });
   await give("jörg@bücher.example", "Grüße");
@@ -236,7 +236,7 @@ test("codes go before other mails, and mails of accounts before mails of the cod
   expect(order.slice(38).every((name) => name === "news")).toBe(true);
 });
 
-test("a restart sends what waits, and nothing that was sent", async () => {
+test("a restart sends the waiting mails, and no mail that was sent", async () => {
   await using sink = await SmtpSink.start();
   const path = join(temporaryFolder(), "mails.db");
   sink.behave = (step, text) => (step === "rcpt" && /wait/.test(text) ? "hang" : undefined);

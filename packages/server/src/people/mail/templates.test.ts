@@ -46,7 +46,7 @@ describe("files of the project", () => {
     }),
   );
 
-  test("replace the built-in ones; without HTML of its own, a text gives the HTML", () => {
+  test("replace the built-in texts; without HTML of its own, a text gives the HTML", () => {
     const { subject, text, html } = texts.fill("verify", null, values);
     expect([subject, text]).toEqual(["Hi ann@example.com", `Look <here>:\n${values.link}\n\n${values.link}\n`]);
     const link = "https://a.example/x?a=1&amp;b=2";
@@ -71,7 +71,7 @@ describe("files of the project", () => {
   });
 });
 
-test("values are one line of plain text, in subjects and in bodies", () => {
+test("values are a line of plain text, in subjects and in bodies", () => {
   const texts = new Templates(folderOf({ "notice.txt": "Subject: {{app}} {{change}}\n\n{{change}}\n" }));
   const change = "A\r\nBcc: eve@example.com\n\n\u2028\u202ex\0";
   const { subject, text, html } = texts.fill("notice", null, { ...values, app: "{{to}}", change });

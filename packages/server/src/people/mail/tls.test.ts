@@ -14,7 +14,7 @@ const elsewhere = "0.0.0.0";
 test.each([
   ["STARTTLS", false],
   ["TLS from the beginning", true],
-])("%s on a loopback address encrypts, also with a certificate that nobody has signed", async (_name, isSecure) => {
+])("%s on a loopback address encrypts, also with an untrusted certificate", async (_name, isSecure) => {
   await using sink = await SmtpSink.start({ certificate, isSecure });
   const { code, settled } = await open({ smtp: sink.address });
   await code("ann@example.com");
@@ -76,7 +76,7 @@ test("a failure with another cause names no other scheme", async () => {
   expect(stored()[0]?.error).not.toContain("mail.smtp");
 });
 
-test("the user and the password of the address sign in; a wrong password is tried again, and no answer shows the password", async () => {
+test("the user and the password of the address sign in; a wrong password is tried again, and no response shows the password", async () => {
   const login = { user: "shop@example.com", password: "p@ss/w:rd %" };
   await using sink = await SmtpSink.start({ certificate, login });
   const { give, settled } = await open({ smtp: sink.address });

@@ -135,7 +135,7 @@ test("numbers", () => {
   expect(converted(1.5, "float", { decimal: "comma" })).toBe(1.5);
 });
 
-test("numbers of JSON: a text has the digits of the file, and json no number that cannot be kept", () => {
+test("numbers of JSON: a text has the digits of the file, and json no number that cannot be stored", () => {
   const large = new WrittenNumber("901656910939770881", 901656910939770900);
   const price = new WrittenNumber("0.10", 0.1);
   expect([converted(large, "string"), converted(price, "string"), converted(12, "text")]).toEqual([
@@ -209,7 +209,7 @@ test("json, relations and files", () => {
   expect(converted("photo.png", "file")).toBe("problem");
 });
 
-test("apostrophes of the export are taken away, others stay", () => {
+test("apostrophes of the export are removed, others stay", () => {
   expect(["'=1+1", "''=1", "'-5", "'tis", "'", "=1"].map(unprotect)).toEqual(["=1+1", "'=1", "-5", "'tis", "'", "=1"]);
 });
 
@@ -224,7 +224,7 @@ test("rules that a value breaks", () => {
   expect(brokenRule(field("string", { regex: "(" }), "A")).toBeNull();
 });
 
-test("the service's own values are not asked for: defaults, numbers, the owner", () => {
+test("the service's own values are optional: defaults, numbers, the owner", () => {
   expect(brokenRule(field("string", { required: true }), undefined)).not.toBeNull();
   expect(brokenRule(field("string", { required: true, default: "a" }), undefined)).toBeNull();
   expect(brokenRule(field("integer", { sequence: true }), undefined)).toBeNull();
@@ -232,13 +232,13 @@ test("the service's own values are not asked for: defaults, numbers, the owner",
   expect(brokenRule(field("string", { required: true, default: "a" }), null)).not.toBeNull();
 });
 
-test("a sequence takes no column, even one of its name", () => {
+test("a sequence takes no column, even a column of its name", () => {
   const fields: FieldDefinition[] = [{ name: "number", type: "integer", sequence: true }];
   const [mapping] = guessMapping({ fields, columns: ["number"], sample: [["7"]], collections: [] });
   expect(mapping?.source).toEqual({ kind: "skip" });
 });
 
-test("an empty cell of a required field with a default says nothing; of one that may be null it is null", () => {
+test("an empty cell of a required field with a default gets the default; of a field that may be null, null", () => {
   const required = field("string", { required: true, default: "a" });
   expect(convert(null, required, plain)).toEqual({ kind: "absent" });
   expect(convert("b", required, plain)).toEqual({ kind: "value", value: "b" });
@@ -246,7 +246,7 @@ test("an empty cell of a required field with a default says nothing; of one that
   expect(convert(null, field("string", { default: "a" }), plain)).toEqual({ kind: "value", value: null });
 });
 
-test("several items: JSON, or texts with a separator between them", () => {
+test("several items: JSON, or texts with a separator between items", () => {
   const tags = field("string", { multiple: true });
   const items = (cell: Parameters<typeof convert>[0], of = tags, how: Partial<Conversion> = {}) =>
     convert(cell, of, { ...plain, ...how });
@@ -265,7 +265,7 @@ test("several items: JSON, or texts with a separator between them", () => {
   });
 });
 
-test("bounds of several items count them, and each item obeys the rules of its kind", () => {
+test("bounds of several items count the items, and each item obeys the rules of its kind", () => {
   const tags = field("string", { multiple: true, min: 1, max: 2, values: ["a", "b", "c"] });
   expect(brokenRule(tags, ["a", "b"])).toBeNull();
   expect(brokenRule(tags, ["a", "b", "c"])).toContain("at most 2 items");

@@ -84,7 +84,7 @@ test("10,000 rows of which 7 are refused: in batches, in the order of the file",
   expect(most).toBe(1);
 });
 
-test("a refusal that does not name all of its rows makes them go one by one, six at a time", async () => {
+test("a refusal that does not name all of its rows sends the rows singly, six at a time", async () => {
   const alone: number[] = [];
   let batches = 0;
   let open = 0;
@@ -125,7 +125,7 @@ test("a value that a batch would take for a reference goes alone", async () => {
   expect(alone).toEqual([{ $ref: 0 }]);
 });
 
-test("a limit, a lost session and a stopped service make it wait, not fail", async () => {
+test("a limit, a lost session and a stopped service make the import wait, not fail", async () => {
   const failures = [failure(401), failure(401), failure(429, 2), failure(503), failure(401)];
   let tries = 0;
   let signedIn = false;
@@ -152,7 +152,7 @@ test("a limit, a lost session and a stopped service make it wait, not fail", asy
   expect(tries).toBe(15);
 });
 
-test("a service without time for batches gets rows one by one", async () => {
+test("a service without time for batches gets single rows", async () => {
   let batches = 0;
   const run = runOf({
     rows: rowsOf(5 * batchRows),
@@ -166,7 +166,7 @@ test("a service without time for batches gets rows one by one", async () => {
   expect(batches).toBe(3);
 });
 
-test("a creation without an answer is not tried again, an update is", async () => {
+test("a creation without a response is not tried again, an update is", async () => {
   const broken = (id: string | null): ImportRun => {
     let isFirst = true;
     return runOf({
@@ -188,7 +188,7 @@ test("a creation without an answer is not tried again, an update is", async () =
   expect(updating.state()).toMatchObject({ stored: batchRows + 2, rejected: 0 });
 });
 
-test("cancelling sends nothing more, and counts what was stored", async () => {
+test("cancelling sends nothing more, and counts the stored rows", async () => {
   let sent = 0;
   const run: ImportRun = runOf({
     rows: rowsOf(1_000),
@@ -202,7 +202,7 @@ test("cancelling sends nothing more, and counts what was stored", async () => {
   expect(sent).toBe(2 * batchRows);
 });
 
-test("rejected rows are kept up to a bound, then only counted", async () => {
+test("rejected rows are stored up to a bound, then only counted", async () => {
   const run = runOf({
     rows: rowsOf(maxKept + 50),
     sendBatch: async (rows) => {
@@ -224,7 +224,7 @@ test("a file that cannot be read on ends the run with the reason", async () => {
   expect(run.state()).toMatchObject({ phase: "failed", stored: 3, error: new Error("endless") });
 });
 
-test("a relation is looked up once; what is not found is a problem of its field", async () => {
+test("a relation is looked up once; a missing target is a problem of its field", async () => {
   const asked: unknown[] = [];
   const lookup = new Lookup(async ({ value }) => {
     asked.push(value);

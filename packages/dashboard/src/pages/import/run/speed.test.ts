@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { Speed } from "./speed.ts";
 
-test("rows per second and the time that is left, of the last seconds alone", () => {
+test("rows per second and the remaining time, of the last seconds only", () => {
   const speed = new Speed(0);
   expect(speed.read(100, 0)).toEqual({ rowsPerSecond: null, secondsLeft: null });
   for (let i = 1; i <= 200; i++) speed.count(i * 10, i / 1_000);

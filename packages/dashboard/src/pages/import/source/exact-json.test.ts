@@ -26,7 +26,7 @@ test("broken JSON stays broken", () => {
     expect(() => parseExact(text)).toThrow(SyntaxError);
 });
 
-test("the value for a json field: doubles, and no number that cannot be kept exactly", () => {
+test("the value for a json field: doubles, and no number that cannot be stored exactly", () => {
   expect(plainJson(parseExact('{"a":[0.10,1.0,null,"x",9007199254740991]}'))).toEqual({
     a: [0.1, 1, null, "x", 9007199254740991],
   });

@@ -32,7 +32,7 @@ test("encodings are found by their bytes", async () => {
   expect(await cellsOf(new File([new Uint8Array([0x61, 10, 0xe9, 10])], "x.csv"))).toEqual([["é"]]);
 });
 
-test("a Windows-1252 file whose first umlaut comes late is read right; as UTF-8 it is refused", async () => {
+test("a Windows-1252 file with a late first umlaut is read right; as UTF-8 the file is refused", async () => {
   const rows = Array.from({ length: 28_000 }, (_, i) => `Person ${i} of a long list of many people`);
   const text = `name\n${rows.join("\n")}\nJosé Müller\n`;
   const file = new File([Uint8Array.from(text, (character) => character.charCodeAt(0))], "x.csv");
@@ -43,7 +43,7 @@ test("a Windows-1252 file whose first umlaut comes late is read right; as UTF-8 
   await expect(cellsOf(file, { ...format, encoding: "utf-8" })).rejects.toThrow("bytes that UTF-8 has not");
 });
 
-test("the inputs: empty rows are passed over, and a last cell loses no quote and keeps no carriage return", async () => {
+test("the inputs: empty rows are skipped, and a last cell loses no quote and keeps no carriage return", async () => {
   const read = async (name: string): Promise<unknown[]> =>
     cellsOf(new File([await Bun.file(`${import.meta.dir}/../../../../../server/test/cases/${name}`).bytes()], name));
   expect(await read("blank-rows.csv")).toEqual([["Anna", "5"], "empty", "empty", ["Bob", "7"], "empty"]);
@@ -58,7 +58,7 @@ test("the inputs: empty rows are passed over, and a last cell loses no quote and
   ]);
 });
 
-test("an empty cell is told from one in quotes", async () => {
+test("an empty cell differs from a quoted empty cell", async () => {
   expect(await cellsOf(csv('a,b,c\n,"",x\n"","""",\n"a,"",b",,""\n'))).toEqual([
     [null, "", "x"],
     ["", '"', null],
@@ -90,13 +90,13 @@ test("rows that lie across pieces of a file", async () => {
   for (const [i, cells] of rows.entries()) expect(cells).toEqual([String(i), "é😀\r\n".repeat(20), "", null]);
 });
 
-test("a quote that nobody closes ends the reading with a reason", async () => {
+test("a quote without an end stops the reading with a reason", async () => {
   const read = cellsOf(csv(`a,b\n1,"${"x\n".repeat(9_000_000)}`));
   expect(read).rejects.toThrow(/does not end/);
   await read.catch(() => undefined);
 });
 
-test("JSON: an array, objects of several lines, one object per line", async () => {
+test("JSON: an array, objects of several lines, an object in each line", async () => {
   const json = (text: string): File => new File([text], "x.json");
   const expected = [
     ["x", { deep: ["]", '}\\"'] }],

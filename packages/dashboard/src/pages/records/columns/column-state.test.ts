@@ -13,7 +13,7 @@ test("a broken storage counts as empty", () => {
     expect(readColumnState(stored)).toEqual(emptyColumnState);
 });
 
-test("what makes sense of a storage is kept, and widths have bounds", () => {
+test("usable parts of a storage are read, and widths have bounds", () => {
   expect(readColumnState('{"order":["a",1,"b"],"hidden":["c",null],"widths":{"a":1,"b":"wide","c":99999}}')).toEqual({
     order: ["a", "b"],
     hidden: ["c"],
@@ -22,13 +22,13 @@ test("what makes sense of a storage is kept, and widths have bounds", () => {
   expect(clampWidth(Number.NaN)).toBe(64);
 });
 
-test("dropped fields go, doubled ones are one, new ones stand after the one that they follow", () => {
+test("dropped fields are removed, repeated fields are merged, new fields stand after their neighbour", () => {
   const state = { ...emptyColumnState, order: ["b", "gone", "a", "b"] };
   expect(orderColumns(state, ["a", "new", "b", "last"])).toEqual(["b", "last", "a", "new"]);
   expect(orderColumns(emptyColumnState, ["a", "b"])).toEqual(["a", "b"]);
 });
 
-test("at least one column is shown", () => {
+test("at least a single column is shown", () => {
   expect(visibleColumns({ ...emptyColumnState, hidden: ["a", "b"] }, ["a", "b"])).toEqual(["a"]);
   expect(visibleColumns({ ...emptyColumnState, hidden: ["a", "gone"] }, ["a", "b"])).toEqual(["b"]);
 });

@@ -38,7 +38,7 @@ test("a match behind a long text is brought to the front of the cell", () => {
   expect(match).toEqual({ text: "here", isMatch: true });
 });
 
-test("a row has the pieces of the fields that were found, and no snippet among its values", () => {
+test("a row has the pieces of the found fields, and no snippet among its values", () => {
   const times = { createdAt: "2026-01-01T00:00:00.000Z", updatedAt: "2026-01-01T00:00:00.000Z" };
   const snippet = { title: "<mark>A</mark>", body: "nothing", note: null };
   const row = toFoundRow({ id: "rec_1", ...times, title: "A", body: "nothing", note: null, snippet });

@@ -43,7 +43,7 @@ test("an event that is older than the row changes nothing", () => {
   expect(merged.pages[1]).toBe(pages[1] as RowPage);
 });
 
-test("an expanded relation stays as long as it points to the same record", () => {
+test("an expanded relation stays as long as the relation points to the same record", () => {
   const same = mergeChanges(
     pages,
     changes({ type: "updated", record: record("c", { author: "x", updatedAt: later }) }),
@@ -68,13 +68,13 @@ test("new records enter at the top, the newest first, up to the bound", () => {
   expect(ids(mergeChanges(pages, all, 0).pages)).toBe("dc|ba");
 });
 
-test("a record that is there already does not enter twice", () => {
+test("a known record does not enter twice", () => {
   const merged = mergeChanges(pages, changes({ type: "created", record: record("a") }), 9);
   expect(ids(merged.pages)).toBe("dc|ba");
   expect(merged.waiting).toBe(0);
 });
 
-test("later changes of a record stand for those before", () => {
+test("later changes of a record replace earlier changes", () => {
   const created = changes(
     { type: "created", record: record("e") },
     { type: "updated", record: record("e", { title: "2" }) },
@@ -84,7 +84,7 @@ test("later changes of a record stand for those before", () => {
   expect(ids(mergeChanges(pages, left, 9).pages)).toBe("dc|ba");
 });
 
-test("deleted rows are told and stay until they have faded", () => {
+test("deleted rows are marked and stay until the end of the fading", () => {
   const merged = mergeChanges(pages, changes({ type: "deleted", id: "d" }), 9);
   expect(merged.gone).toEqual(["d"]);
   expect(ids(merged.pages)).toBe("dc|ba");
@@ -97,7 +97,7 @@ test("changes of records that are not loaded make the list stale", () => {
   expect(mergeChanges(pages, changes({ type: "deleted", id: "zz" }), 9).isStale).toBe(true);
 });
 
-test("a long text is cut, and marked as such", () => {
+test("a long text is cut, and marked as cut", () => {
   const row = toRow(record("a", { body: "x".repeat(1_000_000), title: "short", meta: { a: "y".repeat(5_000) } }));
   expect([...row.cut]).toEqual(["body", "meta"]);
   expect(String(row.record["body"]).length).toBeLessThan(300);
@@ -106,7 +106,7 @@ test("a long text is cut, and marked as such", () => {
   expect(shownJson({ a: [1, 2] }, false)).toBe('{"a":[1,2]}');
 });
 
-test("of a long list of items the first are held", () => {
+test("the first items of a long list are stored", () => {
   const row = toRow(record("a", { tags: Array.from({ length: 200 }, (_, n) => `tag number ${n}`), few: ["x"] }));
   expect(row.record["tags"]).toEqual(Array.from({ length: 20 }, (_, n) => `tag number ${n}`));
   expect([...row.cut]).toEqual(["tags"]);
@@ -114,7 +114,7 @@ test("of a long list of items the first are held", () => {
   expect(shownJson(["a", "b"], true)).toBe('["a","b",…');
 });
 
-test("a cell shows one line", () => {
+test("a cell shows a single line", () => {
   expect(shownText("a\nb\tc")).toBe("a ⏎ b c");
   expect(shownText("x".repeat(5_000)).length).toBe(240);
   // The cell cuts letters without room, and never cuts a surrogate pair in two.
@@ -124,7 +124,7 @@ test("a cell shows one line", () => {
   expect(shownText("x".repeat(40), 120)).toBe("x".repeat(40));
 });
 
-test("a target that is deleted leaves the relations to it without a name, and the others alone", () => {
+test("a deleted target leaves the relations to the target without a name, and other relations alone", () => {
   const record = (id: string, author: string): StoredRecord => ({
     id,
     author,
@@ -139,7 +139,7 @@ test("a target that is deleted leaves the relations to it without a name, and th
   expect(withoutTargets(pages, ["author"], new Set(["z"]))[0]).toBe(pages[0]);
 });
 
-test("of several targets, one that is deleted leaves the names of the others", () => {
+test("a deleted target among several leaves the names of the others", () => {
   const names = [
     { id: "x", name: "X" },
     { id: "y", name: "Y" },

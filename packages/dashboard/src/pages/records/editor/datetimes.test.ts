@@ -17,11 +17,11 @@ describe("a time is read", () => {
     [" 2026-03-01 09:30:00 ", "2026-03-01T09:30:00.000Z"],
   ])("%s", (text, expected) => expect(parseDateTime(text, "utc")).toBe(expected));
 
-  test("without an offset it is in the zone of the page", () => {
+  test("without an offset the time is in the zone of the page", () => {
     expect(parseDateTime("2026-03-01 09:30:15", "local")).toBe(new Date(2026, 2, 1, 9, 30, 15).toISOString());
   });
 
-  test("a date alone is its beginning in UTC, also where the page shows local times", () => {
+  test("a date alone is its beginning in UTC, also if the page shows local times", () => {
     expect(parseDateTime("2026-03-01", "local")).toBe("2026-03-01T00:00:00.000Z");
   });
 });
@@ -44,18 +44,18 @@ test.each([
   "0000-01-01T00:00:00+01:00",
 ])("%p is no time", (text) => expect(parseDateTime(text, "utc")).toBeNull());
 
-test("what is written is read again", () => {
+test("a written time is read again", () => {
   for (const time of ["2026-03-01T08:30:00.000Z", "2026-10-25T23:30:00.007Z", "0099-06-01T12:00:00.000Z"]) {
     expect(parseDateTime(writeDateTime(time, "utc"), "utc")).toBe(time);
     expect(parseDateTime(writeDateTime(time, "local"), "local")).toBe(time);
   }
 });
 
-test("a text that is no time stays as it is", () => expect(writeDateTime("tomorrow", "utc")).toBe("tomorrow"));
+test("a text that is no time stays unchanged", () => expect(writeDateTime("tomorrow", "utc")).toBe("tomorrow"));
 
 test("the zone has a name", () => expect(zoneName("utc", null)).toBe("UTC"));
 
-test("midnight UTC is a day, the same in every zone; any other time is none", () => {
+test("midnight UTC is a day, the same in every zone; any other time is no day", () => {
   for (const zone of ["utc", "local"] as const) {
     expect(writeDateTime("1929-10-21T00:00:00.000Z", zone)).toBe("1929-10-21");
     expect(parseDateTime("1929-10-21", zone)).toBe("1929-10-21T00:00:00.000Z");

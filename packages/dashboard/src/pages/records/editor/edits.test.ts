@@ -34,7 +34,7 @@ function edit(name: string, value: JsonValue, from: JsonValue = record[name] ?? 
   return { [name]: { value, from: fingerprint(from) } };
 }
 
-test("the content of a draft is edits: each with the value or the text, and the value that it began from", () => {
+test("the content of a draft is edits: each with the value or the text, and the former value", () => {
   expect(isEdits({ ...edit("title", "a"), meta: { text: "{", from: "null" } })).toBe(true);
   for (const broken of [null, "a", { title: "a" }, { title: { value: 1 } }, { title: { text: 1, from: "" } }])
     expect(isEdits(broken)).toBe(false);
@@ -52,7 +52,7 @@ describe("changed fields", () => {
     expect(bodyOf(fields, {}, record).values).toEqual({});
   });
 
-  test("a new record sends what was touched, also null, and nothing else", () => {
+  test("a new record sends the touched fields, also null, and nothing else", () => {
     expect(bodyOf(fields, { ...edit("title", "New"), ...edit("views", null) }, null).values).toEqual({
       title: "New",
       views: null,
@@ -63,7 +63,7 @@ describe("changed fields", () => {
     expect(bodyOf(fields, edit("gone", 1), record).values).toEqual({});
   });
 
-  test("texts that are no values are told, and not sent", () => {
+  test("texts that are no values are reported, and not sent", () => {
     const edits: Edits = { ...edit("views", "12a"), ...edit("due", "tomorrow"), meta: { text: "{", from: "" } };
     expect(bodyOf(fields, edits, record)).toEqual({
       values: {},
@@ -72,7 +72,7 @@ describe("changed fields", () => {
   });
 });
 
-describe("somebody else's changes", () => {
+describe("changes of other users", () => {
   const theirs: StoredRecord = { ...record, title: "Theirs", views: 8 };
 
   test("only a field that both have changed clashes", () => {
@@ -87,7 +87,7 @@ describe("somebody else's changes", () => {
 
   test("untouched fields show their values", () => expect(shownValue(views, undefined, theirs)).toBe(8));
 
-  test("theirs are taken over, or mine kept", () => {
+  test("the other changes are taken over, or the own changes kept", () => {
     const mine = edit("title", "Mine");
     expect(withoutEdits(mine, [title])).toEqual({});
     const kept = rebased(mine, [title], theirs);
@@ -108,7 +108,7 @@ test("fingerprints of long values differ with a letter, and stay short", () => {
   expect(fingerprint("1")).not.toBe(fingerprint(1));
 });
 
-test("an empty text is null, and broken JSON is told", () => {
+test("an empty text is null, and broken JSON is reported", () => {
   expect(parseJson("  ")).toEqual({ value: null });
   expect(parseJson('"a"')).toEqual({ value: "a" });
   expect(parseJson("{a:1}")).toEqual({ problem: "notJson" });

@@ -11,7 +11,7 @@ const fields: FieldDefinition[] = [
 ];
 const system = { id: "rec_1", createdAt: "", updatedAt: "" };
 
-test("a record is called by its usual name, else by a required or the first string, else by its id", () => {
+test("the name of a record is its usual name, or a required or the first string, or its id", () => {
   expect(nameField(fields)?.name).toBe("title");
   expect(
     nameField([
@@ -24,7 +24,7 @@ test("a record is called by its usual name, else by a required or the first stri
   expect(recordName({ ...system, title: "a\nb" }, fields)).toBe("a b");
 });
 
-test("a search quotes what was typed", () => {
+test("a search quotes the typed text", () => {
   expect(searchFilter(fields, ' a" || true ')).toBe('title ~ "a\\" || true" || code ~ "a\\" || true"');
   expect(searchFilter(fields, "  ")).toBeUndefined();
   expect(searchFilter([{ name: "n", type: "integer" }], "a")).toBeUndefined();
@@ -34,13 +34,13 @@ test("a preview leaves out texts and JSON", () => {
   expect(previewedFields(fields).map(({ name }) => name)).toEqual(["title", "code"]);
 });
 
-test("values in one line", () => {
+test("values in a line", () => {
   expect(clip("x".repeat(10), 5)).toBe("xxxxx…");
   expect(shortValue("")).toBe('""');
   expect(shortValue(null)).toBe("null");
 });
 
-test("an id is whole or none", () => {
+test("an id is whole or absent", () => {
   expect(isId("rec_01a201d3-271e-729e-9360-d776f61d7a0d", "rec")).toBe(true);
   expect(isId("rec_01a201d3", "rec")).toBe(false);
   expect(isId("usr_01a201d3-271e-729e-9360-d776f61d7a0d", "rec")).toBe(false);

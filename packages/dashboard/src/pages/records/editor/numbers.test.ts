@@ -25,7 +25,7 @@ describe("integers", () => {
   );
 
   test.each(["", " ", "abc", "NaN", "Infinity", "0x10", "1_000", "1,000", ".", "-", "e5", "1e", "12a", "1 2"])(
-    "%p is none",
+    "%p is no number",
     (text) => expect(parseNumber(text, "integer")).toEqual({ problem: "notANumber" }),
   );
 });
@@ -39,15 +39,15 @@ describe("floats", () => {
     ["1e21", 1e21],
     ["-1.5E-7", -1.5e-7],
     ["00012.5", 12.5],
-  ])("%s is kept as it is", (text, value) => expect(parseNumber(text, "float")).toEqual({ value, isExact: true }));
+  ])("%s is stored unchanged", (text, value) => expect(parseNumber(text, "float")).toEqual({ value, isExact: true }));
 
-  test("digits that a float does not keep are told", () => {
+  test("digits that a float does not store are reported", () => {
     expect(parseNumber("0.12345678901234567890", "float")).toEqual({ value: 0.12345678901234568, isExact: false });
     expect(parseNumber("9007199254740993", "float")).toEqual({ value: 9_007_199_254_740_992, isExact: false });
     expect(parseNumber("1e-400", "float")).toEqual({ value: 0, isExact: false });
   });
 
-  test("what is beyond all floats is refused", () => {
+  test("a number beyond all floats is refused", () => {
     expect(parseNumber("1e309", "float")).toEqual({ problem: "tooLarge" });
     expect(parseNumber("Infinity", "float")).toEqual({ problem: "notANumber" });
   });
@@ -60,7 +60,7 @@ test("steps stay within the bounds, and make no digits of their own", () => {
   expect(stepNumber(Number.MAX_SAFE_INTEGER, 1, {})).toBeNull();
 });
 
-test("a decimal comma is told from what is no number at all", () => {
+test("a decimal comma differs from a text that is no number", () => {
   expect(parseNumber("9,99", "float")).toEqual({ problem: "decimalComma" });
   expect(parseNumber("1,2,3", "float")).toEqual({ problem: "notANumber" });
   expect(parseNumber("1,000", "integer")).toEqual({ problem: "notANumber" });

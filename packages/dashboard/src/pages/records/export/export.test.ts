@@ -96,7 +96,7 @@ async function roundTrip(format: ExportFormat, isProtected: boolean, hasMark: bo
 
 for (const format of ["csv", "json", "lines"] as const) {
   for (const isProtected of format === "csv" ? [true, false] : [true]) {
-    test(`what is exported as ${format} is imported with the same values${isProtected ? "" : ", unprotected"}`, async () => {
+    test(`the ${format} of an export is imported with the same values${isProtected ? "" : ", unprotected"}`, async () => {
       const expected = recordsOf().map(({ id, createdAt, updatedAt, ...values }) => values);
       expect(await roundTrip(format, isProtected, false)).toEqual(expected);
       expect(await roundTrip(format, isProtected, true)).toEqual(expected);
@@ -114,7 +114,7 @@ test("an export without records is a file that can be read", () => {
   expect(write("csv")).toBe("id,title,body,count,rating,done,at,meta,author,cover,createdAt,updatedAt\r\n");
 });
 
-test("cells as RFC 4180 has them", () => {
+test("cells follow RFC 4180", () => {
   expect(csvLine(["a", null, "", 'q"', "x,y", "l\nm", " s"])).toBe('a,,"","q""","x,y","l\nm"," s"\r\n');
 });
 
@@ -130,7 +130,7 @@ function sourceOf(fetch: PageSource["fetch"], signal = new AbortController().sig
   return { fetch, isSignedIn: () => true, signal, sleep: async () => undefined };
 }
 
-test("pages follow their cursor, and wait where the service asks to", async () => {
+test("pages follow their cursor, and wait when the service asks to", async () => {
   const asked: RecordQuery[] = [];
   const failures = [503, 429, 401];
   const pages = queriedPages(
@@ -150,7 +150,7 @@ test("pages follow their cursor, and wait where the service asks to", async () =
   expect(asked.every(({ filter, sort, limit }) => filter === "a = 1" && sort === "-a" && limit === 1_000)).toBe(true);
 });
 
-test("chosen records come in the order of their ids, without those that are gone", async () => {
+test("chosen records are exported in the order of their ids, without deleted records", async () => {
   const ids = Array.from({ length: 120 }, (_, i) => `rec_${i}`);
   const fetch = async ({ filter = "" }: RecordQuery) => {
     expect(filter.length).toBeLessThan(4_096);
@@ -164,7 +164,7 @@ test("chosen records come in the order of their ids, without those that are gone
   expect(found.map(({ id }) => id)).toEqual(ids.filter((id) => id !== "rec_7"));
 });
 
-test("a refusal and a stop end it", async () => {
+test("a refusal and a stop end the export", async () => {
   const refused = new SocleError(new Response(null, { status: 400 }), {
     code: "bad_request",
     message: "no such field",

@@ -10,7 +10,7 @@ const fields: FieldDefinition[] = [
   { name: "author", type: "relation", collection: "authors" },
 ];
 
-describe("an expression that the builder can show comes back as it was", () => {
+describe("an expression that the builder can show returns unchanged", () => {
   test.each([
     "views > 100",
     "views > 100 && published = true",
@@ -50,7 +50,7 @@ describe("an expression that the builder cannot show stays raw", () => {
   });
 });
 
-test("a quick search is one only when it looks for one text in texts of the collection", () => {
+test("a quick search is recognised only with a single text in texts of the collection", () => {
   expect(toBuilder('(title ~ "a" || body ~ "a")', fields)?.quick).toBe("a");
   expect(toBuilder('(title ~ "a")', fields)?.quick).toBe("a");
   expect(toBuilder('title ~ "a"', fields)?.quick).toBe("");
@@ -58,7 +58,7 @@ test("a quick search is one only when it looks for one text in texts of the coll
   expect(toBuilder('(title ~ "a" || views = 1)', fields)?.quick).toBe("");
 });
 
-test("a quick search keeps every character that somebody types", () => {
+test("a quick search keeps every typed character", () => {
   for (const quick of ['"', "\\", "' || 1 = 1 || '", 'a" || title != "', "\n\t", "@now", "日本語", "%_*"]) {
     const expression = fromBuilder({ ...emptyBuilder, quick }, fields);
     expect(toBuilder(expression, fields)).toEqual({ ...emptyBuilder, quick });
@@ -102,7 +102,7 @@ test("a comparison with null is an operator of its own", () => {
   expect(textOf(condition)).toBe("");
 });
 
-test("a field with several items is compared by some of them, and null is none", () => {
+test("a field with several items is compared by some item, and null is no item", () => {
   expect(operatorsFor({ name: "tags", type: "string", multiple: true })).toEqual(["=", "!=", "~", "!~", "in"]);
   expect(operatorsFor({ name: "kinds", type: "string", values: ["a"], multiple: true })).toEqual(["=", "!=", "in"]);
   expect(operatorsFor({ name: "links", type: "relation", multiple: true })).toEqual(["=", "!=", "in"]);

@@ -23,7 +23,7 @@ async function wordsOf(command: string): Promise<string[]> {
   return (await new Response(shell.stdout).text()).split("\0").slice(0, -1);
 }
 
-test("a shell gives every word as it was", async () => {
+test("a shell gets every word unchanged", async () => {
   for (const word of ["plain", "it's", "$HOME", "`id`", "a\nb", '"', "\\", "😀", "", "!x", "a'b'c"])
     expect(await wordsOf(`curl ${shellWord(word)}`)).toEqual([word]);
 });
@@ -45,20 +45,20 @@ test("curl: list and create", async () => {
   expect(await wordsOf(snippet("delete", "curl", target))).toContain("DELETE");
 });
 
-test("fetch: the address and the body come back as they were", () => {
+test("fetch: the address and the body return unchanged", () => {
   const list = snippet("list", "fetch", target);
   const address = new URL(JSON.parse(/fetch\((".*")\)/.exec(list)?.[1] ?? "null"));
   expect(address.searchParams.get("filter")).toBe(target.filter ?? null);
   expect(address.searchParams.get("sort")).toBe("-views,title");
 });
 
-test("all of it is TypeScript that can be read", () => {
+test("every snippet is TypeScript that can be read", () => {
   const reader = new Bun.Transpiler({ loader: "ts" });
   for (const language of LANGUAGES.filter((each) => each !== "curl"))
     for (const kind of REQUESTS) expect(reader.transformSync(snippet(kind, language, target))).not.toBe("");
 });
 
-test("the token stands where the rules ask for it, and nowhere else", () => {
+test("the token is in the snippet only if the rules need a token", () => {
   const rules = REQUESTS.map((kind) => ruleOf(kind, target.permissions));
   expect(rules).toEqual(["public", "public", "authenticated", "owner", "owner", "public"]);
   for (const language of ["curl", "fetch"] as const)
@@ -101,7 +101,7 @@ test("examples keep the rules of their fields", () => {
   expect(sampleOf("\\bword", 1)).toBeNull();
 });
 
-test("a record's example leaves out what the service fills, and names what it cannot know", () => {
+test("a record's example leaves out the fields that the service fills, and names unknown values", () => {
   const fields: FieldDefinition[] = [
     { name: "author", type: "relation", collection: "users", owner: true, required: true },
     { name: "post", type: "relation", collection: "posts", required: true },

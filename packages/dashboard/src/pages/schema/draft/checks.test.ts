@@ -66,7 +66,7 @@ test("names of collections", () => {
   expect(["a", "A1_", "a".repeat(63), "postss"].map(name)).toEqual([0, 0, 0, 0]);
 });
 
-test("the name of a stored collection is not looked at: it is there", () => {
+test("the name of a stored collection is not checked: the collection exists", () => {
   const draft = draftOf({ name: "posts", fields: [] }, true);
   expect(problemsOf(draft, { collections: ["posts"], isNew: false })).toEqual([]);
 });
@@ -121,7 +121,7 @@ test("indexes", () => {
   expect(of(["a", "createdAt"], ["createdAt", "a"])).toBe(0);
 });
 
-test("a stored field keeps its type, and a dropped one its name until that is applied", () => {
+test("a stored field keeps its type, and a dropped field its name until the change is applied", () => {
   const stored = draftOf({ name: "things", fields: [{ name: "a", type: "string" }] }, true);
   const retyped = edited(stored, { edit: "changeField", key: "#1", patch: { type: "integer" } });
   expect(problemsOf(retyped, surroundings).map(({ part }) => part)).toEqual(["type"]);
@@ -130,7 +130,7 @@ test("a stored field keeps its type, and a dropped one its name until that is ap
   expect(problemsOf(reused, surroundings).map(({ key, part }) => [key, part])).toEqual([["#2", "name"]]);
 });
 
-test("an index of a dropped field is a problem; an untouched row is none", () => {
+test("an index of a dropped field is a problem; an untouched row is no problem", () => {
   const stored = draftOf({ name: "things", fields: [{ name: "a", type: "string" }], indexes: [["a"]] }, true);
   expect(problemsOf(edited(stored, { edit: "removeField", key: "#1" }), surroundings)).toHaveLength(1);
   expect(problemsOf({ ...blankDraft(), name: "things" }, surroundings)).toEqual([]);

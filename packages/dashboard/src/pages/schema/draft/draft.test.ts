@@ -33,12 +33,12 @@ const rename = (from: string, name: string): Edit => ({
   patch: { name },
 });
 
-test("a definition comes back from its draft", () => {
+test("a definition returns from its draft", () => {
   expect(definitionOf(start)).toEqual(posts);
   expect(changeOf(start, posts)).toBeNull();
 });
 
-test("attributes and rules that the dashboard does not know go back as they came", () => {
+test("attributes and rules that the dashboard does not know return unchanged", () => {
   const field: FieldDefinition & { permissions: object } = {
     name: "salary",
     type: "float",
@@ -54,7 +54,7 @@ test("attributes and rules that the dashboard does not know go back as they came
   );
 });
 
-test("searched fields follow a rename, and a change of the search alone sends nothing else", () => {
+test("searched fields follow a rename, and a change of the search sends only the search", () => {
   const searched: CollectionDefinition = { ...posts, search: ["title", "slug"] };
   const draft = draftOf(searched, true);
   expect(definitionOf(draft)).toEqual(searched);
@@ -66,14 +66,14 @@ test("searched fields follow a rename, and a change of the search alone sends no
   expect(changeOf(renamed, searched)?.search).toEqual(["headline", "slug"]);
 });
 
-test("the search of others is kept unless it was changed here, too", () => {
+test("the search of other users is kept without a change here", () => {
   const searched: CollectionDefinition = { ...posts, search: ["slug"] };
   expect(definitionOf(rebased(start, posts, searched)).search).toEqual(["slug"]);
   const own = after({ edit: "search", refs: [keyOf(start, "title")] });
   expect(definitionOf(rebased(own, posts, searched)).search).toEqual(["title"]);
 });
 
-test("a new field that goes is searched no more", () => {
+test("a new field that is removed is searched no more", () => {
   const draft = after(
     { edit: "addField", type: "text" },
     { edit: "search", refs: ["#7"] },
@@ -82,7 +82,7 @@ test("a new field that goes is searched no more", () => {
   expect(draft.search).toEqual([]);
 });
 
-test("a multiple field keeps its bounds and its default, and loses them when it becomes single", () => {
+test("a multiple field keeps its bounds and its default, and loses both when the field becomes single", () => {
   const tickets: CollectionDefinition = {
     name: "tickets",
     fields: [
@@ -104,7 +104,7 @@ test("a multiple field keeps its bounds and its default, and loses them when it 
   expect(definitionOf(retyped).fields.at(-1)).toEqual({ name: "n", type: "integer" });
 });
 
-test("a renamed field names its old name, a new one says that it is new", () => {
+test("a renamed field names its old name, a new field is marked as new", () => {
   const draft = after(rename("title", "headline"), { edit: "addField", type: "text" });
   const named = edited(draft, { edit: "changeField", key: "#7", patch: { name: "body" } });
   expect(changeOf(named, posts)?.fields).toEqual([
@@ -133,7 +133,7 @@ test("two fields that swap their names are two renames", () => {
   ]);
 });
 
-test("a renamed value names its old name while the old name is gone and the new one is new", () => {
+test("a renamed value names its old name while the old name is absent and the new name is new", () => {
   const status = { name: "status", type: "string", values: ["todo", "wip"] } as const;
   const stored: CollectionDefinition = { name: "tasks", fields: [{ ...status, values: [...status.values] }] };
   const valuesAfter = (values: string, renamedValues: { readonly [value: string]: string }) => {
@@ -146,13 +146,13 @@ test("a renamed value names its old name while the old name is gone and the new 
   expect(valuesAfter("wip\ntodo", { todo: "wip" })).toEqual(["wip", "todo"]);
 });
 
-test("a dropped field is left out, and comes back whole", () => {
+test("a dropped field is left out, and returns whole", () => {
   const dropped = after({ edit: "removeField", key: keyOf(start, "views") });
   expect(changeOf(dropped, posts)?.fields?.map(({ name }) => name)).toEqual(["title", "slug", "author"]);
   expect(changeOf(edited(dropped, { edit: "restoreField", key: keyOf(start, "views") }), posts)).toBeNull();
 });
 
-test("one dropped and one new field of a type are never a rename", () => {
+test("a dropped and a new field of a type are never a rename", () => {
   const draft = after(
     { edit: "removeField", key: keyOf(start, "views") },
     { edit: "addField", type: "integer" },
@@ -173,7 +173,7 @@ test("a new field that is removed leaves no trace, not in an index either", () =
   expect(changeOf(draft, posts)).toBeNull();
 });
 
-test("another order is a change of fields alone", () => {
+test("another order is a change of fields only", () => {
   const draft = after({ edit: "moveField", key: keyOf(start, "views"), over: keyOf(start, "title") });
   const change = changeOf(draft, posts);
   expect(Object.keys(change ?? {})).toEqual(["fields"]);
@@ -209,18 +209,18 @@ test("rules that mean nothing for a type are kept in the form and not sent", () 
   });
 });
 
-test("a row that nobody touched is no field; one with options is", () => {
+test("an untouched row is no field; a row with options is", () => {
   expect(definitionOf(blankDraft()).fields).toEqual([]);
   const draft = edited(blankDraft(), { edit: "changeField", key: "#1", patch: { isRequired: true } });
   expect(definitionOf(draft).fields).toHaveLength(1);
 });
 
-test("what is no number is not sent", () => {
+test("a text that is no number is not sent", () => {
   const draft = after({ edit: "changeField", key: keyOf(start, "views"), patch: { min: "abc" } });
   expect(definitionOf(draft).fields.at(-1)).toEqual({ name: "views", type: "integer" });
 });
 
-test("presets are complete, and a name that was typed stays", () => {
+test("presets are complete, and a typed name stays", () => {
   for (const name of presetNames) expect(presetDraft(name, "mine").name).toBe("mine");
   expect(presetDraft("tasks", "").name).toBe("tasks");
   expect(presetDraft("posts", "").fields.every(({ stored }) => stored === null)).toBe(true);
@@ -233,7 +233,7 @@ test("a copy has a name that is free, and fields that are new", () => {
   expect(copyDraft({ ...posts, name: "a".repeat(63) }, []).name.length).toBeLessThanOrEqual(63);
 });
 
-test("two ways to write an index are one definition", () => {
+test("two spellings of an index are a single definition", () => {
   expect(
     isSameDefinition(posts, { ...posts, indexes: [{ fields: ["slug", "createdAt"] }, posts.indexes?.[1] ?? []] }),
   ).toBe(true);
@@ -247,7 +247,7 @@ test("moving keeps every item", () => {
   expect(moved(["a", "b"], 0, -1)).toEqual(["a", "b"]);
 });
 
-test("my changes stay upon somebody else's, and theirs are not undone", () => {
+test("my changes stay upon the changes of another user, which are not undone", () => {
   const now: CollectionDefinition = {
     ...posts,
     fields: [
@@ -277,12 +277,12 @@ test("my changes stay upon somebody else's, and theirs are not undone", () => {
   expect(change?.fields?.at(-1)).toEqual({ name: "subtitle", type: "string" });
 });
 
-test("an untouched draft becomes what is stored now", () => {
+test("an untouched draft becomes the stored definition", () => {
   const now = { ...posts, fields: posts.fields.slice(0, 2), indexes: [["slug"]] };
   expect(definitionOf(rebased(start, posts, now))).toEqual(now);
 });
 
-test("values and defaults come back as they were, and a default goes with its type", () => {
+test("values and defaults return unchanged, and a default is removed with its type", () => {
   const fields: FieldDefinition[] = [
     { name: "status", type: "string", values: ["todo", "done"], default: "todo" },
     { name: "empty", type: "text", default: "" },
@@ -299,7 +299,7 @@ test("values and defaults come back as they were, and a default goes with its ty
   expect(definitionOf(other).fields[2]).toEqual({ name: "n", type: "boolean" });
 });
 
-test("a sequence has no other rules, and follows the name of a field that it counts by", () => {
+test("a sequence has no other rules, and follows the name of its scope", () => {
   const fields: FieldDefinition[] = [
     { name: "project", type: "relation", collection: "projects" },
     { name: "n", type: "integer", sequence: ["project"] },

@@ -69,7 +69,7 @@ test("a name that is typed over is a rename, letter by letter", () => {
   });
 });
 
-test("renamedFrom in the text is heard, and null forbids to guess", () => {
+test("renamedFrom in the text is read, and null forbids to guess", () => {
   const renamed = applied({
     ...posts,
     fields: [...posts.fields.slice(1), { name: "t", type: "string", renamedFrom: "title" }],
@@ -83,7 +83,7 @@ test("renamedFrom in the text is heard, and null forbids to guess", () => {
   expect(fresh.fields.find(({ name }) => name === "title")?.isDropped).toBe(true);
 });
 
-test("a renamed value in the text is heard, and the form shows plain values", () => {
+test("a renamed value in the text is read, and the form shows plain values", () => {
   const stored: CollectionDefinition = { name: "tasks", fields: [{ name: "s", type: "string", values: ["wip"] }] };
   const written = {
     ...stored,
@@ -94,7 +94,7 @@ test("a renamed value in the text is heard, and the form shows plain values", ()
   expect(definitionOf(draft).fields).toMatchObject([{ values: ["doing"] }]);
 });
 
-test("a field that is cut is dropped, and one that is pasted back is taken back", () => {
+test("a field that is cut is dropped, and a field that is pasted back is restored", () => {
   const cut = applied({ ...posts, fields: posts.fields.slice(1), indexes: [["slug"]] });
   expect(cut.fields.map(({ name, isDropped }) => [name, isDropped])).toEqual([
     ["title", true],
@@ -109,14 +109,14 @@ test("indexes keep to their fields", () => {
   expect(draft.indexes.map(({ refs }) => refs)).toEqual([["#3", "createdAt"], ["nothing"]]);
 });
 
-test("the searched fields are those of the text", () => {
+test("the text names the searched fields", () => {
   const draft = applied({ ...posts, search: ["slug"] });
   expect(draft.search).toEqual(["#2"]);
   expect(changeOf(draft, posts)).toEqual({ search: ["slug"] });
   expect(applied(posts, draft).search).toEqual([]);
 });
 
-test("a new collection takes any definition, and the row to type into goes", () => {
+test("a new collection takes any definition, and the row to type into is removed", () => {
   const draft = applied(posts, blankDraft());
   expect(definitionOf(draft)).toEqual(posts);
   expect(draft.fields.every(({ stored }) => stored === null)).toBe(true);

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { expressionFor, mistakeOf } from "./rules.ts";
 
-test("an expression goes on with what the word meant", () => {
+test("an expression continues the meaning of the word", () => {
   expect(expressionFor("owner", "author")).toBe("author = @user.id");
   expect(expressionFor("owner", undefined)).toBe("");
   expect(expressionFor("authenticated", undefined)).toBe("@user.id != null");
@@ -28,7 +28,7 @@ test.each(complaints)("%s", (message, field, operation, start) => {
   expect(mistake?.message.startsWith(start)).toBe(true);
 });
 
-test("what is about something else is no mistake of a rule", () => {
+test("an error elsewhere is no mistake of a rule", () => {
   expect(mistakeOf('field "slug" cannot be unique: 2 records')).toBeNull();
   expect(mistakeOf('permissions: "list" is no operation')).toBeNull();
 });

@@ -44,7 +44,7 @@ test("steps in words", () => {
   expect(rules?.details).toEqual(["max: 200 → 100", "It may be empty", "120 records checked"]);
 });
 
-test("permissions are told by their effect: an inherited rule changes, too", () => {
+test("permissions are described by their effect: an inherited rule changes, too", () => {
   const [permissions] = say({ step: "permissions", records: 120 });
   expect(permissions?.details.map((line) => line.split(" · ")[0])).toEqual([
     "create: public → authenticated",
@@ -53,7 +53,7 @@ test("permissions are told by their effect: an inherited rule changes, too", () 
   ]);
 });
 
-test("only what loses values is a loss: an owner field that goes is none", () => {
+test("only lost values are a loss: a removed owner field is no loss", () => {
   const steps: MigrationStep[] = [
     { step: "drop", field: "owner", records: 0 },
     { step: "rename", field: "headline", from: "title", records: 120 },

@@ -73,7 +73,7 @@ describe("in pieces goes", () => {
     expect(pieces.map((piece) => piece && new TextDecoder().decode(piece))).toEqual(["ab", "c", null]);
   });
 
-  test("a stream whose pieces come a turn each: the head waits for one turn in all", async () => {
+  test("a stream whose pieces take a turn each: the head waits for one turn in all", async () => {
     let given = 0;
     const response = generated(async function* () {
       for (; given < 50; given++) {

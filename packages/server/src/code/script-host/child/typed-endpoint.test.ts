@@ -8,7 +8,7 @@ import { endpoint, schemasOf } from "./typed-endpoint.ts";
 const answer = (): null => null;
 const amount = { type: "object", properties: { amount: { type: "integer" } }, required: ["amount"] };
 
-test("zod and arktype give JSON Schema, of the input and of the answer", () => {
+test("zod and arktype give JSON Schema, of the input and of the response", () => {
   const ofZod = endpoint(
     {
       body: z.object({ amount: z.int(), note: z.string().default("") }),

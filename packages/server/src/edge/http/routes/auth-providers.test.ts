@@ -23,8 +23,8 @@ const fake = new FakeProvider();
 const other = new FakeProvider();
 const api = await openWithProviders({ "my-oidc": { ...fake.settings, title: "My OIDC" }, other });
 
-describe("the way to the provider and back", () => {
-  test("the list has names and titles alone", async () => {
+describe("a sign-in at the provider and the return", () => {
+  test("the list has names and titles only", async () => {
     const { status, body } = await api.request<unknown>("GET", "/api/auth/providers");
     expect([status, body]).toEqual([
       200,
@@ -37,7 +37,7 @@ describe("the way to the provider and back", () => {
     ]);
   });
 
-  test("a new person gets a user, and comes back as the same user", async () => {
+  test("a new person gets a user, and returns as the same user", async () => {
     const app = new TestApp();
     const back = await passProvider({ api, fake }, app.begin("my-oidc"), ann);
     expect(back).toMatch(/^https:\/\/shop\.example\.com\/signed-in#code=[\w-]{43}$/);
@@ -53,7 +53,7 @@ describe("the way to the provider and back", () => {
     expect(events.filter((type) => type.startsWith("auth."))).toEqual(["auth.register", "auth.login"]);
   });
 
-  test("the browser gets a cookie that no other host and no script sees, and no copy of addresses is kept", async () => {
+  test("the browser gets a cookie that no other host and no script sees, and no copy of addresses is stored", async () => {
     const answer = await new TestBrowser(api).open(new TestApp().begin("my-oidc"));
     expect(answer.headers.get("set-cookie")).toMatch(
       /^__Host-socle_sign_in=[\w-]{43}; Path=\/; Max-Age=3600; HttpOnly; SameSite=Lax; Secure$/,
@@ -75,7 +75,7 @@ describe("the way to the provider and back", () => {
     expect(fragmentOf(await browser.follow(fake.approve(addresses[0] ?? "", ann)))).toHaveProperty("code");
   });
 
-  test("a form of the provider becomes the same answer, without a cookie", async () => {
+  test("a form of the provider is taken like a redirect, without a cookie", async () => {
     const browser = new TestBrowser(api);
     const back = new URL(fake.approve(await browser.follow(new TestApp().begin("my-oidc")), ann));
     const form = `${back.search.slice(1)}&user=%7B%7D&evil="><script>`;
@@ -89,7 +89,7 @@ describe("the way to the provider and back", () => {
     expect(fragmentOf(await browser.follow(next.pathname + next.search))).toHaveProperty("code");
   });
 
-  test("a person who cancels comes back with an error", async () => {
+  test("a person who cancels returns with an error", async () => {
     const browser = new TestBrowser(api);
     const state = new URL(await browser.follow(new TestApp().begin("my-oidc"))).searchParams.get("state") ?? "";
     const answer = new URLSearchParams({ error: "access_denied", state, error_description: "<b>" });
@@ -196,7 +196,7 @@ describe("tokens", () => {
   });
 });
 
-test("a provider's answer that does not hold is an error at the app, and a WARN with the reason", async () => {
+test("an invalid response of a provider is an error at the app, and a WARN with the reason", async () => {
   fake.faults = { claims: { aud: "another-client" } };
   const back = await passProvider({ api, fake }, new TestApp().begin("my-oidc"), ann);
   fake.faults = {};
@@ -207,7 +207,7 @@ test("a provider's answer that does not hold is an error at the app, and a WARN 
   expect(api.log.findLast((line) => line.startsWith("WARN A sign-in at my-oidc failed: "))).toMatch(/"aud"/);
 });
 
-test("mix-up: an answer of one provider for a sign-in at the other does not reach the other", async () => {
+test("mix-up: a response of a provider to a sign-in at another provider does not reach the other", async () => {
   const browser = new TestBrowser(api);
   const atEvil = await browser.follow(new TestApp().begin("other"));
   other.requests.length = 0;
@@ -215,7 +215,7 @@ test("mix-up: an answer of one provider for a sign-in at the other does not reac
   expect(other.requests).toEqual([]);
 });
 
-test("a provider with a callback of its own takes no answers at the common callback, and the reverse", async () => {
+test("a provider with a callback of its own accepts no response at the common callback, and the reverse", async () => {
   const own = new FakeProvider();
   own.faults = { iss: null };
   const service = await openWithProviders({ own: { ...own.settings, ownCallback: true }, other });
@@ -264,7 +264,7 @@ test("a refusal is a page for a person in a browser, without script, and JSON fo
   expect((await service.request<object>("GET", address)).body).toEqual(used);
 });
 
-test("without publicUrl nobody signs in, and the start says so; unknown providers are 404", async () => {
+test("without publicUrl sign-ins are refused, and the start warns; unknown providers are 404", async () => {
   const service = await openApi({ settings: { SERVICE_AUTH_PROVIDERS: JSON.stringify({ other: other.settings }) } });
   expect(service.log).toContain(
     "WARN Nobody can sign in with auth.providers: set publicUrl to the address of this service",
@@ -275,7 +275,7 @@ test("without publicUrl nobody signs in, and the start says so; unknown provider
   expect((await openApi({})).log.filter((line) => line.includes("publicUrl"))).toEqual([]);
 });
 
-test("an address that begins many sign-ins makes the service forget none of another address", async () => {
+test("an address that begins many sign-ins ends no begun sign-in of another address", async () => {
   const settings = { SERVICE_LIMITS_PROVIDER_SIGN_INS: "16" };
   const service = await openWithProviders({ other }, settings);
   const begin = (address: string) =>
@@ -291,7 +291,7 @@ test("an address that begins many sign-ins makes the service forget none of anot
   expect(service.service.database.reader.get("SELECT count(*) AS n FROM _provider_steps")).toEqual({ n: 16 });
 });
 
-test("sign-ins of an address that have begun are bounded: the oldest is forgotten", async () => {
+test("sign-ins of an address that have begun are bounded: the oldest is dropped", async () => {
   const service = await openWithProviders({ other }, { SERVICE_LIMITS_PROVIDER_SIGN_INS: "24" });
   const browsers = Array.from({ length: 4 }, () => new TestBrowser(service));
   const backs: string[] = [];

@@ -37,7 +37,7 @@ function hidden({ page }: PageBrowser, name: string): string {
 }
 
 describe("a second factor", () => {
-  test("is asked for before a session opens; a code of the app ends the sign-in", async () => {
+  test("is needed before a session opens; a code of the app ends the sign-in", async () => {
     const person = await withFactor(api, "totp@example.com");
     const { app, browser } = await openPage(api);
     const { status, text } = await browser.send("sign-in", { email: person.user.email, password });
@@ -67,7 +67,7 @@ describe("a second factor", () => {
     );
   });
 
-  test("may be a passkey of the user, and is offered to a user with a passkey alone", async () => {
+  test("may be a passkey of the user, and is offered only to a user with a passkey", async () => {
     const person = await withFactor(api, "key@example.com");
     const { app, browser } = await openPage(api);
     await browser.send("sign-in", { email: person.user.email, password });
@@ -92,7 +92,7 @@ describe("a second factor", () => {
     expect(browser.page.text).not.toContain('id="passkey"');
   });
 
-  test("of an attempt that is over, or that nobody has begun, leads back to the first page", async () => {
+  test("for an ended or unknown attempt leads back to the first page", async () => {
     const { user, secret } = await withFactor(api, "slow@example.com");
     const { browser } = await openPage(api);
     const over = "This step does not work any more. Sign in again.";
@@ -106,7 +106,7 @@ describe("a second factor", () => {
 });
 
 describe("a passkey", () => {
-  test("signs in without a password; an answer that is none of the authenticator's is refused", async () => {
+  test("signs in without a password; a response outside the authenticator is refused", async () => {
     const { user, passkey } = await withFactor(api, "passkey@example.com");
     const { app, browser } = await openPage(api);
     const options = await optionsOf();
@@ -146,7 +146,7 @@ describe("a code by mail", () => {
     expect(tokens.user).toMatchObject({ id: user.id, verified: true });
   });
 
-  test("is answered alike for known and unknown addresses", async () => {
+  test("gets the same page for known and unknown addresses", async () => {
     await api.register("known@example.com");
     const { app, browser } = await openPage(api);
     const pages: string[] = [];
@@ -185,7 +185,7 @@ describe("a provider", () => {
     await browser.open(`/_/auth/${link.replaceAll("&amp;", "&")}`);
     expect(browser.page.location).toStartWith(fake.issuer);
   }
-  test("makes the account of a new person, who comes back to the app", async () => {
+  test("makes the account of a new person, who returns to the app", async () => {
     const { app, browser } = await openPage(api);
     await pass(browser, { sub: "new", email: "new@example.com", email_verified: true });
     const { user } = await exchanged(api, browser, app);
@@ -195,7 +195,7 @@ describe("a provider", () => {
     expect((await exchanged(api, again.browser, again.app)).user.id).toBe(user.id);
   });
 
-  test("is not offered without publicUrl, to which the provider leads back", async () => {
+  test("is not offered without publicUrl, which the provider redirects to", async () => {
     expect((await openPage(api)).browser.page.text).toContain('href="provider/my-oidc');
     const settings = { SERVICE_AUTH_PROVIDERS: providers, SERVICE_PUBLIC_URL: "", SERVICE_AUTH_REDIRECTS: home };
     const { browser } = await openPage(await openWithPages(settings));
@@ -216,7 +216,7 @@ describe("a provider", () => {
     expect((await exchanged(api, browser, app)).user.email).toBe("two@example.com");
   });
 
-  test("with the email of somebody else shows the reason, on a page that goes on", async () => {
+  test("with the email of another user shows the reason, on a page that goes on", async () => {
     const { user } = await api.register("taken@example.com");
     const conflict =
       "There is an account with this email address already. Sign in there first, and link My &lt;OIDC&gt; then.";
@@ -228,7 +228,7 @@ describe("a provider", () => {
     expect((await browser.send("sign-in", { email: user.email, password })).status).toBe(303);
   });
 
-  test("tells of a person who cancels, and shows no text of the address", async () => {
+  test("reports a person who cancels, and shows no text of the address", async () => {
     const { browser } = await openPage(api);
     await leave(browser);
     const state = new URL(browser.page.location).searchParams.get("state") ?? "";
@@ -241,7 +241,7 @@ describe("a provider", () => {
     expect(browser.page.text).not.toContain("555");
   });
 
-  test("signs in the browser alone that has begun", async () => {
+  test("signs in only the browser that began", async () => {
     const { browser } = await openPage(api);
     await leave(browser);
     await browser.open(fake.approve(browser.page.location, { sub: "new" }).slice(publicUrl.length));
@@ -258,7 +258,7 @@ describe("a provider", () => {
     await refused({ api, browser }, over, () => browser.open(back));
   });
 
-  test("that is unknown, or does not answer, leads to a page", async () => {
+  test("that is unknown, or does not respond, leads to a page", async () => {
     const { app, browser } = await openPage(api);
     await browser.open(addressOf(app, "provider/nobody"));
     expect(browser.page.status).toBe(404);

@@ -96,7 +96,7 @@ describe("a password", () => {
     expect(events.filter((type) => type === "auth.login")).toHaveLength(1);
   });
 
-  test("that is wrong shows the page again, with the email and without the password", async () => {
+  test("with a mistake shows the page again, with the email and without the password", async () => {
     await api.register("bob@example.com");
     const { browser } = await openPage(api);
     const values = { email: `bob@example.com"><script>`, password: "not this <one>" };
@@ -108,7 +108,7 @@ describe("a password", () => {
     expect(browser.page.status).toBe(303);
   });
 
-  test("counts for the throttle of logins, which the page tells", async () => {
+  test("counts for the throttle of logins, which the page names", async () => {
     const email = "cid@example.com";
     await api.register(email);
     const { browser } = await openPage(api, { headers: { "x-test-address": "throttled" } });
@@ -123,7 +123,7 @@ describe("a password", () => {
     expect(login.status).toBe(429);
   });
 
-  test("of a user whom a hook refuses shows the reason", async () => {
+  test("with a refusal of a hook shows the reason", async () => {
     await api.register("dan@example.com");
     const { browser } = await openPage(api);
     api.service.auth.signIns.hookWith({
@@ -138,7 +138,7 @@ describe("a password", () => {
     expect(browser.page.status).toBe(403);
   });
 
-  test("of an unproven address signs nobody in if the service needs proven addresses", async () => {
+  test("with an unproven address signs no user in if the service needs proven addresses", async () => {
     const strict = await openWithPages({ SERVICE_AUTH_REQUIRE_VERIFIED: "true" });
     await strict.request("POST", "/api/auth/register", { body: { email: "eve@example.com", password } });
     const { browser } = await openPage(strict);
@@ -167,7 +167,7 @@ describe("a code for the app", () => {
     return { user, app, code: fragmentOf(browser.page.location)["code"] ?? "" };
   }
 
-  test("that no app exchanges leaves no session", async () => {
+  test("leaves no session without an exchange", async () => {
     const { user, app, code } = await signedIn("left@example.com");
     expect(sessionsOf(user)).toHaveLength(2);
     setSystemTime(Date.now() + 61_000);
@@ -201,7 +201,7 @@ describe("a form", () => {
   const values = { email: "form@example.com", password };
   const stale = "The page was open for too long, or the browser keeps no cookies. Try again.";
 
-  test("of another site is refused, also with the cookie", async () => {
+  test("from another site is refused, also with the cookie", async () => {
     await api.register(values.email);
     const { browser } = await openPage(api);
     for (const site of ["cross-site", "same-site"]) {
@@ -211,7 +211,7 @@ describe("a form", () => {
     }
   });
 
-  test("without the cookie, or with the cookie of another browser, signs nobody in", async () => {
+  test("without the cookie, or with the cookie of another browser, signs no user in", async () => {
     const { browser } = await openPage(api);
     const victim = await openPage(api);
     const own = browser.cookie;
@@ -229,7 +229,7 @@ describe("a form", () => {
     expect((await browser.send("sign-in", values)).status).toBe(303);
   });
 
-  test("of each further step needs the browser, too", async () => {
+  test("in each further step needs the browser, too", async () => {
     const email = "stolen@example.com";
     const { secret } = await withFactor(api, email);
     const { browser } = await openPage(api);

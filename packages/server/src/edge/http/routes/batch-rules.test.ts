@@ -72,7 +72,7 @@ test("a rule is fulfilled by a record that an earlier operation made", async () 
   expect((await request("GET", `/api/projects/${id}`, { token: bob.accessToken })).status).toBe(404);
 });
 
-test("and not by one that comes later, or is another's", async () => {
+test("and not by a later record, nor by a record of another caller", async () => {
   const [workspace, membership, project] = found("w");
   const swapped = [workspace, project, membership];
   expect((await refused(swapped, ann.accessToken)).status).toBe(403);
@@ -83,7 +83,7 @@ test("and not by one that comes later, or is another's", async () => {
   ]);
 });
 
-test("a right that an operation takes away is gone for those behind it", async () => {
+test("a right that an operation takes away is gone for later operations", async () => {
   const { results } = await batch(found("w"), ann.accessToken);
   const [workspace, membership] = results.map(({ body }) => body?.id);
   const leaving = [
@@ -94,7 +94,7 @@ test("a right that an operation takes away is gone for those behind it", async (
   expect((await batch(leaving.toReversed(), ann.accessToken)).status).toBe(200);
 });
 
-test("a record that its creator may not read is answered with the fields of the body alone", async () => {
+test("a record that its creator may not read is returned with the fields of the body only", async () => {
   const { results } = await batch([create({ name: "hidden" }, "workspaces")], ann.accessToken);
   expect(Object.keys(results[0]?.body ?? {})).toEqual(["id", "createdAt", "updatedAt", "name"]);
 });

@@ -70,7 +70,7 @@ async function note(title = "a"): Promise<{ id: string; tag: string }> {
   return { id: made.body.id, tag: made.headers.get("etag") ?? "" };
 }
 
-test("create, update and delete, answered in order, each with its event", async () => {
+test("create, update and delete, with results in order, each with its event", async () => {
   const [kept, gone] = [await note("kept"), await note("gone")];
   const seq = await lastSeq(service);
   const { status, results } = await batch([
@@ -102,7 +102,7 @@ test("create, update and delete, answered in order, each with its event", async 
   expect((await request("GET", `/api/notes/${id}`)).body as object).toEqual(results[3]?.body ?? {});
 });
 
-test("$ref may name a later operation, or the own one; the relations are checked at the end", async () => {
+test("$ref may name a later operation, or the own operation; the relations are checked at the end", async () => {
   const answer = await batch([
     create({ title: "a", next: { $ref: 1 }, about: { deep: [{ $ref: 3 }] } }),
     create({ title: "b", next: { $ref: 0 } }),
@@ -132,7 +132,7 @@ test("$ref stands for an id in a relation, as id, and deep in JSON; other object
   expect(c?.["about"]).toEqual(other[0] as never);
 });
 
-test("an operation sees what those before it have done", async () => {
+test("an operation sees the results of earlier operations", async () => {
   const { id } = await note("a");
   await batch([update(id, { slug: "taken" })]);
   const { status } = await batch([
@@ -149,7 +149,7 @@ test("an operation sees what those before it have done", async () => {
   expect([after.status, problemsOf(after)]).toEqual([404, ["1:id:refused"]]);
 });
 
-test("one record may be changed several times", async () => {
+test("a record may be changed several times", async () => {
   const { status, results } = await batch([
     create({ title: "a", n: 0 }),
     ...[1, 2, 3].map((n) => update({ $ref: 0 }, { n })),
@@ -249,7 +249,7 @@ describe("malformed", () => {
     await batch([...many.results, ...large.results].slice(1).map(({ body }) => remove(body?.id)));
   });
 
-  test("JSON that nests deep is walked to its end, or refused", async () => {
+  test("deeply nested JSON is checked to its end, or refused", async () => {
     const nested = (depth: number) => {
       const deep = `${"[".repeat(depth)}{"$ref":0}${"]".repeat(depth)}`;
       const body = `{"operations":[{"method":"create","collection":"notes","body":{"title":"a"}},{"method":"create","collection":"notes","body":{"title":"b","about":${deep}}}]}`;
@@ -294,7 +294,7 @@ describe("refused", () => {
     ]);
   });
 
-  test("what leads back to a failed operation is not told as well", async () => {
+  test("consequences of a failed operation are not reported as well", async () => {
     const answer = await refused([
       create({ title: null }),
       create({ title: "b", next: { $ref: 0 } }),
@@ -306,7 +306,7 @@ describe("refused", () => {
     expect([answer.status, problemsOf(answer)]).toEqual([400, ["0:title:required", "3:n:min"]]);
   });
 
-  test("a reference behind a failed operation leads to the operation that it names", async () => {
+  test("a reference behind a failed operation leads to the named operation", async () => {
     const answer = await refused([create({ title: null }), create({ title: "b" }), update({ $ref: 1 }, { n: -1 })]);
     expect([answer.status, problemsOf(answer)]).toEqual([400, ["0:title:required", "2:n:min"]]);
   });
@@ -323,7 +323,7 @@ describe("refused", () => {
     expect([answer.status, answer.error.code as string, problemsOf(answer)]).toEqual([status, code, [problem]]);
   });
 
-  test("with a token that is not enough: 403", async () => {
+  test("with an insufficient token: 403", async () => {
     const answer = await refused([create({ title: "a" }), create({}, "locked")], ann.accessToken);
     expect([answer.status, problemsOf(answer)]).toEqual([403, ["1:collection:refused"]]);
     const mine = await batch([create({ x: "1" }, "mine")], ann.accessToken);
@@ -356,7 +356,7 @@ test("records that are too many bytes together are refused", async () => {
   await batch([remove(id)]);
 });
 
-test("a batch counts as many requests as it has operations", async () => {
+test("a batch counts as many requests as operations", async () => {
   const limited = await openApi({
     collections: collections.slice(0, 1),
     settings: { SERVICE_LIMITS_RATE_RECORDS: "10/s" },

@@ -22,7 +22,7 @@ async function create(collection: string, body: object): Promise<string> {
   return (await request<{ id: string }>("POST", `/api/${collection}`, { body, token })).body.id;
 }
 
-test("a list that is sorted by a record that the caller may not read has no value of it", async () => {
+test("a list that is sorted by an unreadable record has no value of that record", async () => {
   const authors = [
     await create("authors", { name: "a hidden name", isOpen: false, pin: "1" }),
     await create("authors", { name: "an open name", isOpen: true, pin: "2" }),

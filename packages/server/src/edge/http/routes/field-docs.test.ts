@@ -9,7 +9,7 @@ const api = await openApi({ collections: [JSON.parse(json)] });
 const admin = await api.admin();
 const [owner, other] = [await api.register("owner@example.com"), await api.register("other@example.com")];
 
-test("the owner, another user and an admin see and write what the rules say", async () => {
+test("the owner, another user and an admin see and write the fields that the rules allow", async () => {
   const body = { address: "https://example.com", secret: "s", note: "n", isShared: false };
   const made = await api.request<StoredRecord>("POST", "/api/webhooks", { token: owner.accessToken, body });
   expect(made.status).toBe(201);
@@ -25,7 +25,7 @@ test("the owner, another user and an admin see and write what the rules say", as
   expect(await get(other.accessToken)).not.toContainKey("secret");
 });
 
-test("a field that is hidden in some records is for `fields`, and not for `filter`", async () => {
+test("a field that is hidden in some records is open to `fields`, and not to `filter`", async () => {
   const status = async (search: string) =>
     (await api.request("GET", `/api/webhooks?${search}`, { token: other.accessToken })).status;
   expect([await status("fields=note"), await status("filter=note = 'n'"), await status("sort=secret")]).toEqual([

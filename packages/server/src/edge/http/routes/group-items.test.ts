@@ -90,7 +90,7 @@ async function label(body: object): Promise<string> {
 const rows = async (parameters: Record<string, string>, token = admin): Promise<(JsonValue | undefined)[][]> =>
   (await groups(parameters, token)).items.map((item) => Object.values(item));
 
-test("a record counts in the group of each item, and without items in that of null", async () => {
+test("a record counts in the group of each item, and without items in the group of null", async () => {
   await clear();
   const by = ann.user.id;
   const [first = ""] = await make([

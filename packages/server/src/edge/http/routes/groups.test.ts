@@ -105,7 +105,7 @@ test("counts and sums of groups, in the order of the values", async () => {
   ]);
 });
 
-test("by unit of time, boolean, relation, and through a relation", async () => {
+test("groups by unit of time, boolean, relation, and through a relation", async () => {
   await clear();
   const [team = ""] = await Promise.all(
     ["red"].map(async (name) => (await api.request<{ id: string }>("POST", "/api/teams", { body: { name } })).body.id),
@@ -311,7 +311,7 @@ describe("refused", () => {
   });
 });
 
-test("the read rule holds, and a field that is hidden is none", async () => {
+test("the read rule holds, and a hidden field is unknown", async () => {
   await clear();
   await make([
     { points: 1, secret: 5, by: ann.user.id },
@@ -340,7 +340,7 @@ test("an ETag that changes with the records", async () => {
   expect((await ask(tag)).status).toBe(200);
 });
 
-test("random records are grouped as a model does", async () => {
+test("random records have the groups of the model", async () => {
   const record = fc.record({
     label: fc.constantFrom(null, "", "a", "b"),
     status: fc.constantFrom(null, ...statuses),

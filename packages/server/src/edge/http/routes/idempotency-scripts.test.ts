@@ -94,7 +94,7 @@ test.each([
   ["failing", 502],
   ["throws", 500],
   ["broken", 502],
-])("an answer from 500 on is not kept: %s", async (kind, status) => {
+])("a response from 500 on is not stored: %s", async (kind, status) => {
   for (let n = 1; n <= 2; n++) {
     const answer = await call(kind, `k-${kind}`);
     expect([answer.status, answer.headers.get("idempotency-replayed")]).toEqual([status, null]);
@@ -108,7 +108,7 @@ test.each([
   ["429", 429],
   ["thrown", 403],
   ["busy", 409],
-])("a refusal of the caller or of the moment is not kept: %s", async (kind, status) => {
+])("a refusal of the caller or of the moment is not stored: %s", async (kind, status) => {
   for (let n = 1; n <= 2; n++) {
     const answer = await request("POST", `/api/function/soon/${kind}`, { headers: { "Idempotency-Key": `k-${kind}` } });
     expect([answer.status, answer.headers.get("idempotency-replayed")]).toEqual([status, null]);
@@ -116,7 +116,7 @@ test.each([
   }
 });
 
-test("an answer below 400 with Retry-After is kept", async () => {
+test("a response below 400 with Retry-After is stored", async () => {
   for (const replayed of [null, "true"]) {
     const answer = await request("POST", "/api/function/soon/accepted", {
       headers: { "Idempotency-Key": "k-accepted" },
@@ -126,7 +126,7 @@ test("an answer below 400 with Retry-After is kept", async () => {
   expect(await callsOf("soon accepted")).toBe(1);
 });
 
-test("a repeated request of other headers has no answer of another caller, and runs nothing; headers of proxies may differ", async () => {
+test("a repeated request with other headers gets no response of another caller, and runs nothing; headers of proxies may differ", async () => {
   const order = (headers: Record<string, string>) =>
     request("POST", "/api/function/guarded/orders", { headers: { "Idempotency-Key": "k-guarded", ...headers } });
   expect((await order({})).status).toBe(401);
@@ -142,7 +142,7 @@ test("a repeated request of other headers has no answer of another caller, and r
   expect([await callsOf("guarded a"), await callsOf("guarded b")]).toEqual([1, 0]);
 });
 
-test("an answer that is too long to be kept leaves whole; a repeated request is 409 and runs nothing", async () => {
+test("a response that is too long to be stored is sent whole; a repeated request is 409 and runs nothing", async () => {
   const first = await call("long", "k-long");
   expect([first.status, first.bytes.byteLength, first.bytes.at(-1)]).toEqual([200, 200_000, 19]);
   const again = await call("long", "k-long");
@@ -151,7 +151,7 @@ test("an answer that is too long to be kept leaves whole; a repeated request is 
   expect(await callsOf("long k-long")).toBe(1);
 });
 
-test("a second request is 409 while the handler runs, then has the answer", async () => {
+test("a second request is 409 while the handler runs, then gets the response", async () => {
   const first = call("slow", "k-slow");
   while ((await callsOf("slow k-slow")) === 0) await Bun.sleep(1);
   const second = await call("slow", "k-slow");
@@ -177,7 +177,7 @@ test("only POST has keys, and access comes first", async () => {
   ).toBe(400);
 });
 
-test("a hook's refusal and a hook's values are the answer, also of a batch", async () => {
+test("a hook's refusal and a hook's values are in the response, also of a batch", async () => {
   const operations = [{ method: "create", collection: "hooked", body: { name: "b" } }];
   for (const replayed of [null, "true"]) {
     const post = (path: string, key: string, body: object) =>

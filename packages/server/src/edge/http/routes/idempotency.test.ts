@@ -71,7 +71,7 @@ describe.each([
   ["record", "/api/notes", (text: string): object => ({ text }), 201],
   ["batch", "/api/batch", (text: string): object => batchOf(text, text), 200],
 ])("a %s", (kind, path, bodyOf, status) => {
-  test("is made once, with one event for each record, and has the same answer again", async () => {
+  test("is made once, with an event for each record, and has the same response again", async () => {
     const [key, text] = [newKey(), `once ${kind}`];
     const { accessToken: token } = await user();
     const seq = await lastSeq(service);
@@ -89,7 +89,7 @@ describe.each([
     expect(await eventsSince(service, seq)).toEqual(events);
   });
 
-  test("of another body is refused, and of another caller is another request", async () => {
+  test("with another body is refused, and from another caller is another request", async () => {
     const [key, text] = [newKey(), `own ${kind}`];
     const [ann, bob] = [await user(), await user()];
     await post(key, { path, body: bodyOf(text), token: ann.accessToken });
@@ -121,7 +121,7 @@ describe.each([
     expect(await texts()).not.toContain("other");
   });
 
-  test("that failed with 503 is made by the next try, and a refusal stays the answer", async () => {
+  test("that failed with 503 is made by the next try, and the response of a refusal stays", async () => {
     const [key, text] = [newKey(), `failed ${kind}`];
     const { accessToken: token } = await user();
     const refused = () => Promise.reject(new AppError("unavailable", "no room"));
@@ -174,7 +174,7 @@ describe("the key", () => {
       }
   });
 
-  test("of another route is refused; a PUT has no keys", async () => {
+  test("from another route is refused; a PUT has no keys", async () => {
     const key = newKey();
     const token = await api.admin();
     expect((await post(key, { token })).status).toBe(201);
@@ -194,7 +194,7 @@ describe("the key", () => {
   });
 });
 
-describe("what is checked before the kept answer", () => {
+describe("checks before the stored response", () => {
   test("an ended session is 401, and a lost right is 403", async () => {
     const [key, { user: person, accessToken: token, refreshToken }] = [newKey(), await user()];
     await setRole(service, person.id, "admin");
@@ -238,7 +238,7 @@ describe("what is checked before the kept answer", () => {
     expect([(await again).status, (await again).headers.get("idempotency-replayed")]).toEqual([status, null]);
   });
 
-  test("is not kept: the request may be sent again with the key", async () => {
+  test("is not stored: the request may be sent again with the key", async () => {
     const [key, { user: person, accessToken: token }] = [newKey(), await user()];
     const path = "/api/others";
     const headers = { "Content-Type": "text/plain" };
@@ -258,7 +258,7 @@ describe("what is checked before the kept answer", () => {
   test.each([
     [409, new AppError("conflict", "in turn", { retryAfter: 1 })],
     [403, new AppError("forbidden", "not now")],
-  ])("a refusal of the moment or of the caller is not kept: %d", async (status, refusal) => {
+  ])("a refusal of the moment or of the caller is not stored: %d", async (status, refusal) => {
     const [key, { accessToken: token }] = [newKey(), await user()];
     spyOn(service.database, "transactFor").mockImplementationOnce(() => Promise.reject(refusal));
     expect((await post(key, { token })).status).toBe(status);
@@ -283,7 +283,7 @@ describe("what is checked before the kept answer", () => {
   });
 });
 
-test("kept answers have a bound for each caller: a further key is refused, and the kept answers stay", async () => {
+test("stored responses have a bound for each caller: a further key is refused, and the stored responses stay", async () => {
   const headers = { "X-Test-Address": "192.0.2.1" };
   const first = newKey();
   await post(first, { headers });
@@ -305,7 +305,7 @@ test("kept answers have a bound for each caller: a further key is refused, and t
   expect((await request("POST", "/api/notes", { body: { text: "a" }, headers })).status).toBe(201);
 });
 
-test("refusals of records and batches are given again, take no row, and do not count for the bound", async () => {
+test("refusals of records and batches are sent again, take no row, and do not count for the bound", async () => {
   const sender = { headers: { "x-test-address": "refused" } };
   const rows = () => service.database.reader.get<{ n: number }>("SELECT count(*) AS n FROM _kept_answers")?.n;
   const before = rows();
@@ -339,7 +339,7 @@ test("requests under way count for the bound", async () => {
   expect(statuses).toEqual([...Array(4).fill(429), ...Array(10).fill(201)]);
 });
 
-test("an answer of many bytes counts several times", async () => {
+test("a response of many bytes counts several times", async () => {
   const headers = { "X-Test-Address": "192.0.2.4" };
   const body = { text: "x".repeat(40_000) };
   const key = newKey();
@@ -348,7 +348,7 @@ test("an answer of many bytes counts several times", async () => {
   expect((await post(key, { headers, body })).bytes).toEqual(first.bytes);
 });
 
-test("a kept answer beyond 64 KiB is given again whole", async () => {
+test("a stored response beyond 64 KiB is sent again whole", async () => {
   const [key, { accessToken: token }] = [newKey(), await user()];
   const body = batchOf("x".repeat(70_000), "ä".repeat(70_000));
   const [first, again] = [
@@ -359,7 +359,7 @@ test("a kept answer beyond 64 KiB is given again whole", async () => {
   expect(Buffer.from(again.bytes).equals(first.bytes)).toBe(true);
 });
 
-test("a page of another origin may send the key, and read that an answer was given again", async () => {
+test("a page of another origin may send the key, and read that a response was sent again", async () => {
   const headers = { Origin: "https://app.example.com", "Access-Control-Request-Method": "POST" };
   const { headers: allowed } = await request("OPTIONS", "/api/notes", { headers });
   expect(allowed.get("access-control-allow-headers")).toContain("Idempotency-Key");
@@ -367,7 +367,7 @@ test("a page of another origin may send the key, and read that an answer was giv
   expect(exposed.get("access-control-expose-headers")).toContain("Idempotency-Replayed");
 });
 
-test("the answers survive a restart, are forgotten after 24 hours, and the sweep removes no others", async () => {
+test("the responses survive a restart, end after 24 hours, and the sweep removes no others", async () => {
   const [old, token] = [newKey(), (await user()).accessToken];
   const rows = () => service.database.reader.all("SELECT key FROM _kept_answers").length;
   const sums = () =>

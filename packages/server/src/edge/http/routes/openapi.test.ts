@@ -98,7 +98,7 @@ describe("by default, the document is for admins", () => {
   });
 });
 
-describe("with openapi.public, a reader learns of what callers like the reader may reach", () => {
+describe("with openapi.public, a reader sees the operations that callers like the reader may reach", () => {
   test("anybody: neither collections nor operations nor fields that need a token, and no admin API", async () => {
     const document = await documentFor();
     const text = JSON.stringify(document);
@@ -114,7 +114,7 @@ describe("with openapi.public, a reader learns of what callers like the reader m
     expect(document.components.schemas["letters.record"]?.["required"]).toEqual(["id", "createdAt", "updatedAt"]);
   });
 
-  test("users: what a signed-in user may reach, and no owner to set", async () => {
+  test("users: the operations of a signed-in user, and no owner to set", async () => {
     const document = await documentFor(member);
     expect(JSON.stringify(document)).not.toContain("secrets");
     expect(propertiesOf(document, "posts.record")).toContain("mine");
@@ -132,7 +132,7 @@ describe("with openapi.public, a reader learns of what callers like the reader m
     ]);
   });
 
-  test("keys: what the scopes allow; admins: everything", async () => {
+  test("keys: the operations within the scopes; admins: everything", async () => {
     const key = await makeKey(api, { token: member, scopes: ["drafts:read"] });
     const document = await documentFor(key.key);
     expect(operationsOf(document).filter((each) => /\/(drafts|posts|letters)/.test(each))).toEqual([
@@ -178,7 +178,7 @@ test("a migration changes the document, and the tag", async () => {
   expect(operationsOf(await documentFor(admin)).filter((each) => each.includes("drafts"))).toEqual([]);
 });
 
-test("each status has one schema of errors, with its codes, and no discriminator", async () => {
+test("each status has a single schema of errors, with its codes, and no discriminator", async () => {
   const document = await documentFor(admin);
   const errors = Object.entries(document.components.schemas).filter(([name]) => name.startsWith("Error4"));
   const codes = errors.map(([name, schema]) => [name, Object(schema)["properties"].error.properties.code.enum]);

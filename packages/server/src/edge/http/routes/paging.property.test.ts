@@ -62,7 +62,7 @@ function valueAt(row: Row | undefined, name: string, byId: ReadonlyMap<string, R
   return typeof value === "object" && value !== null && !Array.isArray(value) ? (value[rest.join(".")] ?? null) : null;
 }
 
-test("pages by cursor: every record that was there all along comes once and in order, whatever comes and goes", async () => {
+test("pages by cursor: every record that existed all along is listed once and in order, whatever is added and removed", async () => {
   const seed = randomSeed("paging");
   const property = fc.asyncProperty(
     fc.array(values, { minLength: 1, maxLength: 25 }),

@@ -4,8 +4,8 @@ import { numbers, openQueryWorld } from "../../../../test/query-world.ts";
 
 const { request, ann, boss, ada, posts, create, list, refusal } = await openQueryWorld();
 
-describe("the shape of an answer", () => {
-  test("without a parameter that is known it is the list alone", async () => {
+describe("the shape of a response", () => {
+  test("without a known parameter the response is the list alone", async () => {
     for (const path of ["/api/posts", "/api/posts/", "/api/posts?", "/api/posts?page=2&filters=x&Filter=x"]) {
       const { body } = await request<Record<string, unknown[]>>("GET", path);
       expect(Object.keys(body)).toEqual(["items"]);
@@ -14,7 +14,7 @@ describe("the shape of an answer", () => {
   });
 
   test.each(["filter", "sort", "limit", "cursor", "offset", "count", "fields", "expand"])(
-    "an empty %s makes it a page, of everything",
+    "an empty %s makes a page, of everything",
     async (name) => {
       const page = await list("/api/posts", { [name]: "" });
       expect(Object.keys(page)).toEqual(["items", "nextCursor"]);
@@ -24,7 +24,7 @@ describe("the shape of an answer", () => {
     },
   );
 
-  test("a total only when it is asked for", async () => {
+  test("a total only on request", async () => {
     expect<unknown>(await list("/api/posts", { limit: "2", count: "exact", fields: "n" })).toEqual({
       items: [{ n: 11 }, { n: 10 }],
       nextCursor: expect.any(String),
@@ -107,7 +107,7 @@ describe("cursor", () => {
     expect(await refusal("/api/posts", `sort=-n&cursor=${own}`)).toEqual([400, message]);
   });
 
-  test("is refused when a character of it is another, missing or too much", async () => {
+  test("is refused when a character is another, missing or too much", async () => {
     const cursor = await first({ sort: "title" });
     for (let i = 0; i < cursor.length; i++) {
       const other = cursor[i] === "A" ? "B" : "A";
@@ -121,7 +121,7 @@ describe("cursor", () => {
     expect(await refusal("/api/posts", "sort=title&cursor=%ff")).toEqual([400, expect.stringContaining("no UTF-8")]);
   });
 
-  test("of a record with a long value: it is looked at again, and must still be there", async () => {
+  test("for a record with a long value: the record is read again, and must still exist", async () => {
     const long = (end: string): string => `zz${"é".repeat(3_000)}${end}`;
     const ids = [
       await create("posts", { title: long("a") }),
@@ -148,17 +148,17 @@ describe("cursor", () => {
 });
 
 describe("fields and expand", () => {
-  test("only what is asked for, in the order of the collection", async () => {
+  test("only the named fields, in the order of the collection", async () => {
     const page = await list("/api/posts", { fields: "n,id,title", filter: "n = 1" });
     expect(page.items.map((item) => JSON.stringify(item))).toEqual([`{"id":"${posts[1]}","title":"t1","n":1}`]);
   });
 
-  test("ways into JSON; what is not there is left out", async () => {
+  test("paths into JSON; a missing part is left out", async () => {
     const page = await list("/api/posts", { fields: "meta.size,meta.none", filter: "n in (4, 5)" });
     expect<unknown>(page.items).toEqual([{ meta: null }, { meta: { size: 4 } }]);
   });
 
-  test("forward and backward, deeper, and what is gone", async () => {
+  test("forward and backward, deeper, and deleted records", async () => {
     const page = await list("/api/posts", {
       filter: "n <= 3",
       sort: "n",
@@ -188,7 +188,7 @@ describe("fields and expand", () => {
     ]);
   });
 
-  test("of one record, after its existence was checked", async () => {
+  test("for a single record, after its existence was checked", async () => {
     const answer = await request("GET", `/api/posts/${posts[0]}?fields=n,author.name&expand=comments(post)`);
     expect(answer.status).toBe(200);
     expect<unknown>(answer.body).toEqual({
@@ -200,7 +200,7 @@ describe("fields and expand", () => {
     expect<unknown>((await request("GET", `/api/posts/${posts[0]}?filter=zzz`)).body["n"]).toBe(0);
   });
 
-  test("more than a thousand that point here: the newest, shared out", async () => {
+  test("more than a thousand records that point here: the newest, shared out", async () => {
     const few = await create("posts", { title: "few", n: 100 });
     const many = await create("posts", { title: "many", n: 101 });
     for (let n = 0; n < 1_003; n++) await create("comments", { text: `m${n}`, post: many });
@@ -218,7 +218,7 @@ describe("fields and expand", () => {
   });
 });
 
-describe("what is wrong is a 400 that says so", () => {
+describe("an error is a 400 that names the problem", () => {
   test.each([
     ["sort=n desc", '"sort": "n desc" is no field; did you mean "-n"?'],
     ["expand=comments", '"expand": "comments" is no field; did you mean "comments(post)"?'],

@@ -80,8 +80,8 @@ function records(text: string): JsonValue[] {
   return JSON.parse(`[${text.replaceAll(/\}\n\{/g, "},{")}]`);
 }
 
-describe("what docs/queries.md shows", () => {
-  test("there are examples of everything", () => {
+describe("examples of docs/queries.md", () => {
+  test("every part has examples", () => {
     for (const parameter of [
       "filter",
       "sort",

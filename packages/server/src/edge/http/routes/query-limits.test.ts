@@ -13,7 +13,7 @@ test("as many values in a list as the text holds", async () => {
   expect((await list("/api/posts", { offset: "9007199254740991" })).items).toEqual([]);
 });
 
-test("a page that weighs too much ends earlier, and the next goes on", async () => {
+test("a page that is too large ends earlier, and the next page goes on", async () => {
   const heavy = "x".repeat(900_000);
   const ids: string[] = [];
   for (let n = 0; n < 12; n++) ids.unshift(await create("comments", { text: `${n}${heavy}` }));
@@ -39,7 +39,7 @@ test("a page that weighs too much ends earlier, and the next goes on", async () 
   for (const id of ids) await request("DELETE", `/api/comments/${id}`);
 });
 
-test("what expansions would weigh is counted as it is sent, and often where it is sent often", async () => {
+test("the bytes of expansions count as sent, and repeatedly if sent repeatedly", async () => {
   const author = await create("authors", { name: "\u0001".repeat(30_000) });
   const made: string[] = [];
   for (let n = 0; n < 100; n++) made.push(await create("posts", { n: 1_000, author }));
@@ -53,13 +53,13 @@ test("what expansions would weigh is counted as it is sent, and often where it i
   for (const id of made) await request("DELETE", `/api/posts/${id}`, { token: ann.accessToken });
 });
 
-test("parameters that are for lists alone are none of one record's", async () => {
+test("parameters of lists are unknown for a single record", async () => {
   const path = `/api/posts/${posts[0]}`;
   const plain = await request("GET", path);
   expect((await request("GET", `${path}?limit=a&limit=b&filter=(&cursor=x`)).body).toEqual(plain.body);
 });
 
-test("what the caller may not read is not even named", async () => {
+test("an unreadable field is not even named", async () => {
   const admin = await api.admin();
   const closed = {
     name: "closed",
@@ -151,7 +151,7 @@ test("a slow query is logged with its plan, and the index that would help", asyn
   expect((await change({ permissions: null })).status).toBe(200);
 });
 
-test("escapes that are no UTF-8 are refused with the place, in every query; a % alone stands for itself", async () => {
+test("escapes that are no UTF-8 are refused with the position, in every query; a % alone stands for itself", async () => {
   for (const [search, odd] of [
     ["filter=title=%E9", "%E9"],
     ["filter=title%3D%22caf%C3%28%22", "%C3%28%22"],

@@ -67,7 +67,7 @@ const query = (parameters: Record<string, string>, token: string | undefined, co
   get(`/api/${collection}?${new URLSearchParams(parameters)}`, token);
 
 describe.each(callers)("%s", (_, token) => {
-  test("is shown nothing that is hidden, by whatever path", async () => {
+  test("sees nothing hidden, by any path", async () => {
     for (const parameters of [
       { expand: "vault,member.vault,diary.mood,by,hints(post),notes(post),notes(post).post.by" },
       {
@@ -87,7 +87,7 @@ describe.each(callers)("%s", (_, token) => {
       }
   });
 
-  test("learns nothing by asking what a hidden value is", async () => {
+  test("learns no hidden value by questions", async () => {
     const asked: readonly (readonly [string, string, string, boolean[]])[] = [
       // The path, a right guess, a wrong guess, and for each caller the right to read the path.
       ["vault.code", '= "s3cret"', '= "wrong"', [false, false, false, true]],
@@ -129,7 +129,7 @@ describe.each(callers)("%s", (_, token) => {
     );
   });
 
-  test("counts, pages and tags tell only what the list itself shows", async () => {
+  test("counts, pages and tags have only the records of the list", async () => {
     for (const collection of ["vault", "members", "diaries", "notes", "hints"]) {
       const whole = await get(`/api/${collection}`, token);
       const counted = await query({ count: "exact", limit: "1" }, token, collection);
@@ -147,7 +147,7 @@ describe.each(callers)("%s", (_, token) => {
   });
 });
 
-test("whoever may read nothing at all is told so, as with the list", async () => {
+test("a caller without any right to read gets an error, as with the list", async () => {
   const statuses = async (token: string | undefined): Promise<number[]> =>
     Promise.all(
       [
@@ -161,7 +161,7 @@ test("whoever may read nothing at all is told so, as with the list", async () =>
   expect(await statuses(ann.accessToken)).toEqual([403, 403, 403, 403]);
 });
 
-test("what may not be read is null, as what is gone is; an empty list means that there is nothing of one's own", async () => {
+test("unreadable relations are null, like deleted targets; an empty list means no own records", async () => {
   const expand = "vault,member,diary,by,hints(post),notes(post)";
   const [nobody, anns, bobs] = await Promise.all(
     [undefined, ann.accessToken, bob.accessToken].map(
@@ -180,7 +180,7 @@ test("what may not be read is null, as what is gone is; an empty list means that
   });
 });
 
-test("a caller that is nobody equals no field: what nobody owns is not theirs", async () => {
+test("an anonymous caller equals no field: a record without owner belongs to no caller", async () => {
   const orphan = await request("POST", "/api/posts", { body: { title: "orphan" } });
   expect<unknown>(orphan.body["by"]).toBeNull();
   const total = async (filter: string, token?: string): Promise<unknown> =>

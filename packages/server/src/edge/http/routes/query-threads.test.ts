@@ -32,7 +32,7 @@ await service.database.transactLong("test", async (tx) => {
 const query = (parameters: Record<string, string>): Promise<{ status: number; body: RecordPage }> =>
   request<RecordPage>("GET", `/api/items?${new URLSearchParams(parameters)}`);
 
-test("filter, sort, pages, counts and expansions are the same there", async () => {
+test("filter, sort, pages, counts and expansions are the same on a thread", async () => {
   for (let round = 0; round < 2; round++) {
     const found: unknown[] = [];
     let cursor: string | null = "";
@@ -56,7 +56,7 @@ test("filter, sort, pages, counts and expansions are the same there", async () =
   expect((await query({ filter: "other.name = 'one' && a < 100", count: "exact", limit: "1" })).body.total).toBe(99);
 });
 
-test("such a query runs on a thread", async () => {
+test("a slow query runs on a thread", async () => {
   using onThread = spyOn(service.database, "task");
   const slow = query({
     filter: Array.from({ length: 90 }, (_, n) => `a != -${n + 1}`).join(" && "),
@@ -67,7 +67,7 @@ test("such a query runs on a thread", async () => {
   expect(onThread).toHaveBeenCalledTimes(1);
 });
 
-test("few records that take long are looked at on a thread, too", async () => {
+test("few slow records are read on a thread, too", async () => {
   const meta = { name: "meta", type: "json" };
   const body = { name: "body", type: "text" };
   await request("POST", "/api/admin/collections", { token: admin, body: { name: "long", fields: [meta, body] } });
@@ -84,7 +84,7 @@ test("few records that take long are looked at on a thread, too", async () => {
   }
 });
 
-test("a definition that changes meanwhile: each answer is all of one state, and none is an error", async () => {
+test("a definition that changes meanwhile: each response is of a single state, and no response is an error", async () => {
   let isOver = false;
   const seen = { before: 0, after: 0 };
   /** The fields swap names over and over, so that a column that was read by an old name has the other's values. */

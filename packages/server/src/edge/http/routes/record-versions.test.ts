@@ -37,7 +37,7 @@ async function note(title = "a"): Promise<{ id: string; path: string; tag: strin
 const get = (path: string, tag = "") => request("GET", path, { headers: { "If-None-Match": tag } });
 const put = (path: string, tag: string, body: unknown) => request("PUT", path, { body, headers: { "If-Match": tag } });
 
-test("create, read and update answer the tag of the record, which changes with it", async () => {
+test("responses of create, read and update have the tag of the record, which changes with the record", async () => {
   const { path, tag, record } = await note();
   expect(tag).toStartWith(`"${record.id}@${record.updatedAt};`);
   const read = await get(path);
@@ -64,7 +64,7 @@ test("If-None-Match is 304 without a body while nothing has changed", async () =
   expect((await get(`/api/notes/rec_${crypto.randomUUID()}`, "*")).status).toBe(404);
 });
 
-test("a selection has a tag of its own, which changes with what stands beside the record", async () => {
+test("a selection has a tag of its own, which changes with the expanded records", async () => {
   const target = await note("target");
   const { path, tag } = await note();
   await request("PUT", path, { body: { next: target.id } });
@@ -105,7 +105,7 @@ test.each([
   expect(await eventsSince(service, seq)).toHaveLength(status === 200 ? 1 : 0);
 });
 
-test("of two who change one version, one is refused, also when they come together", async () => {
+test("two changes of the same version: a single change succeeds, also at the same time", async () => {
   const { path, tag } = await note();
   const answers = await Promise.all(["b", "c", "d"].map((title) => put(path, tag, { title })));
   expect(answers.map(({ status }) => status)).toEqual([200, 412, 412]);
@@ -136,7 +136,7 @@ test("DELETE obeys If-Match", async () => {
   expect((await remove(current)).status).toBe(404);
 });
 
-test("a right is looked at before the version, and the version before the body", async () => {
+test("a right is checked before the version, and the version before the body", async () => {
   const ann = await api.register("ann@example.com");
   const bob = await api.register("bob@example.com");
   const made = await request<Note>("POST", "/api/mine", { body: { x: "1" }, token: ann.accessToken });
@@ -153,7 +153,7 @@ test("a right is looked at before the version, and the version before the body",
   expect((await request("GET", path, { headers: { "If-None-Match": tag }, token: bob.accessToken })).status).toBe(403);
 });
 
-test("who may change a record without reading it has its tag all the same", async () => {
+test("a caller with the right to change a record, and not to read it, has its tag all the same", async () => {
   const made = await request<Note>("POST", "/api/box", { body: { x: "1" } });
   const path = `/api/box/${made.body.id}`;
   const changed = await put(path, made.headers.get("etag") ?? "", { x: "2" });
@@ -161,7 +161,7 @@ test("who may change a record without reading it has its tag all the same", asyn
   expect((await put(path, made.headers.get("etag") ?? "", { x: "3" })).status).toBe(412);
 });
 
-test("a migration changes the answer and not the version", async () => {
+test("a migration changes the response and not the version", async () => {
   const { path, tag } = await note();
   const wider = await parseDefinition({ name: "notes", fields: [...fields, { name: "added", type: "string" }] });
   await migrate(service, { define: [wider], drop: [] });

@@ -9,7 +9,7 @@ import { openServer } from "../../../../test/sockets.ts";
 /** The long form is in `e2e/long`. */
 const runs = Number(process.env["RUNS"] ?? 4);
 
-test("every caller gets, hears and changes what the rules say, and nothing else", async () => {
+test("every caller gets, receives and changes what the rules allow, and nothing more", async () => {
   const cast = await openCast(openServer);
   const property = fc.asyncProperty(fc.gen(), async (draw) => {
     await new World(cast, (bound) => draw(fc.nat, { max: bound - 1 })).run();

@@ -26,7 +26,7 @@ const put = (body: object, query = "") =>
 const search = async (text: string): Promise<number> =>
   (await api.request("GET", `/api/moving?search=${text}`)).status === 200 ? (await find("moving", text)).length : -1;
 
-test("there and back: records that are there are searched, renames and drops are followed", async () => {
+test("there and back: existing records are searched, renames and drops are followed", async () => {
   await api.request("POST", "/api/admin/collections", { body: { name: "moving", fields }, token: admin });
   await api.request("POST", "/api/moving", { body: { title: "old words", body: "of the body" } });
   expect(await search("old")).toBe(-1);
@@ -103,7 +103,7 @@ test.each<[unknown, string]>([
   expect([answer.status, String(answer.body["error"]?.["message"])]).toEqual([400, expect.stringContaining(message)]);
 });
 
-test("fields of names that FTS5 keeps for itself", async () => {
+test("fields of names that FTS5 reserves", async () => {
   const odd = ["rank", "rowid", "oid", "c1", "select"].map((name) => ({ name, type: "string" }));
   const made = await api.request("POST", "/api/admin/collections", {
     body: { name: "odd", fields: odd, search: odd.map(({ name }) => name) },

@@ -121,7 +121,7 @@ describe("queries", () => {
       expect([search, await titles(search)]).toEqual([search, [...expected]]);
   });
 
-  test("what would be FTS5's language is text", async () => {
+  test("the language of FTS5 is plain text", async () => {
     await clear();
     await note("a OR b NOT c NEAR d");
     for (const search of [
@@ -231,7 +231,7 @@ describe("results", () => {
     expect((await find("ghost")).items).toEqual([]);
   });
 
-  test("snippets: the text around what was found, marked, everything else escaped", async () => {
+  test("snippets: the text around a match, marked, everything else escaped", async () => {
     await clear();
     const before = "Lorem ipsum dolor. ".repeat(20);
     await note(
@@ -272,7 +272,7 @@ describe("results", () => {
   });
 });
 
-test("neither order nor cursor tells of words in fields and records that the caller may not read", async () => {
+test("neither order nor cursor reveals words in fields and records that the caller may not read", async () => {
   const make = async (body: object): Promise<string> =>
     (await api.request<{ id: string }>("POST", "/api/mine", { body: { by: ann.user.id, ...body }, token: admin })).body
       .id;
@@ -293,7 +293,7 @@ test("neither order nor cursor tells of words in fields and records that the cal
   ]);
 });
 
-test("where some records are hidden, the best match comes first, whatever words the hidden ones have", async () => {
+test("with some records hidden, the best match is first, whatever words the hidden records have", async () => {
   const make = async (body: object, by: string | null = ann.user.id): Promise<string> =>
     (await api.request<{ id: string }>("POST", "/api/shelves", { body: { ...body, by }, token: admin })).body.id;
   const made = [
@@ -322,7 +322,7 @@ test("where some records are hidden, the best match comes first, whatever words 
   }
 });
 
-test("random texts are found by random queries as a model says, and nothing is a 500", async () => {
+test("random queries find the texts of the model, and nothing is a 500", async () => {
   const piece = fc.oneof(
     fc.constantFrom("a", "ab", "Ä", "é", "日", "本語", "ß", "한", "ไ", "e\u0301", "ﬁ", "x1", "🎉", "İ", "ͅ", "ک"),
     fc.string({ unit: "binary", maxLength: 3 }).filter((each) => each.isWellFormed()),

@@ -39,7 +39,7 @@ async function status(method: string, path: string, body?: object): Promise<numb
   return (await api.request(method, path, { token, ...(body !== undefined && { body }) })).status;
 }
 
-test("nobody becomes a member of a workspace by himself", async () => {
+test("a user cannot make himself a member of a workspace", async () => {
   for (const role of ["owner", "member", "guest"]) {
     const body = { workspace: theirs.workspace, user: user.id, role };
     expect(await status("POST", "/api/members", body)).toBe(403);
@@ -65,7 +65,7 @@ test("an owner changes and removes the others, and not himself", async () => {
   expect(await status("PUT", `/api/members/${ours.membership}`, { role: "guest" })).toBe(403);
 });
 
-test("an issue neither leaves for another workspace nor comes from there, also by its author", async () => {
+test("an issue neither leaves for another workspace nor joins from another workspace, also by its author", async () => {
   expect(await status("PUT", `/api/issues/${ours.issue}`, { project: theirs.project })).toBe(403);
   expect(await status("POST", "/api/issues", { title: "x", project: theirs.project })).toBe(403);
   for (const [method, body] of [["GET"], ["PUT", { title: "x" }], ["DELETE"]] as const)
@@ -95,7 +95,7 @@ test("an issue has labels of its own workspace alone, also by a member of both",
   expect(await change({ project: theirs.project, labels: [foreign] })).toBe(200);
 });
 
-test("who is no member any more changes nothing, also what is theirs", async () => {
+test("a former member changes nothing, also in own records", async () => {
   const author = await api.register("author@example.com");
   const membership = await made("members", { workspace: ours.workspace, user: author.user.id, role: "member" }, token);
   const issue = await made("issues", { title: "mine", project: ours.project }, author.accessToken);

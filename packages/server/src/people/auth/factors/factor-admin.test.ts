@@ -26,7 +26,7 @@ async function factorsOf(token: string): Promise<unknown> {
 }
 
 describe("an admin", () => {
-  test("sees the factors of a user, and removes the factors of a user who has lost the factors, with an entry in the audit", async () => {
+  test("sees the factors of a user, and removes the factors that the user has lost, with an entry in the audit", async () => {
     const ann = await enrol("lost@example.com");
     const other = await enrol("has-it@example.com");
     const token = await api.admin();
@@ -69,7 +69,7 @@ describe("an admin", () => {
     await api.login(ann.email);
   });
 
-  test("alone may do so, for a user that exists", async () => {
+  test("only may do so, for a user that exists", async () => {
     const ann = await enrol("mine@example.com");
     for (const method of ["GET", "DELETE"]) {
       const path = `/api/admin/users/${ann.id}/factors`;

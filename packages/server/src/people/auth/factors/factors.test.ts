@@ -103,7 +103,7 @@ describe("an authenticator app", () => {
       expect(rows).not.toContain(text);
   });
 
-  test("the sealed secret of one user does not count for another user", async () => {
+  test("the sealed secret of a user does not count for another user", async () => {
     const ann = await enrol("sealed-ann@example.com");
     const eve = await enrol("sealed-eve@example.com");
     await database.transact((tx) =>
@@ -134,14 +134,14 @@ describe("an authenticator app", () => {
     expect((await post("second-factor", { attempt: await attemptOf(ann), code: codeOf(next) })).status).toBe(200);
   });
 
-  test("that two requests confirm at once has the recovery codes of one request", async () => {
+  test("confirmed by two requests at once has the recovery codes of a single request", async () => {
     const { accessToken: token } = await api.register("twice@example.com");
     const secret = String((await post("totp", {}, { token })).body["secret"]);
     const answers = await Promise.all([1, 2, 3].map(() => post("totp/confirm", { code: codeOf(secret) }, { token })));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
   });
 
-  test("that is removed asks nobody any more", async () => {
+  test("is not needed after its removal", async () => {
     const ann = await enrol("remove@example.com");
     const { token } = ann;
     const attempt = await attemptOf(ann);
@@ -170,7 +170,7 @@ describe("a code", () => {
     expect((await post("second-factor", { attempt: third, code: codeOf(ann.secret, 1) })).status).toBe(200);
   });
 
-  test("of an attempt that is used, expired, changed or unknown is 400 with one message, and is not used up", async () => {
+  test("for an attempt that is used, expired, changed or unknown is 400 with the same message, and is not used up", async () => {
     const ann = await enrol("attempts@example.com");
     const used = await attemptOf(ann);
     expect((await post("second-factor", { attempt: used, code: codeOf(ann.secret, 1) })).status).toBe(200);
@@ -189,7 +189,7 @@ describe("a code", () => {
     expect((await post("second-factor", { attempt: fresh, code: codeOf(ann.secret) })).status).toBe(200);
   });
 
-  test("of an attempt opens one session, also for two right factors at once; the other factor is not used up", async () => {
+  test("opens a single session for an attempt, also for two right factors at once; the other factor is not used up", async () => {
     const ann = await enrol("single@example.com");
     const attempt = await attemptOf(ann);
     const before = sessions(ann.id);
@@ -203,7 +203,7 @@ describe("a code", () => {
       expect((await post("second-factor", { attempt: await attemptOf(ann), ...factor })).status).toBe(200);
   });
 
-  test("of another user does not end the attempt of a user", async () => {
+  test("from another user does not end the attempt of a user", async () => {
     const ann = await enrol("victim@example.com");
     const eve = await enrol("eve@example.com");
     const attempt = await attemptOf(ann);
@@ -299,7 +299,7 @@ describe("recovery codes", () => {
     expect((await post("second-factor", { attempt: await attemptOf(ann), recoveryCode: codes[0] })).status).toBe(200);
   });
 
-  test("that are used up are no method any more", async () => {
+  test("that are all used are no factor any more", async () => {
     const ann = await enrol("empty@example.com");
     for (const recoveryCode of ann.recoveryCodes)
       expect((await post("second-factor", { attempt: await attemptOf(ann), recoveryCode })).status).toBe(200);
@@ -316,7 +316,7 @@ describe("a change of factors", () => {
     ["POST", "recovery-codes"],
   ] as const;
 
-  test("needs a sign-in of the last ten minutes, and a refresh is none", async () => {
+  test("needs a sign-in of the last ten minutes, and a refresh is no sign-in", async () => {
     const ann = await enrol("recent@example.com");
     const next = String((await post("totp", {}, { token: ann.token })).body["secret"]);
     setSystemTime(Date.now() + recentMs + 1_000);

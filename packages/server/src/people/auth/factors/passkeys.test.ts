@@ -96,7 +96,7 @@ describe("a passkey", () => {
     expect((await signIn(passkey.sign(await request(), { origin }))).status).toBe(401);
   });
 
-  test("that verifies the user is two factors: no second factor is asked for", async () => {
+  test("that verifies the user is two factors: no second factor is needed", async () => {
     const { token, passkey, user } = await withPasskey("two@example.com");
     const { body } = await post("totp", {}, { token });
     expect((await post("totp/confirm", { code: codeOf(String(body["secret"])) }, { token })).status).toBe(200);
@@ -105,7 +105,7 @@ describe("a passkey", () => {
     expect<unknown>(login.body["user"]).toMatchObject({ id: user.id });
   });
 
-  test("that does not verify the user signs nobody in without a password, and is a second factor", async () => {
+  test("that does not verify the user signs in only with a password, as a second factor", async () => {
     const ann = await withPasskey("weak@example.com", { isUserVerified: false });
     const before = sessions(ann.user.id);
     const login = await signIn(ann.passkey.sign(await request(), { origin, isUserVerified: false }));
@@ -125,7 +125,7 @@ describe("a passkey", () => {
     expect((await post("second-factor", { attempt, passkey })).status).toBe(400);
   });
 
-  test("of a user who is gone signs nobody in", async () => {
+  test("that belongs to a deleted user signs no user in", async () => {
     const { passkey, user } = await withPasskey("gone@example.com");
     await api.request("DELETE", `/api/admin/users/${user.id}`, { token: await api.admin() });
     expect((await signIn(passkey.sign(await request(), { origin }))).status).toBe(401);
@@ -133,7 +133,7 @@ describe("a passkey", () => {
   });
 });
 
-test("the last way to sign in is not deleted", async () => {
+test("the last sign-in method is not deleted", async () => {
   const { token, id, user } = await withPasskey("only@example.com");
   await database.transact((tx) => tx.run("UPDATE _users SET passwordHash = '' WHERE id = ?", user.id));
   const remove = async (passkey: unknown) =>
@@ -214,7 +214,7 @@ describe("a sign-in is refused, and opens no session,", () => {
     expect((await signIn(passkey.sign(await request(), { origin, counter: 20 }))).status).toBe(200);
   });
 
-  test("a second time with the same answer, also at once, also by an authenticator that does not count", async () => {
+  test("a second time with the same response, also at once, also by an authenticator that does not count", async () => {
     const { passkey, user } = await withPasskey("replay@example.com");
     const signed = passkey.sign(await request(), { origin, counter: 0 });
     const before = sessions(user.id);
@@ -349,7 +349,7 @@ describe("a registration is refused", () => {
     expect(new Map(api.service.limits.totals()).get("passkeysPerUser")).toBeGreaterThan(0);
   });
 
-  test("with parts that are missing, of another type, or with a bad name", async () => {
+  test("with missing parts, with parts of another type, or with a bad name", async () => {
     const { accessToken: token } = await api.register("forms@example.com");
     const right = new SoftPasskey().register(await creation(token), { origin });
     const bad: [object, string][] = [

@@ -20,13 +20,13 @@ describe("the relying party", () => {
     return { status, rpId: body["rpId"] };
   }
 
-  test("comes from publicUrl, whatever the request says", async () => {
+  test("is made from publicUrl, whatever the request has", async () => {
     const api = await openApi({ settings: { SERVICE_PUBLIC_URL: "https://app.example.com/base" } });
     for (const from of ["https://evil.test", "http://localhost:3000", ""])
       expect(await optionsOf(api, from)).toEqual({ status: 200, rpId: "app.example.com" });
   });
 
-  test("is localhost for a page of localhost without publicUrl, and nothing else", async () => {
+  test("is localhost for a page of localhost without publicUrl, and for no other page", async () => {
     const local = await openApi({});
     for (const from of ["http://localhost:5173", "https://localhost"])
       expect(await optionsOf(local, from)).toEqual({ status: 200, rpId: "localhost" });

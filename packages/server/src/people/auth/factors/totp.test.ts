@@ -28,7 +28,7 @@ describe("codes", () => {
     for (const step of [now - 2, now + 2]) expect(stepOfCode(secret, totpCode(secret, step), 0)).toBeNull();
   });
 
-  test("of a step that has had its code do not count", () => {
+  test("for a used step do not count", () => {
     setSystemTime(1_111_111_111_000);
     const now = Math.floor(1_111_111_111 / 30);
     expect(stepOfCode(secret, totpCode(secret, now), now - 1)).toBe(now);
@@ -37,7 +37,7 @@ describe("codes", () => {
     expect(stepOfCode(secret, totpCode(secret, now + 1), now)).toBe(now + 1);
   });
 
-  test("of other forms are wrong", () => {
+  test("in other forms are wrong", () => {
     setSystemTime(59_000);
     expect(stepOfCode(secret, "287082", 0)).toBe(1);
     for (const code of ["", "94287082", "28708", " 287082", "287082\0", "२८७०८२"])

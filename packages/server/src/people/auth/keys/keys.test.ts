@@ -44,7 +44,7 @@ describe("a body", () => {
     expect(await listOf(token)).toEqual([]);
   });
 
-  test("has scopes of the known forms alone", async () => {
+  test("has scopes of the known forms only", async () => {
     const { accessToken: token } = await api.register("forms@example.com");
     const good = [
       "posts:read",
@@ -79,7 +79,7 @@ describe("a body", () => {
 });
 
 describe("a key", () => {
-  test("is shown once, is stored as a hash, and belongs to the user alone", async () => {
+  test("is shown once, is stored as a hash, and belongs only to the user", async () => {
     const { accessToken: token, user } = await api.register("once@example.com");
     const other = (await api.register("other@example.com")).accessToken;
     const { key, ...made } = await makeKey(api, { token, scopes: ["notes:read"] });
@@ -99,7 +99,7 @@ describe("a key", () => {
     expect(JSON.stringify(api.log)).not.toContain(key);
   });
 
-  test("that is cut, changed or foreign is 401", async () => {
+  test("in a cut, changed or foreign form is 401", async () => {
     const { accessToken: token } = await api.register("cut@example.com");
     const { key } = await makeKey(api, { token, scopes: ["notes:read"] });
     const [, refreshToken] = [0, (await api.register("token@example.com")).refreshToken];
@@ -116,7 +116,7 @@ describe("a key", () => {
     expect(await statusOf(key, "/api/notes")).toBe(200);
   });
 
-  test("beyond limits.keysPerUser is refused, and a deletion makes room", async () => {
+  test("beyond limits.keysPerUser is refused, and a deletion frees a place", async () => {
     const { accessToken: token } = await api.register("many@example.com");
     const [first] = [
       await makeKey(api, { token, scopes: ["a:read"] }),
@@ -148,7 +148,7 @@ describe("a key", () => {
     expect(count()).toBe(0);
   });
 
-  test("tells when it was used, which a sweep stores", async () => {
+  test("shows the time of its last use, which a sweep stores", async () => {
     const { accessToken: token } = await api.register("used@example.com");
     const { key, id } = await makeKey(api, { token, scopes: ["notes:read"] });
     const stored = () =>
@@ -188,7 +188,7 @@ describe("the owner", () => {
     expect(await role(plain)).toBe("public");
   });
 
-  test("who is deleted ends the keys, and so does `socle admin create` for the email", async () => {
+  test("ends the keys by a deletion, and so does `socle admin create` for the email", async () => {
     for (const end of ["delete", "makeAdmin"] as const) {
       const { accessToken: token, user } = await api.register(`${end}@example.com`.toLowerCase());
       const { key } = await makeKey(api, { token, scopes: ["notes:read"] });

@@ -46,7 +46,7 @@ const invalid = {
 afterEach(() => setSystemTime());
 
 describe("a code", () => {
-  test("signs in once, and proves the address: the password that was made before is gone", async () => {
+  test("signs in once, and proves the address: the former password is gone", async () => {
     const { email, accessToken } = await person();
     const attempt = await ask(email);
     const code = await mailbox.secret(email, "code");
@@ -61,7 +61,7 @@ describe("a code", () => {
     expect(await post("code", { attempt, code })).toMatchObject(invalid);
   });
 
-  test("of a proven address keeps the password and the sessions", async () => {
+  test("for a proven address keeps the password and the sessions", async () => {
     const { email } = await person();
     await post("code", { attempt: await ask(email), code: await mailbox.secret(email, "code") });
     const token = await mailbox.secret(email, "code");
@@ -72,7 +72,7 @@ describe("a code", () => {
     expect(auth.users.sessions(String(user?.["id"])).length).toBe(2);
   });
 
-  test("works for the attempt alone that asked for the code", async () => {
+  test("works only for the attempt that requested the code", async () => {
     const { email, user } = await person();
     const first = await ask(email);
     const code = await mailbox.secret(email, "code");
@@ -86,7 +86,7 @@ describe("a code", () => {
     expect(await post("code", { attempt: second, code: other })).toMatchObject(invalid);
   });
 
-  test("of two uses at the same moment opens one session", async () => {
+  test("used twice at the same moment opens a single session", async () => {
     const { email, user } = await person();
     const attempt = await ask(email);
     const code = await mailbox.secret(email, "code");
@@ -121,7 +121,7 @@ describe("a code", () => {
     expect((await post("code", right, "owner")).status).toBe(200);
   });
 
-  test("has five tries for an unknown address, too: the number tells nothing about the account", async () => {
+  test("has five tries for an unknown address, too: the number reveals nothing about the account", async () => {
     const attempt = await ask("nobody@example.com");
     for (let i = 0; i < 5; i++)
       expect(await post("code", { attempt, code: `00000${i}` }, `nobody-${i}`)).toMatchObject(invalid);
@@ -138,7 +138,7 @@ describe("a code", () => {
     expect(statuses).toEqual([400, 400, 400, 400, 400, 429]);
   });
 
-  test("of an attempt that the service has not made locks nobody out, and leaves nothing of its text in memory", async () => {
+  test("for an unknown attempt locks no user out, and leaves nothing of its text in memory", async () => {
     const { email } = await person();
     for (let i = 0; i < 6; i++) await post("code", { attempt: email, code: "000000" }, `liar-${i}`);
     const right = { attempt: await ask(email), code: await mailbox.secret(email, "code") };
@@ -167,7 +167,7 @@ describe("a code", () => {
     expect((await post("code", right, "bystander")).status).toBe(200);
   });
 
-  test("of another form is no try, and names the field", async () => {
+  test("in another form is no try, and names the field", async () => {
     const { email } = await person();
     const attempt = await ask(email);
     for (let i = 0; i < 7; i++) {
@@ -177,7 +177,7 @@ describe("a code", () => {
     expect((await post("code", { attempt, code: await mailbox.secret(email, "code") })).status).toBe(200);
   });
 
-  test("of a user with a second factor leads to the second factor, and opens no session", async () => {
+  test("for a user with a second factor leads to the second factor, and opens no session", async () => {
     const { email, user } = await person();
     await post("code", { attempt: await ask(email), code: await mailbox.secret(email, "code") });
     await database.transact((tx) => tx.run("INSERT INTO _totp (userId, secret) VALUES (?, 'sealed')", user.id));
@@ -187,7 +187,7 @@ describe("a code", () => {
     expect(auth.users.sessions(user.id).length).toBe(1);
   });
 
-  test("as the first proof removes a second factor that somebody made before", async () => {
+  test("as the first proof removes a second factor that was made before", async () => {
     const { email, user } = await person();
     await database.transact((tx) => tx.run("INSERT INTO _totp (userId, secret) VALUES (?, 'sealed')", user.id));
     const answer = await post("code", { attempt: await ask(email), code: await mailbox.secret(email, "code") });

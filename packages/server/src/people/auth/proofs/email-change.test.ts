@@ -42,7 +42,7 @@ async function ask(email: string, accessToken: string): Promise<string> {
 
 const unusable = { status: 400, body: { error: { code: "bad_request" } } };
 
-describe("a move that a stranger asked for, who had registered the address of somebody else,", () => {
+describe("a move requested by a stranger who had registered another person's address", () => {
   /** An account of the address, made by a stranger, and the token of a move to an address of the stranger. */
   async function trap() {
     const { email, next, id, accessToken } = await person({ verified: false });
@@ -114,7 +114,7 @@ describe("a move to another address", () => {
     expect(await login(owner.next)).toBe(200);
   });
 
-  test("to a taken address is answered alike, sends nothing there, and works for nobody", async () => {
+  test("to a taken address gets the same response, sends nothing there, and works for no account", async () => {
     const taken = await person({ verified: true });
     const { email, accessToken } = await person({ verified: true });
     const before = await mailbox.kinds(taken.email);
@@ -133,7 +133,7 @@ describe("a move to another address", () => {
     expect([auth.users.get(id).email, auth.users.get(user.id).email]).toEqual([email, next]);
   });
 
-  test("by two accounts at the same moment is given to one account", async () => {
+  test("by two accounts at the same moment is granted to a single account", async () => {
     const [first, second] = [await person({ verified: true }), await person({ verified: true })];
     const tokens = [await ask(first.next, first.accessToken), await ask(first.next, second.accessToken)];
     const answers = await Promise.all(tokens.map((token) => post("email/confirm", { token })));
@@ -157,7 +157,7 @@ describe("a move to another address", () => {
     expect(auth.users.get(id).email).toBe(email);
   });
 
-  test("ends with a change of the password, which may be the answer to the note", async () => {
+  test("ends with a change of the password, which may follow the note", async () => {
     const { email, next, id, accessToken } = await person({ verified: true });
     const token = await ask(next, accessToken);
     await post("password/forgot", { email });
@@ -167,7 +167,7 @@ describe("a move to another address", () => {
     expect(auth.users.get(id).email).toBe(email);
   });
 
-  test("of a user without a password needs a recent sign-in", async () => {
+  test("without a password needs a recent sign-in", async () => {
     const { next, id, accessToken } = await person({ verified: true });
     await database.transact((tx) => tx.run("UPDATE _users SET passwordHash = '' WHERE id = ?", id));
     expect((await post("email", { email: next }, accessToken)).status).toBe(202);
@@ -178,7 +178,7 @@ describe("a move to another address", () => {
     expect(late.body).toMatchObject({ error: { details: [{ rule: "recent_login" }] } });
   });
 
-  test("of the admin of the configuration makes nobody else an admin", async () => {
+  test("made by the admin of the configuration makes no other user an admin", async () => {
     const boss = await api.register("boss@example.com");
     expect(boss.user.role).toBe("admin");
     const token = await ask("new-boss@example.com", boss.accessToken);

@@ -50,7 +50,7 @@ describe("an invitation", () => {
     expect(await mailbox.kinds(email)).toEqual(["invitation"]);
   });
 
-  test("of two uses at the same moment makes one account", async () => {
+  test("used twice at the same moment makes a single account", async () => {
     await invite({ email: "twice@example.com" });
     const token = await mailbox.secret("twice@example.com", "invitation");
     const answers = await Promise.all([accept(token), accept(token, "another password")]);
@@ -59,7 +59,7 @@ describe("an invitation", () => {
     expect(statuses.some((status) => status === 400 || status === 409)).toBe(true);
   });
 
-  test("that is newer ends the older one; an expired or cut one does not work", async () => {
+  test("that is newer ends the older invitation; an expired or cut invitation does not work", async () => {
     const email = "again@example.com";
     await invite({ email });
     const older = await mailbox.secret(email, "invitation");
@@ -75,7 +75,7 @@ describe("an invitation", () => {
     expect((await accept(newer)).status).toBe(200);
   });
 
-  test("of an address that has a user is refused, also if the user came meanwhile", async () => {
+  test("to the address of a user is refused, also if the user registered meanwhile", async () => {
     expect((await invite({ email: "admin@example.com" })).status).toBe(409);
     const email = "meanwhile@example.com";
     await invite({ email });
@@ -118,7 +118,7 @@ describe("an invitation", () => {
       expect(await mailbox.to("a@example.com")).toEqual([]);
     });
 
-  test("with an unknown role or key, and of a caller who is no admin, is refused", async () => {
+  test("with an unknown role or key, and by a caller without the role admin, is refused", async () => {
     expect((await invite({ email: "a@example.com", role: "king" })).status).toBe(400);
     expect((await invite({ email: "a@example.com", verified: true })).status).toBe(400);
     await invite({ email: "member@example.com" });

@@ -22,7 +22,7 @@ async function open(more: Record<string, string> = {}, folder = temporaryFolder(
   return { ...api, mailbox, forgot, resets };
 }
 
-test("a stranger cannot use up the mails of an owner, and the answers tell nothing", async () => {
+test("a stranger cannot use up the mails of an owner, and the responses reveal nothing", async () => {
   const { register, forgot, resets } = await open();
   const email = "owner@example.com";
   await register(email);
@@ -57,7 +57,7 @@ test("an address that asks for many mails is slowed down, for known and unknown 
   expect([await forgot("known@example.com", "calm"), await resets("known@example.com")]).toEqual([202, 1]);
 });
 
-test("requests that were answered are mailed before the service ends", async () => {
+test("requests with a response are mailed before the service ends", async () => {
   const folder = temporaryFolder();
   const api = await open({}, folder);
   await api.register("late@example.com");
@@ -78,7 +78,7 @@ const requests: [route: string, body: object][] = [
   ["email", { email: "taken@example.com", password: "correct horse" }],
 ];
 
-test.each(requests)("%s with %j is answered before any work, and the work is alike", async (route, body) => {
+test.each(requests)("%s with %j gets its response before any work, and the work is alike", async (route, body) => {
   const api = await open({ SERVICE_AUTH_CODES: "true" });
   const { accessToken: token } = await api.register("known@example.com");
   await api.register("taken@example.com");
@@ -94,7 +94,7 @@ test.each(requests)("%s with %j is answered before any work, and the work is ali
   transactions.mockRestore();
 });
 
-test("a mail that cannot be written is a line of the log, and the answer is the same", async () => {
+test("a mail that cannot be written is a line of the log, and the response is the same", async () => {
   const off = { SERVICE_LIMITS_RATE_RECIPIENT: "off" };
   const smtp = { SERVICE_LIMITS_MAILS: "10", SERVICE_MAIL_SMTP: "smtp://localhost:1" };
   const { register, forgot, resets, entries } = await open({ ...off, ...smtp });

@@ -51,7 +51,7 @@ const invalid = {
 afterEach(() => setSystemTime());
 
 describe("verification", () => {
-  test("by a token that comes with the session keeps session and password", async () => {
+  test("by a token sent with the session keeps session and password", async () => {
     const { email, id, accessToken } = await person();
     const second = await api.login(email);
     const token = await tokenOf("verify", email);
@@ -87,7 +87,7 @@ describe("verification", () => {
     expect((await api.request("GET", "/api/auth/me", { token: stranger.accessToken })).status).toBe(200);
   });
 
-  test("is asked for with the session, and not mailed again after the proof", async () => {
+  test("is requested with the session, and not mailed again after the proof", async () => {
     const { email, accessToken } = await person();
     const options = { method: "POST", token: accessToken };
     const ask = () => api.request("POST", "/api/auth/verify/request", options);
@@ -101,7 +101,7 @@ describe("verification", () => {
 });
 
 describe("a reset", () => {
-  test("sets the password, ends all sessions, tells the user, and signs nobody in", async () => {
+  test("sets the password, ends all sessions, notifies the user, and opens no session", async () => {
     const { email, id, accessToken } = await person();
     await post("verify", { token: await tokenOf("verify", email) }, { token: accessToken });
     const token = await tokenOf("reset", email);
@@ -156,7 +156,7 @@ describe("a token", () => {
     expect(await post("password/reset", { token, password: "third password" })).toMatchObject(invalid);
   });
 
-  test("that is unknown, cut, longer, of another purpose or in other letters does not work, with one message", async () => {
+  test("that is unknown, cut, longer, of another purpose or in other letters does not work, with the same message", async () => {
     const { email, id } = await person();
     const reset = await tokenOf("reset", email);
     const verify = await tokenOf("verify", email);
@@ -212,7 +212,7 @@ describe("a token", () => {
     expect(await isVerified(next.user.id)).toBe(false);
   });
 
-  test("that is missing or no text is told as the field", async () => {
+  test("that is missing or no text is reported by its field", async () => {
     const answer = await post("password/reset", { token: 7, password: other });
     expect(answer.body).toMatchObject({
       error: { code: "validation_error", details: [{ field: "token", rule: "type" }] },
@@ -224,7 +224,7 @@ describe("a token", () => {
 });
 
 describe("a request for a mail", () => {
-  test("is answered alike for a known and an unknown address, and no mail goes to the unknown address", async () => {
+  test("gets the same response for a known and an unknown address, and no mail goes to the unknown address", async () => {
     const { email } = await person();
     for (const path of ["password/forgot", "verify/request"]) {
       const [known, unknown] = [await post(path, { email }), await post(path, { email: "nobody@example.com" })];

@@ -66,7 +66,7 @@ test("a user links an account with any email, signs in by the link, and removes 
   expect(stranger).not.toMatchObject({ user: { id: user.id } });
 });
 
-test("a linked account is linked to nobody else, and a user has one account of a provider", async () => {
+test("a linked account is linked to no other user, and a user has a single account of a provider", async () => {
   const bob = await api.register("bob@example.com");
   const eve = await api.register("eve@example.com");
   const person = { sub: "bob-at-one" };
@@ -78,7 +78,7 @@ test("a linked account is linked to nobody else, and a user has one account of a
   expect(await addLink(bob.accessToken, { sub: "bob-at-two" }, "two")).toMatchObject({ status: 200 });
 });
 
-test("the only way to sign in is not removed", async () => {
+test("the only sign-in method is not removed", async () => {
   const outcome = await signIn({ sub: "carl", email: "carl@example.com", email_verified: true });
   if (typeof outcome === "string") throw new Error(outcome);
   const { accessToken: token, user } = outcome;
@@ -103,7 +103,7 @@ test("with codes by mail, the only link may be removed", async () => {
   expect((await mailing.request("DELETE", "/api/auth/links/one", { token })).status).toBe(204);
 });
 
-test("a link of a provider that is no longer configured is no way to sign in", async () => {
+test("a link of a provider that is no longer configured is no sign-in method", async () => {
   const { user, accessToken: token } = await api.register("dora@example.com");
   await addLink(token, { sub: "dora" });
   await database.transact((tx) => {
@@ -180,7 +180,7 @@ test("bad requests for a link name the field", async () => {
   expect((await ask(token, app, "nobody")).status).toBe(404);
 });
 
-test("a link with the user's own email, proven at the provider, proves the email and keeps what the user has", async () => {
+test("a link with the user's own email, proven at the provider, proves the email and keeps the user's credentials", async () => {
   const email = "ida@example.com";
   const { user, accessToken: token } = await api.register(email);
   const other = await api.login(email);

@@ -120,7 +120,7 @@ test("Microsoft: a token without directory or user is refused", async () => {
     await expect(signIn(open("microsoft"), claims)).rejects.toThrow("was not accepted");
 });
 
-test("Apple: the secret is a JWT of the key, and the answer comes as a form", async () => {
+test("Apple: the secret is a JWT of the key, and the response is a form", async () => {
   const { privateKey, publicKey } = await generateKeyPair("ES256", { extractable: true });
   const apple = open("apple", { teamId: "TEAM", keyId: "KEY", privateKey: await exportPKCS8(privateKey) });
   const secrets: string[] = [];

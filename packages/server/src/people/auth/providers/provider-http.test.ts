@@ -63,7 +63,7 @@ test.each(["application/json", "application/json; charset=utf-8", "application/j
   },
 );
 
-test("an answer that does not come, or does not end, is given up", async () => {
+test("a response that does not arrive, or does not end, is given up", async () => {
   const { fake, http } = open({ timeLimitMs: 200 });
   const never = Promise.withResolvers<Response>();
   const endless = new ReadableStream({ start: (controller) => controller.enqueue(Buffer.from('{"a":')) });
@@ -78,7 +78,7 @@ test("an answer that does not come, or does not end, is given up", async () => {
   never.resolve(new Response());
 });
 
-test("without HTTPS, only a provider on this machine is asked, and only on this machine", async () => {
+test("without HTTPS, only a provider on this machine is called, and only on this machine", async () => {
   const { fake, http } = open({ isLocal: false });
   expect(await reasonOf(http.fetch(`${fake.issuer}/token`, request))).toMatch(/^unavailable: .*is no HTTPS address/);
   const local = open();
@@ -87,7 +87,7 @@ test("without HTTPS, only a provider on this machine is asked, and only on this 
   expect([...fake.requests, ...local.fake.requests]).toEqual([]);
 });
 
-test("after five failures in a row the provider is left alone for half a minute; answers to wrong codes are no failures", async () => {
+test("after five failures in a row the provider is not called for half a minute; responses to wrong codes are no failures", async () => {
   let now = 0;
   const { fake, http } = open({ now: () => now });
   const ask = (): Promise<Response> => http.fetch(`${fake.issuer}/token`, request);

@@ -35,7 +35,7 @@ async function failureOf(work: Promise<unknown>): Promise<string> {
   return thrown instanceof AppError ? `${thrown.code}: ${messageOf(thrown.cause)}` : String(thrown);
 }
 
-describe("right answers", () => {
+describe("right responses", () => {
   const fake = new FakeProvider();
 
   test("the email is in the ID token, or at the user endpoint", async () => {
@@ -120,13 +120,13 @@ describe("ID tokens that do not hold", () => {
     expect(await failureOf(signIn(provider, fake))).toMatch(/^unauthorized: .*id_token/);
   });
 
-  test("the user endpoint answers another person", async () => {
+  test("the user endpoint returns another person", async () => {
     fake.faults = { emailAt: "userinfo", answers: { "/userinfo": () => Response.json({ ...ann, sub: "eve-1" }) } };
     expect(await failureOf(signIn(provider, fake))).toMatch(/^unauthorized: .*"sub"/);
   });
 });
 
-describe("answers by the browser", () => {
+describe("responses by the browser", () => {
   test("a code of another sign-in has another PKCE challenge, and a code works once", async () => {
     const fake = new FakeProvider();
     const provider = providerOf(fake);
@@ -139,7 +139,7 @@ describe("answers by the browser", () => {
     expect(await failureOf(provider.identify(flow, back, caller))).toMatch(/^unauthorized: /);
   });
 
-  test("mix-up: the answer names another issuer, or does not name the issuer", async () => {
+  test("mix-up: the response names another issuer, or does not name the issuer", async () => {
     const [honest, evil] = [new FakeProvider(), new FakeProvider()];
     const provider = providerOf(evil);
     // The evil provider sends the browser on to the honest provider.
@@ -166,7 +166,7 @@ describe("answers by the browser", () => {
   });
 });
 
-test("discovery must name the issuer of the configuration, and is asked again after a failure", async () => {
+test("discovery must name the issuer of the configuration, and is repeated after a failure", async () => {
   const fake = new FakeProvider();
   const path = "/.well-known/openid-configuration";
   const text = await (await fetch(fake.issuer + path)).text();
@@ -208,7 +208,7 @@ test.each<[name: string, value: unknown]>([
   ["jwks_uri", ""],
   ["jwks_uri", "data:application/json,{}"],
   ["userinfo_endpoint", "//id.example/userinfo"],
-])("a discovery document with %s %j is one clear error, and is asked for again", async (name, value) => {
+])("a discovery document with %s %j is a single clear error, and is requested again", async (name, value) => {
   const fake = new FakeProvider();
   const path = "/.well-known/openid-configuration";
   const document = { ...((await (await fetch(fake.issuer + path)).json()) as object), [name]: value };
@@ -244,7 +244,7 @@ test("a key that the provider has just changed is read once, and the code is exc
   expect(exchanges).toBe(4);
 });
 
-test("an ID token for another client (azp) is refused, and one for this client is not", async () => {
+test("an ID token for another client (azp) is refused, and an ID token for this client is not", async () => {
   const fake = new FakeProvider();
   fake.faults = { claims: { azp: "another-client" } };
   expect(await failureOf(signIn(providerOf(fake), fake))).toMatch(/^unauthorized: .*azp "another-client"/);

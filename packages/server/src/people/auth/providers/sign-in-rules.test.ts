@@ -42,7 +42,7 @@ test("a user with a second factor gets an attempt, and no session before the fac
   expect([ended.status, ended.body.user?.id]).toEqual([200, user.id]);
 });
 
-test("the hooks of registrations and logins are asked with the user, and a refusal leaves nothing", async () => {
+test("the hooks of registrations and logins are called with the user, and a refusal leaves nothing", async () => {
   const asked: [string, unknown][] = [];
   let refusal: AppError | null = null;
   auth.signIns.hookWith({

@@ -15,7 +15,7 @@ const ann = { sub: "ann", email: "ann@example.com", email_verified: true };
 
 const refusal = (): Response => Response.json({ error: "invalid_grant" }, { status: 400 });
 
-test("sign-ins at a provider that does not answer hold no other sign-in; beyond the bounds the app hears at once", async () => {
+test("sign-ins at a provider that does not respond delay no other sign-in; beyond the bounds the app gets an error at once", async () => {
   const [slow, quick] = [new FakeProvider(), new FakeProvider()];
   const settings = {
     SERVICE_LIMITS_PROVIDER_REQUESTS: "8",
@@ -77,7 +77,7 @@ test("an address has a quarter of the places", async () => {
   expect(all.filter((outcome) => outcome === "unauthorized")).toHaveLength(6);
 });
 
-test("the answers of a provider count for the time limit", async () => {
+test("the responses of a provider count for the time limit", async () => {
   const slow = new FakeProvider();
   const api = await openWithProviders({ slow }, { SERVICE_LIMITS_PROVIDER_TIME: "150ms" });
   const hanging = Promise.withResolvers<Response>();
@@ -88,7 +88,7 @@ test("the answers of a provider count for the time limit", async () => {
   hanging.resolve(new Response());
 });
 
-test("without providers, the routes answer 404 and an empty list", async () => {
+test("without providers, the routes respond with 404 and an empty list", async () => {
   const api = await openApi({});
   const answers: Answer<object>[] = [
     await api.request<object>("GET", "/api/auth/providers"),

@@ -58,7 +58,7 @@ describe("an email with an account", () => {
     await api.login(email);
   });
 
-  test("pre-hijacking: an attacker registers the email first, and the owner of the email comes by the provider", async () => {
+  test("pre-hijacking: an attacker registers the email first, and the owner of the email signs in at the provider", async () => {
     const email = "victim@example.com";
     const attacker = await api.register(email);
     expect(await signIn("one", { sub: "victim", email, email_verified: true })).toBe("conflict");
@@ -98,7 +98,7 @@ describe("an email with an account", () => {
 });
 
 describe("a new account", () => {
-  test("has no password, and the email is proven as the provider says", async () => {
+  test("has no password, and the email is proven if the provider has proven the email", async () => {
     const proven = await signedIn("one", { sub: "new-1", email: "New-1@Example.com", email_verified: true });
     const unproven = await signedIn("one", { sub: "new-2", email: "new-2@example.com" });
     expect([proven.user, unproven.user]).toMatchObject([
@@ -154,7 +154,7 @@ describe("a new account", () => {
     expect(await signIn("one", person, closed)).toMatchObject({ user: { id: made.id } });
   });
 
-  test("two sign-ins of a new person at the same moment make one user", async () => {
+  test("two sign-ins of a new person at the same moment make a single user", async () => {
     const person = { sub: "twice", email: "twice@example.com", email_verified: true };
     const apps = [new TestApp(), new TestApp()];
     const codes: string[] = [];
@@ -204,7 +204,7 @@ describe("auth.requireVerified", () => {
 });
 
 describe("the first proof of an email by a provider", () => {
-  test("removes what was made before, but for the link that proves", async () => {
+  test("removes earlier credentials, but for the link that proves", async () => {
     const email = "squatted@example.com";
     const { user, accessToken } = await signedIn("one", { sub: "owner", email, email_verified: false });
     const passwordHash = (await auth.users.prepare({ email, password })).passwordHash;

@@ -16,7 +16,7 @@ test("an item is added once, at the end, and moves up a place at a time", () => 
   expect(raised(["a"], "x")).toEqual(["a"]);
 });
 
-test("there is room up to the most items", () => {
+test("items can be added up to the greatest number", () => {
   expect(hasRoom({ name: "f", type: "string", multiple: true }, ["a"])).toBe(true);
   expect(hasRoom({ name: "f", type: "string", multiple: true, max: 1 }, ["a"])).toBe(false);
 });

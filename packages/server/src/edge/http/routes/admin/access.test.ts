@@ -144,7 +144,7 @@ test("the table has every route and method", () => {
   expect(all.filter((route) => !tested.includes(route))).toEqual(liveStreams.map((path) => `GET ${path}`));
 });
 
-describe("who is no admin learns nothing and changes nothing", () => {
+describe("a caller that is no admin learns nothing and changes nothing", () => {
   test.each(callers)("%s", async (_who, token, status) => {
     const before = await lastSeq(service);
     for (const [method, path, , , body] of [
@@ -169,7 +169,7 @@ describe("who is no admin learns nothing and changes nothing", () => {
   });
 });
 
-describe("under /api/admin/ the caller is looked at before everything else", () => {
+describe("under /api/admin/ the caller is checked before everything else", () => {
   const paths = ["", "/", "/nothing", "/nothing/", "/collections", "/users/x/y/z", "/users/%2f", "/overview/", "/%zz"];
   const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
   test.each(callers)("%s", async (_who, token, status) => {
@@ -193,7 +193,7 @@ describe("under /api/admin/ the caller is looked at before everything else", () 
       expect([path, (await request("GET", path, { token: admin })).status]).toEqual([path, 404]);
   });
 
-  test("a preflight has no token, and other paths are not under it", async () => {
+  test("a preflight has no token, and other paths are free of the check", async () => {
     const preflight = await request("OPTIONS", "/api/admin/collections", {
       headers: { Origin: "https://app.example", "Access-Control-Request-Method": "POST" },
     });
@@ -204,7 +204,7 @@ describe("under /api/admin/ the caller is looked at before everything else", () 
   });
 });
 
-test("an admin may, and each change is in the log with who, what, before and after", async () => {
+test("an admin may, and each change is in the log with the admin, the object, before and after", async () => {
   const before = await lastSeq(service);
   for (const [method, path, , status, body] of requests) {
     const answer = await request(method, path, { token: admin, ...(body !== undefined && { body }) });

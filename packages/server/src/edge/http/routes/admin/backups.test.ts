@@ -33,7 +33,7 @@ async function eventsOf(name: string): Promise<string[]> {
   return body.items.filter(({ payload }) => payload["name"] === name).map(({ type }) => type);
 }
 
-test("one is made, listed, downloaded in parts, restored, and removed", async () => {
+test("a backup is made, listed, downloaded in parts, restored, and removed", async () => {
   expect(await list()).toEqual([]);
   const entry = await make();
   expect(entry).toMatchObject({ state: "completed", progress: 1, error: null });
@@ -60,7 +60,7 @@ test("one is made, listed, downloaded in parts, restored, and removed", async ()
   expect(await list()).toEqual([]);
 });
 
-test("another at the same time is a conflict, and is not made", async () => {
+test("another backup at the same time is a conflict, and is not made", async () => {
   const first = request<BackupEntry>("POST", "/api/admin/backups", { token });
   const second = request("POST", "/api/admin/backups", { token });
   const statuses = [(await first).status, (await second).status];
@@ -69,7 +69,7 @@ test("another at the same time is a conflict, and is not made", async () => {
   expect(await list()).toHaveLength(1);
 });
 
-test("beyond backup.keep the oldest go, and nothing else in the folder does", async () => {
+test("beyond backup.keep the oldest backups are removed, and no other file of the folder", async () => {
   writeFileSync(join(folder, "notes.txt"), "mine");
   const names = [(await make()).name, (await make()).name, (await make()).name];
   while ((await list()).length > 2) await Bun.sleep(5);
@@ -77,7 +77,7 @@ test("beyond backup.keep the oldest go, and nothing else in the folder does", as
   expect(readdirSync(folder).sort()).toEqual([...names.slice(1), "notes.txt"].sort());
 });
 
-test("a name leads to a backup, and to nothing else", async () => {
+test("a name leads to a backup, and to no other file", async () => {
   for (const name of ["notes.txt", "..%2Fsocle.db", "socle.db", "socle-2026-01-01T00-00-00-000Z.tar.zst"]) {
     expect((await request("GET", `/api/admin/backups/${name}`, { token })).status).toBe(404);
     expect((await request("DELETE", `/api/admin/backups/${name}`, { token })).status).toBe(404);
@@ -93,7 +93,7 @@ test("a body has no members", async () => {
   expect((await list()).length).toBeGreaterThanOrEqual(before);
 });
 
-test("one that fails is told of, with its reason, and counted", async () => {
+test("a failed backup is reported, with its reason, and counted", async () => {
   await service.database.transact((tx) => tx.run("CREATE TABLE kept AS SELECT * FROM _schema"));
   await service.database.transact((tx) => tx.run("DROP TABLE _schema"));
   const entry = await make();
@@ -109,7 +109,7 @@ test("one that fails is told of, with its reason, and counted", async () => {
   expect((await make()).state).toBe("completed");
 });
 
-test("no channel of realtime carries the events of backups", () => {
+test("no channel of realtime has the events of backups", () => {
   for (const step of ["started", "progress", "completed", "failed"]) expect(parseChannel(`backup.${step}`)).toBeNull();
   // A collection may be called so.
   expect(parseChannel("backup.*")?.types).toEqual(["backup.created", "backup.updated", "backup.deleted"]);

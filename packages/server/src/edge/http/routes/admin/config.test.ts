@@ -8,7 +8,7 @@ const { request, admin, config } = await openApi({
   settings: { SERVICE_AUTH_JWT_SECRET: secret, SERVICE_LIMITS_BODY: "2MiB" },
 });
 
-test("an admin learns each value and where it comes from, and no secret", async () => {
+test("an admin sees each value and its origin, and no secret", async () => {
   const { status, body, bytes, headers } = await request<EffectiveConfig>("GET", "/api/admin/config", {
     token: await admin(),
   });

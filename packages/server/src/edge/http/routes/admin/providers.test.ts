@@ -24,7 +24,7 @@ async function setups(settings: Record<string, string>): Promise<{ items: Provid
   return { items: body.items, text: new TextDecoder().decode(bytes) };
 }
 
-test("configured providers come first, with their callback; presets tell the missing keys; no secret", async () => {
+test("configured providers come first, with their callback; presets name the missing keys; no secret", async () => {
   const { items, text } = await setups({
     SERVICE_AUTH_PROVIDERS: JSON.stringify(providers),
     SERVICE_PUBLIC_URL: "https://shop.example.com",

@@ -73,8 +73,8 @@ function outcomes(rule: string, part: RulePart | null | undefined): string[] {
   return [own, ...part.parts.flatMap((each) => outcomes(rule, each))];
 }
 
-describe("one record", () => {
-  test("is read by who may, and the parts of the rule say why", async () => {
+describe("a single record", () => {
+  test("is read by its readers, and the parts of the rule give the reason", async () => {
     const trial = await attempt("tasks", { as: ann.id, operation: "read", id: task });
     expect(trial).toMatchObject({ as: { id: ann.id }, allowed: true, status: 200, error: null });
     expect(trial.answer).toMatchObject({ id: task, title: "Ours" });
@@ -86,13 +86,13 @@ describe("one record", () => {
     expect(nobody).toMatchObject({ as: null, allowed: false, status: 404 });
   });
 
-  test("with fields and expansions, as the caller would get them", async () => {
+  test("with fields and expansions, as in the caller's response", async () => {
     const query = { fields: "title,team.name", expand: "team" };
     const { answer } = await attempt("tasks", { as: ann.id, operation: "read", id: task, query });
     expect(answer).toEqual({ title: "Ours", expand: { team: { name: "ours" } } });
   });
 
-  test("a change says which part did not hold, before and after it", async () => {
+  test("a change names the failed part, before and after the change", async () => {
     const asGuest = await attempt("tasks", { as: bob.user.id, operation: "update", id: task, body: { title: "Mine" } });
     expect(asGuest).toMatchObject({ allowed: false, status: 403, error: { code: "forbidden" } });
     const [before] = asGuest.rules;
@@ -131,7 +131,7 @@ describe("one record", () => {
     expect(allowed).toMatchObject({ allowed: true, status: 200, answer: { id: task, points: 5 } });
   });
 
-  test("a creation is tried by the record that would stand", async () => {
+  test("a creation is tried with the resulting record", async () => {
     const body = { title: "New", team: ours };
     expect(await attempt("tasks", { as: ann.id, operation: "create", body })).toMatchObject({
       allowed: true,
@@ -158,7 +158,7 @@ describe("one record", () => {
     expect(invalid).toMatchObject({ allowed: false, status: 400, error: { details: [{ field: "title" }] }, rules: [] });
   });
 
-  test("a deletion, words, and what is not there", async () => {
+  test("a deletion, words, and missing records", async () => {
     expect(await attempt("tasks", { as: ann.id, operation: "delete", id: task })).toMatchObject({
       allowed: false,
       status: 403,
@@ -188,7 +188,7 @@ describe("one record", () => {
     });
   });
 
-  test("no rule holds an admin back, and the parts stand as they are", async () => {
+  test("no rule holds an admin back, and the parts have their own results", async () => {
     await setRole(api.service, eve.id, "admin");
     const trial = await attempt("tasks", { as: eve.id, operation: "read", id: task });
     expect(trial).toMatchObject({ allowed: true, rules: [{ holds: true, parts: { holds: false } }] });
@@ -197,7 +197,7 @@ describe("one record", () => {
 });
 
 describe("a list", () => {
-  test("holds the caller's records, as GET answers them", async () => {
+  test("has the caller's records, as in the response to GET", async () => {
     const trial = await attempt("tasks", {
       as: bob.user.id,
       operation: "read",
@@ -220,7 +220,7 @@ describe("a list", () => {
   });
 });
 
-test("nothing is written, told or counted", async () => {
+test("nothing is written, published or counted", async () => {
   const before = await lastSeq(api.service);
   const records = await api.request("GET", "/api/tasks?count=exact", { token: admin });
   for (const as of [ann.id, eve.id, null]) {
@@ -252,7 +252,7 @@ test.each([
   expect(String(answer.body["error"]?.["message"])).toMatch(message);
 });
 
-test("a collection that is not there is 404", async () => {
+test("an unknown collection is 404", async () => {
   const body = { as: null, operation: "read" };
   expect((await api.request("POST", "/api/admin/collections/none/try", { token: admin, body })).status).toBe(404);
 });
