@@ -26,11 +26,15 @@ async function startLeader(): Promise<{ address: string; methods: string[] }> {
   return { address: `http://127.0.0.1:${typeof at === "object" && at !== null ? at.port : 0}`, methods };
 }
 
-/** Forwards requests to the leader that `addressOf` names at the moment. */
-function forwarding(addressOf: () => string): (method: string, body?: string | ReadableStream) => Promise<Response> {
+/** Forwards requests to the leader that `addressOf` names at the moment; `isAway`: the replica cannot reach the engine of the journal. */
+function forwarding(
+  addressOf: () => string,
+  isAway = false,
+): (method: string, body?: string | ReadableStream) => Promise<Response> {
   const member = {
     address: "http://replica",
     leading: null,
+    isAway,
     credentials: { "Socle-Instance-Secret": "secret" },
     onOtherLeader: () => () => undefined,
     get leader() {
@@ -69,6 +73,19 @@ test("a request that no leader has taken waits for the next leader", async () =>
   const forward = forwarding(() => (asked++ < 4 ? "http://127.0.0.1:1" : leader.address));
   expect((await forward("POST")).status).toBe(200);
   expect(leader.methods).toEqual(["POST"]);
+});
+
+test("a request without a leader is refused at once while the engine is away: no instance can begin to lead", async () => {
+  let asked = 0;
+  const forward = forwarding(() => {
+    asked += 1;
+    return "http://127.0.0.1:1";
+  }, true);
+  const answer = await forward("POST");
+  expect([answer.status, answer.headers.get("retry-after")]).toEqual([503, "1"]);
+  expect(await answer.text()).toContain("nothing was changed");
+  // One look at the leader reads the name and the address.
+  expect(asked).toBe(2);
 });
 
 test("a large body that no leader has taken is refused: nothing was changed", async () => {

@@ -1,6 +1,6 @@
 /**
  * Forwarding: a replica sends requests on to the leader, and gives the answers of the leader to the clients. A request that could not be sent waits for
- * a leader; a request that may have been sent is never sent twice, unless the request only reads.
+ * a leader while an instance can take the lease; a request that may have been sent is never sent twice, unless the request only reads.
  */
 import { AppError, isObject } from "../../base/kernel/index.ts";
 import { outcomeUnknown } from "../../store/database/index.ts";
@@ -107,8 +107,8 @@ async function forward(request: Request, member: ClusterMember, client: string):
         endWait();
       }
     }
-    // This instance begins to lead: the service of the leader begins when this service has ended.
-    if (performance.now() > end || member.leading !== null) throw nobodyLeads();
+    // This instance begins to lead: the service of the leader begins when this service has ended. Without the engine, no instance can begin to lead.
+    if (performance.now() > end || member.leading !== null || member.isAway) throw nobodyLeads();
     await Bun.sleep(pauseMs);
   }
 }
