@@ -18,6 +18,10 @@ interface Faults {
   claims?: Record<string, unknown>;
   /** How the ID token is signed; by default with the published key. */
   sign?: "none" | "HS256" | "foreign";
+  /** Members of the header of the ID token beside `alg` and `kid`. */
+  header?: Record<string, unknown>;
+  /** Changes the text of the ID token, which is signed. */
+  token?: (text: string) => string;
   /** Answers in place of the provider, by path. */
   answers?: Record<string, (request: Request) => Response | Promise<Response>>;
   /** The `iss` of the answer to the browser; null for no `iss`. */
@@ -155,7 +159,7 @@ export class FakeProvider {
 
   async #idToken({ person, parameters }: IssuedCode): Promise<string> {
     const now = Math.floor(Date.now() / 1_000);
-    const { emailAt = "token", sign, claims: changes = {} } = this.faults;
+    const { emailAt = "token", sign, claims: changes = {}, header = {}, token: changed = String } = this.faults;
     const { email, email_verified, ...others } = person;
     const right = {
       iss: this.issuer,
@@ -169,12 +173,15 @@ export class FakeProvider {
     const claims = JSON.parse(JSON.stringify({ ...right, ...changes }));
     if (sign === "none") return new UnsecuredJWT(claims).encode();
     const token = new SignJWT(claims).setProtectedHeader({
+      ...header,
       alg: sign === "HS256" ? "HS256" : "RS256",
       kid: this.#key.kid,
     });
-    // HS256 with what everybody knows, and with the secret of the client.
-    if (sign === "HS256") return token.sign(new TextEncoder().encode(this.clientSecret));
-    return token.sign(sign === "foreign" ? foreignPair.privateKey : this.#pair.privateKey);
+    // HS256 with the secret of the client.
+    const secret = new TextEncoder().encode(this.clientSecret);
+    const key = sign === "HS256" ? secret : (sign === "foreign" ? foreignPair : this.#pair).privateKey;
+    const crit = Object.fromEntries(Object.keys(header).map((name) => [name, true]));
+    return changed(await token.sign(key, { crit }));
   }
 
   #resource(request: Request, pathname: string): Response {

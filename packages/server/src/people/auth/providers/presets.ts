@@ -1,6 +1,6 @@
 /** Presets of providers: addresses, scopes, and the way to the identity of a person, for each provider that the service knows. */
 import type { ProviderPreset, ProviderSettings } from "../../../base/config/index.ts";
-import { AppError, isObject } from "../../../base/kernel/index.ts";
+import { AppError, isObject, quote } from "../../../base/kernel/index.ts";
 
 /** A person as a provider tells. Issuer and subject together never stand for another person. */
 export interface ProviderIdentity {
@@ -49,6 +49,13 @@ function textOf(value: unknown): string | null {
   return typeof value === "string" && value !== "" ? value : null;
 }
 
+/** The email of a person; null without an email. @throws AppError for an email that is no text. */
+function emailOf(object: unknown): string | null {
+  const email = isObject(object) ? (object["email"] ?? "") : "";
+  if (typeof email !== "string") throw oddAnswer(`the email of the person is ${quote(email)}, which is no text`);
+  return textOf(email);
+}
+
 /** Some providers write a truth value as a text. */
 function isTrue(value: unknown): boolean {
   return value === true || value === "true";
@@ -66,7 +73,7 @@ function idOf(object: unknown): string {
 export function standardIdentity(claims: Claims, issuer: string): ProviderIdentity {
   const subject = textOf(claims["sub"]);
   if (subject === null) throw oddAnswer("the ID token has no sub");
-  const email = textOf(claims["email"]);
+  const email = emailOf(claims);
   return { issuer, subject, email, isVerified: email !== null && isTrue(claims["email_verified"]) };
 }
 
@@ -77,7 +84,7 @@ export function standardIdentity(claims: Claims, issuer: string): ProviderIdenti
 function microsoftIdentity(claims: Claims): ProviderIdentity {
   const [issuer, tid, oid] = ["iss", "tid", "oid"].map((name) => textOf(claims[name]));
   if (!issuer || !tid || !oid) throw oddAnswer("the ID token has no iss, tid or oid");
-  const email = textOf(claims["email"]);
+  const email = emailOf(claims);
   const isOwned = isTrue(claims["xms_edov"]) || claims["xms_edov"] === 1 || claims["xms_edov"] === "1";
   return { issuer, subject: `${tid}.${oid}`, email, isVerified: email !== null && isOwned };
 }
@@ -89,13 +96,13 @@ async function githubIdentity(resource: Resource, issuer: string): Promise<Provi
   const emails = await resource(`${api}/user/emails`);
   if (!Array.isArray(emails)) throw oddAnswer("GitHub answered no list of emails");
   const primary = emails.filter(isObject).find((each) => each["primary"] === true && each["verified"] === true);
-  const email = textOf(primary?.["email"]);
+  const email = emailOf(primary);
   return { issuer, subject, email, isVerified: email !== null };
 }
 
 async function discordIdentity(resource: Resource, issuer: string): Promise<ProviderIdentity> {
   const user = await resource(`${issuer}/api/users/@me`);
-  const [email, isVerified] = isObject(user) ? [textOf(user["email"]), user["verified"] === true] : [null, false];
+  const [email, isVerified] = [emailOf(user), isObject(user) && user["verified"] === true];
   return { issuer, subject: idOf(user), email, isVerified: email !== null && isVerified };
 }
 
@@ -109,8 +116,7 @@ function graphOf(issuer: string): string {
 /** The identity at Facebook, which does not promise that the email is the person's. */
 async function facebookIdentity(resource: Resource, issuer: string): Promise<ProviderIdentity> {
   const user = await resource(`${graphOf(issuer)}/me?fields=id,email`);
-  const email = isObject(user) ? textOf(user["email"]) : null;
-  return { issuer, subject: idOf(user), email, isVerified: false };
+  return { issuer, subject: idOf(user), email: emailOf(user), isVerified: false };
 }
 
 const openid = ["openid", "email"];

@@ -264,6 +264,10 @@ function failureOf(thrown: unknown, refusal: (reason: string) => AppError = oddA
   for (let error = thrown; error instanceof Error; error = error.cause) {
     if (error instanceof AppError) return error;
     reasons.push(error.message);
+    const { cause } = error;
+    if (cause instanceof Response) reasons.push(`the provider answered ${cause.status}`);
+    else if (isObject(cause) && isObject(cause["body"]) && cause["body"]["error"] !== undefined)
+      reasons.push(`the provider answered the error ${quote(cause["body"]["error"])}`);
   }
   return refusal(reasons.length === 0 ? messageOf(thrown) : reasons.join(": "));
 }
