@@ -53,7 +53,7 @@ interface Status {
   term: number;
   position: number;
   journal: { entries: number };
-  instances: { address: string; role: string; position: number; lag: number; isLive: boolean }[];
+  instances: { address: string; version: string; role: string; position: number; lag: number; isLive: boolean }[];
   snapshots: { name: string; position: number; madeAt: string }[];
 }
 
@@ -129,6 +129,9 @@ test("a single service becomes a cluster with all data, and a snapshot a single 
       [replica.url, "replica", true],
     ].sort(),
   );
+  // With the commit of the build.
+  const build = (await socle(["version"], { cwd: first })).stdout.trim();
+  expect(running.status.instances.map(({ version }) => version)).toEqual(running.status.instances.map(() => build));
   // The leader has the newest commit, also before the leader tells the position to the journal.
   const leading = running.status.instances.find(({ role }) => role === "leader");
   expect([leading?.position, leading?.lag]).toEqual([running.status.position, 0]);

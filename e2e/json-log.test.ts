@@ -102,13 +102,15 @@ test("a service from its start to SIGTERM, with an unknown variable and code tha
   expect(messages.at(-1)).toBe("Stopped");
 });
 
-test("a disk that fails", async () => {
+test("a database that is deleted: the log names the cause", async () => {
   const cwd = await project();
   const server = await serve(cwd, { env });
   rmSync(join(cwd, "socle.db"));
   expect(await server.exited).toBe(1);
   const errors = entriesOf(server.output()).filter(({ level }) => level === "ERROR");
-  expect(errors.map(({ message }) => message)).toContain("The disk refused a write; nothing more is accepted");
+  expect(errors.map(({ message }) => message)).toContain(
+    `database ${join(cwd, "socle.db")}: was deleted or replaced while it was open; nothing more is accepted`,
+  );
 });
 
 test.each([

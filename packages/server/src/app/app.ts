@@ -125,7 +125,7 @@ async function start(options: AppOptions) {
   const ownConfig = leaderPart(config, processes);
   const given = { ...options, config: ownConfig, service, scripts, version, build, lag, files, dashboard, pages };
   const paths = (): readonly string[] => http.paths;
-  const part = instance?.part({ service, scripts, version, paths, storage: config.storage });
+  const part = instance?.part({ service, scripts, paths, storage: config.storage });
   const { parts, backups } = buildApi({
     ...given,
     readers,

@@ -8,7 +8,7 @@ import { messageOf, SetupError } from "../base/kernel/index.ts";
 import type { Logger } from "../base/logging/index.ts";
 import { isBucket } from "../files/storage/index.ts";
 import { putRight, type Snapshot, setAside } from "../operate/backup/index.ts";
-import { Database, enterJournal } from "../store/database/index.ts";
+import { Database, enterJournal, reasonOfEnd } from "../store/database/index.ts";
 import { type History, type Journal, JournalAway, openJournal } from "../store/journal/index.ts";
 import { addressOf, checkConfig, snapshotsOf } from "./cluster.ts";
 import { type Branch, compared } from "./instance-database.ts";
@@ -151,7 +151,7 @@ function openAlone({ config, logger }: ClusterSettings): AsyncDisposable & { dat
   const paths = dataPathsOf(config);
   const database = new Database({
     ...databaseOptions(config, logger.for("database")),
-    onFatal: (error) => logger.error("The disk refused a write", { error }),
+    onFatal: (error) => logger.error(reasonOfEnd(error), { error }),
     onLocked: () => void putRight(paths),
   });
   return { database, [Symbol.asyncDispose]: () => database.close() };

@@ -13,7 +13,7 @@ import { isBucket } from "../files/storage/index.ts";
 import { Snapshots } from "../operate/backup/index.ts";
 import { DatabaseFile, EntryMismatch, historyOf, placeInFile } from "../store/database/index.ts";
 import { ChainBroken, JournalAway, JournalGap, openJournal } from "../store/journal/index.ts";
-import { type App, type AppOptions, graceMs, type Running, startApp, version } from "./app.ts";
+import { type App, type AppOptions, build, graceMs, type Running, startApp, version } from "./app.ts";
 import { brokenLine, notInJournal } from "./instance-database.ts";
 import { leadingInstance } from "./instance-part.ts";
 import { serveReason } from "./lost-instance.ts";
@@ -113,7 +113,7 @@ class Instance implements Running {
       journal,
       address: addressOf(config),
       secret,
-      version,
+      version: build,
       filesOf,
       logger,
     }).catch(async (thrown: unknown) => {
@@ -355,7 +355,7 @@ function aborted(signal: AbortSignal): Promise<void> {
 export function snapshotsOf({ config, logger }: Pick<AppOptions, "config" | "logger">): Snapshots {
   return new Snapshots({
     paths: dataPathsOf(config),
-    version,
+    version: build,
     schemas: knownSchemas,
     maxLog: config["backup.log"],
     logger: logger.for("cluster"),

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import type { Config } from "../base/config/index.ts";
 import { AppError, isObject, messageOf, reasonsOf, SetupError } from "../base/kernel/index.ts";
 import type { Logger, LogLevel } from "../base/logging/index.ts";
-import { DatabaseInUse } from "../store/database/index.ts";
+import { DatabaseInUse, reasonOfEnd } from "../store/database/index.ts";
 import type { Service, ServiceOptions } from "./service.ts";
 
 /** The kinds of requests with the types of the fields, all texts; `?` marks a field that may be null. */
@@ -353,7 +353,7 @@ export async function doServiceWork<T>({ config, logger, request, listener, open
   try {
     return await alone(service);
   } catch (thrown) {
-    if (refusal !== undefined) throw new Error(`The disk refused a write: ${messageOf(refusal)}`);
+    if (refusal !== undefined) throw new Error(reasonOfEnd(refusal, `: ${messageOf(refusal)}`));
     throw thrown instanceof AppError ? new SetupError(reasonsOf(thrown)) : thrown;
   }
 }

@@ -54,10 +54,9 @@ function leaderPart(
   {
     service,
     scripts,
-    version,
     paths,
     storage,
-  }: { service: Service; scripts: Scripts; version: string; paths: () => readonly string[]; storage: string },
+  }: { service: Service; scripts: Scripts; paths: () => readonly string[]; storage: string },
 ): InstancePart {
   const { events, auth } = service;
   scripts.queries.onLoad(() => {
@@ -66,7 +65,6 @@ function leaderPart(
   return {
     routes: instanceRoutes({
       member,
-      version,
       storage,
       paths,
       queries: scripts.queries,

@@ -1,8 +1,10 @@
 /** A command: name, options and help, the terminal, and the configuration and log that the command works with. */
+import { existsSync } from "node:fs";
+import { basename, dirname } from "node:path";
 import type { ParseArgsConfig } from "node:util";
 import type { EffectiveConfig } from "@socle/protocol";
 import { type Config, type LoadOptions, loadConfig, secretVariables } from "../base/config/index.ts";
-import { count } from "../base/kernel/index.ts";
+import { count, SetupError } from "../base/kernel/index.ts";
 import { Logger, LogRing, lineOf, lineSink } from "../base/logging/index.ts";
 
 /** The process as a command sees the process: nothing in this folder touches `process`. */
@@ -136,6 +138,25 @@ export interface Settings {
   log: LogRing;
   /** Writes a text between the lines of the log. */
   print: (text: string) => void;
+}
+
+/** A missing database, with the ways to the right database: most likely the folder, or the environment, is not the service's. */
+function missingDatabase({ config, file }: Pick<Settings, "config" | "file">): string | null {
+  if (existsSync(config.database)) return null;
+  const read = file.isThere ? `configuration ${file.path}` : `no configuration ${file.path}, so defaults apply`;
+  return `there is no database ${basename(config.database)} in ${dirname(config.database)} (${read}); start the service once, name its configuration with --config FILE, or set SERVICE_DATABASE if the service has its database from there (a unit of systemd)`;
+}
+
+/** @throws SetupError without a database. */
+export function needDatabase(settings: Pick<Settings, "config" | "file">): void {
+  const missing = missingDatabase(settings);
+  if (missing !== null) throw new SetupError(missing);
+}
+
+/** Tells that the command makes a database, which the service may not use. */
+export function tellOfNewDatabase(settings: Pick<Settings, "config" | "file">, terminal: Terminal): void {
+  const missing = missingDatabase(settings);
+  if (missing !== null) terminal.err(`WARN  This command makes a database: ${missing}\n`);
 }
 
 /** Configuration and log of a command; `defaults` replace defaults of keys. Warnings of the configuration are logged. */

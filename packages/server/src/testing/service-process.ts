@@ -20,6 +20,7 @@ import {
 import { Logger, LogRing, lineOf } from "../base/logging/index.ts";
 import { readEnvironmentFile, useFetchMocks } from "../code/script-host/index.ts";
 import type { Mails } from "../people/mail/index.ts";
+import { reasonOfEnd } from "../store/database/index.ts";
 import type { FromService, TestServiceOptions, ToService } from "./running-service.ts";
 import { TestClock } from "./test-clock.ts";
 
@@ -79,7 +80,7 @@ async function start(
     logger,
     log,
     clock,
-    onFatal: (error) => logger.error("The disk refused a write; nothing more is accepted", { error }),
+    onFatal: (error) => logger.error(`${reasonOfEnd(error)}; nothing more is accepted`, { error }),
     environment: { ...readEnvironmentFile(folder, ".env.test"), ...environment, NODE_ENV: "test" },
     adminCommand: "socle admin create EMAIL",
   });

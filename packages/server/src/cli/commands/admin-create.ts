@@ -1,10 +1,7 @@
 /** `socle admin create`: makes a user an admin, or creates an admin, by the running service or without a service. */
-import { existsSync } from "node:fs";
-import { basename, dirname } from "node:path";
 import { buildService, doServiceWork } from "../../app/index.ts";
-import { SetupError } from "../../base/kernel/index.ts";
 import { isCommonPassword } from "../../people/auth/index.ts";
-import { type Command, textOption, UsageError } from "../command.ts";
+import { type Command, needDatabase, textOption, UsageError } from "../command.ts";
 
 export const adminCreate: Command = {
   name: "admin create",
@@ -12,14 +9,10 @@ export const adminCreate: Command = {
   summary: "Create an admin, or make the user with this email one",
   options: { password: { value: "PASSWORD", summary: "else it is asked for, or read from standard input" } },
   async run({ args: [email = ""], options, terminal, load }) {
-    const { config, file, logger } = await load();
-    // A database made here would be a database without a service: most likely the folder is the wrong folder.
-    if (!existsSync(config.database)) {
-      const read = file.isThere ? `configuration ${file.path}` : `no configuration ${file.path}, so defaults apply`;
-      throw new SetupError(
-        `there is no database ${basename(config.database)} in ${dirname(config.database)} (${read}); start the service once, name its configuration with --config FILE, or set SERVICE_DATABASE if the service has its database from there (a unit of systemd)`,
-      );
-    }
+    const settings = await load();
+    // A database made here would be a database without a service.
+    needDatabase(settings);
+    const { config, logger } = settings;
     const password = textOption(options, "password") ?? (await terminal.askSecret("Password: "));
     if (password === "") throw new UsageError("no password was given");
     const outcome = await doServiceWork({

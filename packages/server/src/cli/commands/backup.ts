@@ -19,10 +19,11 @@ import {
   unpack,
   verifyData,
 } from "../../operate/backup/index.ts";
-import { Database, vacuumDatabase } from "../../store/database/index.ts";
+import { Database, reasonOfEnd, vacuumDatabase } from "../../store/database/index.ts";
 import {
   type Command,
   type CommandInvocation,
+  needDatabase,
   type Settings,
   type Terminal,
   textOption,
@@ -74,7 +75,7 @@ export const backup: Command = {
     keepFilesPrivate();
     const settings = await load();
     const { config } = settings;
-    if (!existsSync(config.database)) throw new SetupError(`database ${config.database}: there is none`);
+    needDatabase(settings);
     refuseIrreplaceable(file);
     const passphrase = options["passphrase"] === true ? await newPassphrase(terminal) : null;
     using bar = new ProgressBar(terminal, "Backup");
@@ -108,7 +109,7 @@ async function withoutService(
   const database = new Database({
     path: config.database,
     logger,
-    onFatal: (error) => logger.error("The disk refused a write", { error }),
+    onFatal: (error) => logger.error(reasonOfEnd(error), { error }),
     onLocked: () => void putRight(paths),
   });
   try {
@@ -203,7 +204,9 @@ export const verify: Command = {
     const { args, options, terminal } = invocation;
     const [file] = args;
     keepFilesPrivate();
-    const paths = dataPathsOf((await invocation.load()).config);
+    const settings = await invocation.load();
+    if (file === undefined) needDatabase(settings);
+    const paths = dataPathsOf(settings.config);
     const isRepair = options["repair"] === true;
     const findings =
       file === undefined ? await verifyData(paths, { isRepair }) : await verifyBackup(file, paths, invocation);
@@ -219,8 +222,9 @@ export const vacuum: Command = {
   summary: "Shrink the database file, while the service does not run",
   async run({ terminal, load }) {
     keepFilesPrivate();
-    const { config } = await load();
-    if (!existsSync(config.database)) throw new SetupError(`database ${config.database}: there is none`);
+    const settings = await load();
+    const { config } = settings;
+    needDatabase(settings);
     const { before, after } = vacuumDatabase(config.database);
     const gained = readableSize(Math.max(0, before - after));
     terminal.out(`${config.database}: ${readableSize(before)} before, ${readableSize(after)} now, ${gained} gained\n`);

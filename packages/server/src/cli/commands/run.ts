@@ -1,18 +1,28 @@
 /** `socle run job` and `socle run function`: run a script now, in the running service if a service runs. */
 import { askService, type LogLine, openService, type RunRequest, withScripts } from "../../app/index.ts";
 import { AppError, messageOf, printable } from "../../base/kernel/index.ts";
-import { type Command, type CommandInvocation, type Terminal, textOption, UsageError } from "../command.ts";
+import { reasonOfEnd } from "../../store/database/index.ts";
+import {
+  type Command,
+  type CommandInvocation,
+  type Terminal,
+  tellOfNewDatabase,
+  textOption,
+  UsageError,
+} from "../command.ts";
 
 /** Asks the running service, or does the work without a service. */
 async function run(request: RunRequest, { terminal, load }: CommandInvocation): Promise<number> {
-  const { config, logger } = await load();
+  const settings = await load();
+  tellOfNewDatabase(settings, terminal);
+  const { config, logger } = settings;
   const onLog = (line: LogLine): void => terminal.out(`${textOf(line)}\n`);
   const asked = await askService(config.database, request, { onLog });
   if (asked !== null) return report(asked.error, terminal);
   const service = await openService({
     config,
     logger,
-    onFatal: (error) => terminal.err(`The disk refused a write: ${messageOf(error)}\n`),
+    onFatal: (error) => terminal.err(`${reasonOfEnd(error, `: ${messageOf(error)}`)}\n`),
   });
   try {
     const options = { service, config, logger, environment: terminal.environment };

@@ -29,7 +29,14 @@ import {
   readDefinitionTexts,
   type ValueRename,
 } from "../../data/collections/index.ts";
-import { type Command, type CommandInvocation, type Settings, type Terminal, UsageError } from "../command.ts";
+import {
+  type Command,
+  type CommandInvocation,
+  needDatabase,
+  type Settings,
+  type Terminal,
+  UsageError,
+} from "../command.ts";
 import { keyRemote, type Remote, remoteOptions, withRemote } from "../remote.ts";
 
 const schemaPath = "/api/admin/schema.json";
@@ -71,6 +78,7 @@ export const schemaRestore: Command = {
   summary: "Bring dropped values back, or list the dropped values; also while the service runs",
   async run({ args: [id], terminal, load }) {
     const work = { ...(await load()), open: openService };
+    needDatabase(work);
     if (id === undefined) {
       const request = { kind: "dropped" } as const;
       const entries = await doServiceWork({ ...work, request, alone: async (service) => droppedIn(service) });

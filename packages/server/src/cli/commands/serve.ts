@@ -5,6 +5,7 @@ import { MigrationStopped, type Running, ServiceManager, shellCommand, startServ
 import { supervisionOf, supervisionVariables } from "../../base/config/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import { inspectAddresses, maxInspectPort, refuseTakenPorts, usualInspectPort } from "../../code/script-host/index.ts";
+import { reasonOfEnd } from "../../store/database/index.ts";
 import {
   type Command,
   type CommandInvocation,
@@ -57,7 +58,7 @@ async function runWith(
   let hasFailed = false;
   const onFatal = (error: unknown): void => {
     hasFailed = true;
-    logger.error("The disk refused a write; nothing more is accepted", { error });
+    logger.error(`${reasonOfEnd(error)}; nothing more is accepted`, { error });
     failed.resolve(error);
   };
   const supervision = supervisionOf(environment);

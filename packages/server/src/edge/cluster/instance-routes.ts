@@ -19,7 +19,6 @@ export const usePath = `${instancePrefix}/key`;
 
 /** All that a replica must know of the leader. */
 export interface Introduction {
-  readonly version: string;
   /** The address of the files; absent in an earlier version. */
   readonly storage?: string;
   /** The paths of the leader's routes. */
@@ -29,7 +28,6 @@ export interface Introduction {
 
 export interface InstanceRoutesOptions {
   readonly member: ClusterMember;
-  readonly version: string;
   readonly storage: string;
   readonly paths: () => readonly string[];
   readonly queries: ServerQueries;
@@ -48,7 +46,7 @@ export function isOfInstance(
 
 /** The routes answer 404 to everybody without the secret of the cluster. */
 export function instanceRoutes(options: InstanceRoutesOptions): Routes {
-  const { member, version, storage, paths, queries, used } = options;
+  const { member, storage, paths, queries, used } = options;
   const forInstances =
     (answer: (body: { readonly [name: string]: unknown }, exchange: Exchange) => Promise<object>) =>
     async (exchange: Exchange): Promise<Response> => {
@@ -73,9 +71,7 @@ export function instanceRoutes(options: InstanceRoutesOptions): Routes {
       }),
     },
     [introductionPath]: {
-      POST: forInstances(
-        async (): Promise<Introduction> => ({ version, storage, paths: paths(), queries: namesOf(queries) }),
-      ),
+      POST: forInstances(async (): Promise<Introduction> => ({ storage, paths: paths(), queries: namesOf(queries) })),
     },
     [queryPath]: {
       POST: forInstances(async (body, { request }) =>

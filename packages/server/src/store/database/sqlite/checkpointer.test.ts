@@ -57,6 +57,20 @@ function state({ writer }: Opened): { log: number; checkpointed: number } {
   );
 }
 
+test("the metric is read during a transaction: the last answer counts, and nothing fails", () => {
+  const opened = open();
+  const { writer, checkpointer, log } = opened;
+  writer.execute(insert);
+  const before = checkpointer.uncopied;
+  expect(before).toBeGreaterThan(0);
+  writer.execute("BEGIN IMMEDIATE");
+  writer.execute(insert);
+  expect(checkpointer.uncopied).toBe(before);
+  writer.execute("COMMIT");
+  expect(checkpointer.uncopied).toBeGreaterThan(before);
+  expect(log).toEqual([]);
+});
+
 function threadOf(path: string, source: string): ThreadConnection {
   return new ThreadConnection(path, URL.createObjectURL(new Blob([source], { type: "application/javascript" })));
 }

@@ -89,6 +89,7 @@ export class Checkpointer {
   #running: Promise<void> | null = null;
   /** The length of the log at the last look, in pages. */
   #seen = 0;
+  #uncopied = 0;
   /** The average time of the worker for a page, including the flush, over recent checkpoints; a guess at first. */
   #pageMs = 0.02;
   /** Whether the last checkpoint copied all pages, except pages written during the checkpoint. */
@@ -198,9 +199,11 @@ export class Checkpointer {
     }
   }
 
+  /** The bytes of the log that are not copied; during a transaction, at the last question: SQLite refuses the question then ("database table is locked"). */
   get uncopied(): number {
-    const state = this.#look();
-    return state === null ? 0 : (state.log - state.checkpointed) * this.#pageSize;
+    const state = this.#options.writer.inTransaction ? null : this.#look();
+    if (state !== null) this.#uncopied = (state.log - state.checkpointed) * this.#pageSize;
+    return this.#uncopied;
   }
 
   #over(state: CheckpointResult & { written: number }, now: number): Promise<void> | null {

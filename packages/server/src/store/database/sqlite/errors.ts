@@ -1,6 +1,6 @@
 /** Errors of SQLite, sorted into damage, a refusing disk, a full disk and unique violations. */
 import { SQLiteError } from "bun:sqlite";
-import { AppError, LastingFault, messageOf } from "../../../base/kernel/index.ts";
+import { AppError, isObject, LastingFault, messageOf } from "../../../base/kernel/index.ts";
 
 /** An error of SQLite that lost its class on the way from a thread, or in exchange for a clearer message. */
 export class SqliteFailure extends LastingFault {
@@ -89,6 +89,12 @@ export function refusalCause(thrown: unknown): (typeof refusalCauses)[number] | 
   if (code.startsWith("SQLITE_FULL")) return "full";
   if (code.startsWith("SQLITE_READONLY")) return "read-only";
   return code.startsWith("SQLITE_IOERR") ? "io-error" : "other";
+}
+
+/** Why the work on a database ends, for the log. @param detail follows when the disk has refused: the error says what happened otherwise. */
+export function reasonOfEnd(thrown: unknown, detail = ""): string {
+  const isFlush = isObject(thrown) && thrown["syscall"] === "fdatasync";
+  return isFlush || sqliteCode(thrown) !== null ? `The disk refused a write${detail}` : messageOf(thrown);
 }
 
 /** Whether a write was refused because the disk is full. */
