@@ -76,6 +76,18 @@ test("another cluster.name for a database with data is refused, and leaves no ro
     expect(await client.unsafe(`SELECT 1 FROM socle_${table} WHERE cluster = 'mistyped'`)).toHaveLength(0);
 });
 
+test("a bucket that does not answer: the replica is ready, and the answer names the bucket", async () => {
+  const { cwd, env } = await further({ SERVICE_S3_ENDPOINT: "http://127.0.0.1:1" });
+  const replica = await startProcess(cwd, { env });
+  const ready = await fetch(`${replica.url}/health/ready`);
+  expect([ready.status, await ready.json()]).toMatchObject([
+    200,
+    { status: "ok", notes: [expect.stringMatching(/^storage s3:\S+ does not answer this instance: /)] },
+  ]);
+  expect(await (await fetch(`${leader.url}/health/ready`)).json()).not.toHaveProperty("notes");
+  expect(await replica.stop()).toBe(0);
+});
+
 test("wrong keys of the bucket: the replica is not ready and never leads, gives the reason, and goes on with the right keys", async () => {
   const { cwd, env } = await further({ SERVICE_S3_ACCESS_KEY_ID: "WRONG" });
   const replica = await startProcess(cwd, { env });

@@ -75,6 +75,7 @@ function leaderPart(
       seq: () => events.committedSeq,
       reached: (seq) => comes(() => events.committedSeq >= seq),
     }),
+    notes: () => member.state.notes,
     beforeSocket: async () => {
       const { replicas, leading } = member;
       const newest = leading?.commits.newest ?? 0;

@@ -164,7 +164,7 @@ async function startModules(
   options: ReplicaOptions & { right: ServingRight },
   onQueries: (number: number) => void,
 ): Promise<Follower> {
-  const { database, events, collections, auth } = service;
+  const { database, events, collections, auth, clock } = service;
   const { logger, member, right } = options;
   events.startReplica();
   await collections.start();
@@ -179,7 +179,7 @@ async function startModules(
     },
     onQueries,
     onClock: (aheadMs) => {
-      auth.callers.aheadMs = aheadMs;
+      clock.aheadMs = aheadMs;
     },
     logger: logger.for("cluster"),
   });
@@ -274,6 +274,7 @@ async function serve(
     positions: positionsOf(realtime),
     passOn,
     readiness,
+    notes: () => member.state.notes,
     metrics: () =>
       replicaMetricsText({
         version,

@@ -36,6 +36,14 @@ export class Clock {
     return this.#latest;
   }
 
+  /** In a replica of a cluster: how far the clock of this machine is ahead of the leader's clock, in milliseconds. */
+  aheadMs = 0;
+
+  /** The clock of the machine that ends tokens, keys and links: the leader's in a cluster, otherwise this machine's. */
+  ofLeader(): number {
+    return Date.now() - this.aheadMs;
+  }
+
   /** Gives a stored time: `now` answers no earlier time, unless the machine's clock steps back by more than a correction. */
   atLeast(time: number): void {
     if (time > this.#latest) this.#latest = time;

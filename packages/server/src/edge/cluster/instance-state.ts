@@ -25,6 +25,11 @@ export class InstanceState {
     this.files = filesOf();
   }
 
+  /** What does not work, although the instance may be ready. */
+  get notes(): readonly string[] {
+    return this.storage === null ? [] : [this.storage.text];
+  }
+
   /** All problems in a line, for the status; null for no problem. */
   get problem(): string | null {
     const problems = [this.lost, this.#ofFiles, this.#ofClock, this.storage?.text ?? null];

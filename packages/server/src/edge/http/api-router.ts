@@ -88,6 +88,8 @@ export interface ApiParts {
 export interface InstancePart {
   readonly routes: Routes;
   readonly admit: (request: HttpRequest) => Promise<void> | null;
+  /** What does not work at this instance, although the instance is ready. */
+  readonly notes: () => readonly string[];
   /**
    * Waits, for some seconds at most, until each event that a client of another instance may have heard by now is told here, too: the client may resume
    * from that event. Answers whether this is so.
@@ -130,7 +132,7 @@ export function openRouter(parts: ApiParts, { addressOf, ...connections }: Conne
     accessPercent: config["log.access"],
     routes: {
       ...parts.instance?.routes,
-      ...healthRoutes(options),
+      ...healthRoutes({ ...options, notes: parts.instance?.notes }),
       ...openApiRoutes(options),
       ...metricsRoutes({ config, metrics: () => options.admin.overviews.metrics() }),
       ...authRoutes(options),

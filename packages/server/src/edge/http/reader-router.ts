@@ -44,6 +44,7 @@ export interface ReaderParts {
   readonly passOn: ForwardRequest;
   /** Why this instance of a cluster is not ready; absent in a reader process. */
   readonly readiness?: () => Promise<readonly string[]>;
+  readonly notes?: () => readonly string[];
   /** The metrics of this instance of a cluster; absent in a reader process. */
   readonly metrics?: () => Promise<string>;
   /** See `ApiParts`. */
@@ -58,7 +59,7 @@ function readsOf(parts: ReaderParts, { upgrade }: Pick<Connections, "upgrade">, 
   const hasRate = config["limits.rate.records"] !== null;
   return {
     ...aliveRoutes(parts),
-    ...(parts.readiness && readinessRoutes({ version: parts.version, readiness: parts.readiness })),
+    ...(parts.readiness && readinessRoutes({ ...parts, readiness: parts.readiness })),
     ...(parts.metrics && metricsRoutes({ config, metrics: parts.metrics })),
     ...clientRoutes(),
     ...meReads(parts),

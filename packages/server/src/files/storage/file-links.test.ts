@@ -4,7 +4,7 @@ import type { FileLink } from "@socle/protocol";
 import { openFiles } from "../../../test/files.ts";
 import { png } from "../../../test/images.ts";
 
-const { adminToken, other, request, store, token } = await openFiles({ SERVICE_LINKS_TTL: "2m" });
+const { adminToken, other, request, service, store, token } = await openFiles({ SERVICE_LINKS_TTL: "2m" });
 
 async function linkOf(id: string, query = "", as = token): Promise<FileLink> {
   const { status, body } = await request<FileLink>("POST", `/api/storage/${id}/link${query}`, { token: as });
@@ -83,6 +83,21 @@ describe("a link", () => {
       setSystemTime(Date.parse(expiresAt));
       expect(await status(url)).toBe(401);
     } finally {
+      setSystemTime();
+    }
+  });
+
+  test("ends by the clock of the leader of a cluster, which made the link", async () => {
+    const { clock } = service;
+    const { url, expiresAt } = await linkOf(await store("content", "a.txt", "protected"));
+    try {
+      clock.aheadMs = 7_200_000;
+      setSystemTime(Date.parse(expiresAt) + clock.aheadMs - 1_000);
+      expect(await status(url)).toBe(200);
+      setSystemTime(Date.parse(expiresAt) + clock.aheadMs);
+      expect(await status(url)).toBe(401);
+    } finally {
+      clock.aheadMs = 0;
       setSystemTime();
     }
   });

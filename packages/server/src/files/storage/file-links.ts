@@ -4,7 +4,7 @@
  * maker has lost the right.
  */
 import type { FileLink } from "@socle/protocol";
-import { isSameSecret, toTimestamp } from "../../base/kernel/index.ts";
+import { type Clock, isSameSecret, toTimestamp } from "../../base/kernel/index.ts";
 
 export interface FileLinksOptions {
   /** The secret of signatures, made on demand. */
@@ -15,13 +15,15 @@ export interface FileLinksOptions {
 
 export class FileLinks {
   readonly #options: FileLinksOptions;
+  readonly #clock: Clock;
 
-  constructor(options: FileLinksOptions) {
+  constructor(options: FileLinksOptions, clock: Clock) {
     this.#options = options;
+    this.#clock = clock;
   }
 
   make(id: string): FileLink {
-    const expires = Math.ceil((Date.now() + this.#options.ttlMs) / 1_000);
+    const expires = Math.ceil((this.#clock.ofLeader() + this.#options.ttlMs) / 1_000);
     const query = new URLSearchParams({ expires: String(expires), signature: this.#sign(id, expires) });
     return { url: `/api/storage/${id}?${query}`, expiresAt: toTimestamp(expires * 1_000) };
   }
@@ -29,7 +31,7 @@ export class FileLinks {
   /** Whether the parameters of an address belong to a link to this file that has not expired. */
   isValid(id: string, { expires, signature }: { expires: string | null; signature: string | null }): boolean {
     if (expires === null || signature === null || !/^[1-9]\d{0,11}$/.test(expires)) return false;
-    if (Number(expires) * 1_000 <= Date.now()) return false;
+    if (Number(expires) * 1_000 <= this.#clock.ofLeader()) return false;
     return isSameSecret(signature, this.#sign(id, Number(expires)));
   }
 

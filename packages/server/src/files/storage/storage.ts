@@ -82,7 +82,7 @@ export class Storage {
     this.#options = options;
     const { driver, logger, thumbsCacheSize, maxThumbnails, quota } = options;
     this.#quota = new Quota(quota);
-    this.links = new FileLinks(options.links);
+    this.links = new FileLinks(options.links, options.clock);
     this.#uploadFolder = join(driver.workFolder, "uploads");
     this.#thumbnails = new Thumbnails({
       folder: join(driver.workFolder, "thumbnails"),

@@ -1,6 +1,6 @@
 /** Callers: who holds an access token or an API key, looked up in memory after the first use, and looked at again in transactions. */
 import type { Role, User } from "@socle/protocol";
-import { AppError, type Bearer, BoundedMap, type SignedIn } from "../../base/kernel/index.ts";
+import { AppError, type Bearer, BoundedMap, type Clock, type SignedIn } from "../../base/kernel/index.ts";
 import type { Database, Reader } from "../../store/database/index.ts";
 import { type AccessClaims, type AccessTokens, invalidToken } from "./access-tokens.ts";
 import { Keys } from "./keys/keys.ts";
@@ -13,6 +13,7 @@ const maxClaims = 5_000;
 
 interface CallersOptions {
   database: Database;
+  clock: Clock;
   sessions: Sessions;
   keys: Keys;
   users: Users;
@@ -29,10 +30,10 @@ export class Callers {
   readonly #tokens: () => AccessTokens;
   readonly #claims = new BoundedMap<string, AccessClaims>(maxClaims);
   #catchUp: (() => Promise<unknown>) | null = null;
-  /** In a replica of a cluster: how far the clock of this machine is ahead of the clock of the leader, which made the tokens. */
-  aheadMs = 0;
+  readonly #clock: Clock;
 
   constructor(options: CallersOptions) {
+    this.#clock = options.clock;
     this.#sessions = options.sessions;
     this.#keys = options.keys;
     this.#users = options.users;
@@ -49,7 +50,7 @@ export class Callers {
   authenticate(token: string): Bearer | Promise<Bearer> {
     const claims = this.#claims.get(token);
     const session = claims && this.#sessions.known(claims.sid);
-    if (claims !== undefined && session !== undefined) return signedIn(claims, session, this.#now());
+    if (claims !== undefined && session !== undefined) return signedIn(claims, session, this.#clock.ofLeader());
     const authenticate = (): Promise<SignedIn> | Bearer =>
       Keys.isKey(token) ? this.#keys.authenticate(token) : this.#authenticateNew(token);
     return this.#catchUp === null ? authenticate() : this.#patiently(authenticate, this.#catchUp);
@@ -61,22 +62,24 @@ export class Callers {
   }
 
   /**
-   * Like `authenticate`, for a caller with an open connection, with the end of the caller's right (milliseconds since 1970).
+   * Like `authenticate`, for a caller with an open connection, with the end of the caller's right (milliseconds since 1970, by the clock of this machine).
    * @throws AppError `unauthorized`.
    */
   async connect(token: string): Promise<{ principal: Bearer; expiresAt: number }> {
     const principal = await this.authenticate(token);
-    if (Keys.isKey(token)) return { principal, expiresAt: this.#keys.find(principal.sessionId)?.expiresAt ?? 0 };
+    const { aheadMs } = this.#clock;
+    const { sessionId } = principal;
+    if (Keys.isKey(token)) return { principal, expiresAt: (this.#keys.find(sessionId)?.expiresAt ?? 0) + aheadMs };
     const { exp } = await this.#claimsOf(token);
-    const sessionEnd = this.#sessions.known(principal.sessionId)?.expiresAt ?? Number.POSITIVE_INFINITY;
-    return { principal, expiresAt: Math.min(exp * 1_000, sessionEnd) + this.aheadMs };
+    const sessionEnd = this.#sessions.known(sessionId)?.expiresAt ?? Number.POSITIVE_INFINITY;
+    return { principal, expiresAt: Math.min(exp * 1_000, sessionEnd) + aheadMs };
   }
 
   /** The role of a session or a key in the database; null for an ended session or key. */
   roleOf(sessionId: string): Role | null {
     if (Keys.isId(sessionId)) return this.#keys.find(sessionId)?.caller.role ?? null;
     const session = this.#sessions.find(sessionId);
-    return session === null || session.expiresAt <= this.#now() ? null : session.role;
+    return session === null || session.expiresAt <= this.#clock.ofLeader() ? null : session.role;
   }
 
   /** The user of a caller, with the role of the caller: a key may have less than its owner. Null for a service key. */
@@ -104,18 +107,14 @@ export class Callers {
       return key.caller;
     }
     const session = this.#sessions.known(sessionId) ?? this.#sessions.find(sessionId, reader);
-    if (session === null || session.expiresAt <= this.#now()) throw invalidToken(null);
+    if (session === null || session.expiresAt <= this.#clock.ofLeader()) throw invalidToken(null);
     return session.role === caller.role ? caller : { ...caller, role: session.role };
-  }
-
-  #now(): number {
-    return Date.now() - this.aheadMs;
   }
 
   async #claimsOf(token: string): Promise<AccessClaims> {
     const known = this.#claims.get(token);
     if (known !== undefined) return known;
-    const claims = await this.#tokens().verify(token, this.#now());
+    const claims = await this.#tokens().verify(token, this.#clock.ofLeader());
     this.#claims.set(token, claims);
     return claims;
   }
@@ -134,7 +133,7 @@ export class Callers {
     const claims = await this.#claimsOf(token);
     const session = this.#sessions.known(claims.sid) ?? this.#sessions.find(claims.sid);
     if (session === null) throw invalidToken(null);
-    const caller = signedIn(claims, session, this.#now());
+    const caller = signedIn(claims, session, this.#clock.ofLeader());
     // The first use in this process: later uses find claims and session in memory.
     if (claims.gen !== null) this.#uses.note(claims.gen);
     return caller;

@@ -15,6 +15,8 @@ interface AliveOptions {
 interface HealthOptions extends AliveOptions {
   /** Why the service is not ready; empty for a ready service. */
   readiness: () => Promise<readonly string[]>;
+  /** What does not work, although the service is ready. */
+  notes?: (() => readonly string[]) | undefined;
 }
 
 const fresh = { "Cache-Control": "no-store" };
@@ -45,12 +47,14 @@ export function healthRoutes(options: HealthOptions): Routes {
   return { ...aliveRoutes(options), ...readinessRoutes(options) };
 }
 
-export function readinessRoutes({ version, readiness }: Pick<HealthOptions, "version" | "readiness">): Routes {
-  const body: Health = { status: "ok", version };
+export function readinessRoutes(options: Pick<HealthOptions, "version" | "readiness" | "notes">): Routes {
+  const { version, readiness, notes = () => [] } = options;
   return {
     "/health/ready": {
       async GET(exchange) {
         const reasons = await readiness();
+        const told = notes();
+        const body: Health = { status: "ok", version, ...(told.length > 0 && { notes: told }) };
         if (reasons.length === 0) return exchange.json(200, body, fresh);
         // Not an error that is thrown: the fault is the answer, and no line of the log.
         const error = new AppError("unavailable", `Not ready: ${reasons.join("; ").replace(/\.$/, "")}.`);

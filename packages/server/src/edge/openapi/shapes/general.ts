@@ -55,7 +55,7 @@ function operationOf(
 
 /** By name in the components of the document. */
 export const generalSchemas: { readonly [name: string]: Schema } = {
-  Health: objectOf<Health>({ status: constant("ok"), version: string }),
+  Health: objectOf<Health>({ status: constant("ok"), version: string, notes: optional(arrayOf(string)) }),
   ErrorDetail: objectOf<ErrorDetail>({
     field: string,
     rule: about(string, "The rule that a value broke: required, type, min, max, regex, unique, relation, and others."),

@@ -141,6 +141,10 @@ describe("a key", () => {
     expect(await statusOf(key)).toBe(200);
     while (Date.now() <= Date.parse(expiresAt)) await Bun.sleep(10);
     expect(await statusOf(key)).toBe(401);
+    // A replica whose clock is ahead of the leader's clock.
+    service.clock.aheadMs = 3_600_000;
+    expect(await statusOf(key)).toBe(200);
+    service.clock.aheadMs = 0;
     expect(await listOf(token)).toEqual([]);
     const count = () => database.reader.get<{ n: number }>("SELECT count(*) AS n FROM _keys WHERE id = ?", id)?.n;
     expect(count()).toBe(1);

@@ -4,6 +4,7 @@ import {
   AppError,
   type Bearer,
   BoundedMap,
+  type Clock,
   isAdmin,
   newId,
   randomToken,
@@ -50,6 +51,7 @@ interface Key {
 
 interface KeysOptions {
   database: Database;
+  clock: Clock;
   sessions: Sessions;
   users: Users;
   notices: Notices;
@@ -111,7 +113,7 @@ export class Keys {
       key = { expiresAt: row.expiresAt ?? Number.POSITIVE_INFINITY, caller: callerOf(row) };
       this.#live.set(id, key);
     }
-    return key.expiresAt <= Date.now() ? null : key;
+    return key.expiresAt <= this.#options.clock.ofLeader() ? null : key;
   }
 
   /**
