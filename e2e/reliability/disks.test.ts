@@ -32,11 +32,9 @@ const cases: { readonly [name: string]: () => Promise<Tally> } = {
   "a read-only disk": () => again(5, () => readOnlyDisk(random, 8)),
   "data that go away": () => missingData(random, 20),
   ...Object.fromEntries(Object.keys(callFaults).map((name) => [name, () => callFault(name, random, 15)])),
-  "damaged pages, first": async () => damagedPages(await makeData(size), random, (all) => all),
-  "damaged pages, second": async () => damagedPages(await makeData(size), random, (all) => all),
-  "damaged pages, third": async () => damagedPages(await makeData(size), random, (all) => all),
-  "flipped bits of the database": async () => flippedDatabase(await makeData(size), random, 400),
-  "flipped bits of the log": async () => flippedLog(await makeData(little, "killed"), random, 400),
+  "damaged pages": async () => damagedPages(await makeData(size), random, (all) => all),
+  "flipped bits of the database": async () => flippedDatabase(await makeData(size), random, 200),
+  "flipped bits of the log": async () => flippedLog(await makeData(little, "killed"), random, 200),
 };
 
 const only = process.env["DISKS_ONLY"] ?? "";

@@ -24,7 +24,7 @@ import {
   userTable,
 } from "../people/auth/index.ts";
 import { Mails, mailSchema } from "../people/mail/index.ts";
-import { asSetupError, Database, type ModuleSchema, positionSchema } from "../store/database/index.ts";
+import { asSetupError, Database, ifDamaged, type ModuleSchema, positionSchema } from "../store/database/index.ts";
 import { EventLog, eventSchema } from "../store/events/index.ts";
 import { keepFilesPrivate, warnOfOpenFiles } from "./file-modes.ts";
 
@@ -160,7 +160,7 @@ function refuseJournal(database: Database, { config, onlyReads = false }: Servic
   if (onlyReads && isKnown) return;
   throw new SetupError(
     config["cluster.journal"] === undefined
-      ? `database ${database.path}: belongs to the journal of a cluster, and no cluster serves here now. Configure the cluster (cluster.journal); or restore a backup or a snapshot of the cluster with socle restore, as the database of a single service`
+      ? `database ${database.path}: belongs to the journal of a cluster, and no cluster serves here now. Configure the cluster (cluster.journal); or restore a backup or a snapshot of the cluster with socle restore, as the database of a single service${ifDamaged}`
       : `database ${database.path}: belongs to the journal of cluster.name ${config["cluster.name"]}, which the leader alone changes: run the command beside the leader, while the leader serves (socle cluster status names the leader)`,
   );
 }

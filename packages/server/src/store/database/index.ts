@@ -13,7 +13,14 @@ export {
   vacuumDatabase,
   vacuumPath,
 } from "./sqlite/database-file.ts";
-export { hasMetDamage, isOutOfRoom, isUniqueViolation, outcomeUnknown, reasonOfEnd } from "./sqlite/errors.ts";
+export {
+  hasMetDamage,
+  ifDamaged,
+  isOutOfRoom,
+  isUniqueViolation,
+  outcomeUnknown,
+  reasonOfEnd,
+} from "./sqlite/errors.ts";
 export { stopProbe } from "./sqlite/functions.ts";
 export type { HeldState } from "./sqlite/held-state.ts";
 export { asSetupError, DatabaseInUse, DatabaseLock, makeFolder, syncFolder } from "./sqlite/open-file.ts";

@@ -1,7 +1,9 @@
 /** Damaged files: a damaged page fails the requests that need the page, and no other request. */
+import { Database as Driver } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { damage, damagePage, firstFreePage, type PageKind } from "../../../../test/damage.ts";
 import { openApi, type TestApi, temporaryFolder } from "../../../../test/kit.ts";
+import { messageOf } from "../../../base/kernel/index.ts";
 import { asUnavailable, damageOf, SqliteFailure } from "./errors.ts";
 
 const collections = [
@@ -125,6 +127,25 @@ async function expectClear({ folder, path }: World): Promise<void> {
   expect(api.log.filter((line) => line.startsWith("FATAL"))).toEqual([]);
   await api.close();
 }
+
+describe("values of another page", () => {
+  test.each([
+    "UPDATE _schema SET module = 'not a module' WHERE module = 'events'",
+    "UPDATE _schema SET version = 58219 WHERE module = 'events'",
+    "UPDATE _position SET journal = 'a text of another page'",
+  ])("%s: the refusal says that the file may be damaged, and the next steps", async (sql) => {
+    const { path, folder } = await world();
+    const file = new Driver(path);
+    file.run(sql);
+    file.close();
+    const refused = await openApi({ folder, collections }).then(
+      () => "it started",
+      (error: unknown) => messageOf(error),
+    );
+    expect(refused).toContain(`database ${path}: `);
+    expect(refused).toMatch(/if the file is damaged, see what is damaged with socle verify.* socle restore$/);
+  });
+});
 
 describe("a damaged page of the service's own", () => {
   for (const name of ["_users", "_events", "_collections", "_sessions", "_schema", "_secrets"])

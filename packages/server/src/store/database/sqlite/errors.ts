@@ -28,6 +28,8 @@ const unreadable = /^SQLITE_(CORRUPT|NOTADB|IOERR_(READ|SHORT_READ|CORRUPTFS|DAT
 const tableNames = /\b(?:FROM|JOIN|INTO|UPDATE)\s+(?:"((?:[^"]|"")+)"|(\w+))/gi;
 /** Advice for the owner of a damaged file. */
 export const damageAdvice = "see what is damaged with socle verify, and restore a backup with socle restore";
+/** The end of a refusal that may have another cause. */
+export const ifDamaged = `; if the file is damaged, ${damageAdvice}`;
 /** The most tables in a message. */
 const maxTables = 5;
 

@@ -22,7 +22,7 @@ import type { Logger } from "../../../base/logging/index.ts";
 import type { Reader } from "../store.ts";
 import type { ModuleSchema, Transactor } from "../transaction.ts";
 import { Connection } from "./connection.ts";
-import { damageAdvice, hasMetDamage, sqliteCode } from "./errors.ts";
+import { damageAdvice, hasMetDamage, ifDamaged, sqliteCode } from "./errors.ts";
 import { addTriggerFunctions } from "./functions.ts";
 
 /** Flushes a directory, so that the names of new files survive a power cut. Windows keeps the names without a flush. */
@@ -54,7 +54,7 @@ function explain(path: string, thrown: unknown): SetupError {
   // The error of a connection names the file and the next step.
   if (hasMetDamage(thrown)) return new SetupError(messageOf(thrown));
   // The statements of a start are correct, so a statement that does not match its table means a damaged table.
-  const advice = code === "SQLITE_ERROR" ? `; if the file is damaged, ${damageAdvice}` : "";
+  const advice = code === "SQLITE_ERROR" ? ifDamaged : "";
   return new SetupError(`database ${path}: cannot be opened: ${messageOf(thrown)}${advice}`);
 }
 
@@ -67,7 +67,7 @@ export function asSetupError(path: string, thrown: unknown): SetupError {
   const cause = thrown instanceof AppError && thrown.cause !== undefined ? thrown.cause : thrown;
   if (sqliteCode(cause) !== null) return explain(path, cause);
   const problem = messageOf(thrown).replace(/\s*\n\s*/g, " ");
-  return new SetupError(`database ${path}: the start has failed: ${problem}; if the file is damaged, ${damageAdvice}`);
+  return new SetupError(`database ${path}: the start has failed: ${problem}${ifDamaged}`);
 }
 
 /** The path without symbolic links: SQLite keeps its log beside the real file, and the lock must be there, too. */
@@ -146,7 +146,7 @@ export function upgradeTables(tx: Transactor, path: string, schemas: readonly Mo
   for (const module of versionsOf(tx).keys())
     if (!known.has(module))
       throw new SetupError(
-        `database ${path}: has tables of "${module}", which this socle does not know: it is too old for it`,
+        `database ${path}: has tables of "${module}", which this socle does not know: it is too old for it${ifDamaged}`,
       );
   for (const schema of schemas) upgradeModule(tx, path, schema);
 }
@@ -157,7 +157,7 @@ export function upgradeModule(tx: Transactor, path: string, { module, steps }: M
   const version = row?.version ?? 0;
   if (version > steps.length)
     throw new SetupError(
-      `database ${path}: its ${module} tables have version ${version}; this socle knows ${steps.length}: it is too old for it`,
+      `database ${path}: its ${module} tables have version ${version}; this socle knows ${steps.length}: it is too old for it${ifDamaged}`,
     );
   for (const step of steps.slice(version)) tx.run(step);
   if (version < steps.length)
