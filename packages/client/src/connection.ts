@@ -48,8 +48,8 @@ export class Connection {
   #attempt = 0;
   #bearer: string | null = null;
   #failures = 0;
-  #retry: ReturnType<typeof setTimeout> | undefined;
-  #pinger: ReturnType<typeof setInterval> | undefined;
+  /** Of the next attempt, of the end of an attempt, or of the pings; `clearTimeout` ends an interval, too. */
+  #timer: ReturnType<typeof setTimeout> | undefined;
   #heardAt = 0;
 
   constructor(options: { baseUrl: string; identity: Identity; webSocket: WebSocketConstructor }) {
@@ -71,7 +71,6 @@ export class Connection {
 
   /** Opens the socket anew, for another caller. */
   reconnect(): void {
-    if (this.state.get() === "idle") return;
     this.#disconnect("idle");
     this.update();
   }
@@ -81,12 +80,13 @@ export class Connection {
   }
 
   #disconnect(state: ConnectionState): void {
-    clearTimeout(this.#retry);
-    clearInterval(this.#pinger);
+    clearTimeout(this.#timer);
     this.#attempt += 1;
     const socket = this.#socket;
     this.#socket = null;
-    if (this.state.get() === "open") for (const part of this.#parts) part.lost();
+    const before = this.state.get();
+    // Also after the first failed attempt, and not after each further attempt.
+    if (before === "open" || (before !== state && state === "offline")) for (const part of this.#parts) part.lost();
     this.state.set(state);
     socket?.close();
   }
@@ -101,12 +101,13 @@ export class Connection {
     const url = `${this.#baseUrl.replace(/^http/i, "ws")}/api/realtime${searchOf({ token: bearer })}`;
     const socket = new this.#webSocket(url);
     this.#socket = socket;
-    let wasOpen = false;
+    // A server that is not the service may leave the handshake without an answer.
+    this.#timer = setTimeout(() => this.#lost(), answerWithinMs);
     socket.addEventListener("open", () => {
       if (socket !== this.#socket) return;
-      wasOpen = true;
+      clearTimeout(this.#timer);
       this.#heardAt = Date.now();
-      this.#pinger = setInterval(() => this.#ping(), pingEveryMs);
+      this.#timer = setInterval(() => this.#ping(), pingEveryMs);
       this.state.set("open");
       for (const part of this.#parts) part.opened();
     });
@@ -114,7 +115,7 @@ export class Connection {
       if (socket === this.#socket) this.#receive(JSON.parse(String(data)) as ReceivedFrame);
     });
     socket.addEventListener("close", ({ code }) => {
-      if (socket === this.#socket) this.#lost(!wasOpen || code === TOKEN_EXPIRED_CLOSE_CODE);
+      if (socket === this.#socket) this.#lost(code);
     });
     // "close" follows. `ws` ends the program when "error" has no listener.
     socket.addEventListener("error", () => undefined);
@@ -127,23 +128,25 @@ export class Connection {
     for (const part of this.#parts) part.heard(frame);
   }
 
-  /** A socket that could not be opened may have had an old token: the browser does not say. */
-  #lost(mayBeToken: boolean): void {
+  /** @param code with which the service has closed the socket. */
+  #lost(code?: number): void {
     const used = this.#bearer;
+    // A socket that could not be opened may have had an old token: the browser does not say.
+    const mayBeToken = code === TOKEN_EXPIRED_CLOSE_CODE || this.state.get() !== "open";
     this.#disconnect("offline");
     // Without new tokens, the socket is opened anonymously; while the service is away, with the old tokens.
     const renewed = mayBeToken && used !== null && this.#identity.renew(used).catch(() => undefined);
     const delay = Math.min(longestDelayMs, firstDelayMs * 2 ** this.#failures) * (0.5 + Math.random());
     this.#failures += 1;
     const attempt = this.#attempt;
-    this.#retry = setTimeout(async () => {
+    this.#timer = setTimeout(async () => {
       await renewed;
       if (attempt === this.#attempt) void this.#connect();
     }, delay);
   }
 
   #ping(): void {
-    if (Date.now() - this.#heardAt > pingEveryMs + answerWithinMs) this.#lost(false);
+    if (Date.now() - this.#heardAt > pingEveryMs + answerWithinMs) this.#lost();
     else this.send({ action: "ping" });
   }
 }

@@ -54,6 +54,7 @@ export class LiveQueries implements ConnectionPart {
     } else if (wire.result !== null && wire.seq !== null) {
       listener({ ...wire.result, seq: wire.seq });
     }
+    if (this.#connection.state.get() === "offline") listener({ type: "lost" });
     return () => {
       wire.listeners.delete(listener);
       if (wire.listeners.size > 0 || this.#wires.get(key) !== wire) return;
@@ -88,16 +89,17 @@ export class LiveQueries implements ConnectionPart {
   heard(received: ReceivedFrame): void {
     // Frames of channels have other types, or ids of their own.
     const frame = received as LiveFrame;
-    if (frame.type === "position") this.#passed(frame);
-    const wire = [...this.#wires.values()].find(({ id }) => id === received.id);
-    if (wire === undefined || frame.type === "position") return;
+    if (frame.type === "position") {
+      this.#passed(frame);
+      return;
+    }
+    const wire = [...this.#wires.values()].find(({ id }) => id === frame.id);
+    if (wire === undefined) return;
     if (frame.type === "error") {
       this.#wires.delete(wire.key);
       this.#tell(wire, frame);
       this.#connection.update();
-    } else if (frame.type === "result" || frame.type === "change") {
-      this.#take(wire, frame);
-    }
+    } else if (frame.type === "result" || frame.type === "change") this.#take(wire, frame);
   }
 
   #passed(frame: LivePosition): void {

@@ -9,7 +9,8 @@ import type { Answered, ClientOptions, Transport } from "./transport.ts";
 
 /**
  * `loading`: no result came yet; `live`: the items are the present result; `offline`: the connection is lost, the items may be old;
- * `error`: the service has refused the query, or ended the query for good.
+ * `error`: the service has refused the query, or ended the query for good; with the code `offline`, the service cannot be reached, no result came
+ * yet, and the query is tried again.
  */
 export type LiveStatus = "loading" | "live" | "offline" | "error";
 

@@ -1,8 +1,9 @@
 /** Live queries against a server whose frames the test decides: windows, breaks, errors, and who is signed in. */
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect, spyOn, test } from "bun:test";
 import type { Event } from "@socle/protocol";
 import { live, liveWithChannels } from "./entries/live.ts";
 import { createClient, type LiveState, type LiveValue, type Socle } from "./index.ts";
+import { liveStore } from "./store.ts";
 import { LiveServer, States } from "./testing/live-server.ts";
 
 let server: LiveServer;
@@ -149,6 +150,63 @@ test("another sign-in empties the windows and asks anew", async () => {
   // Renewed tokens are of the same user.
   client.adoptTokens({ ...token, accessToken: "b" });
   expect(states.last.status).toBe("live");
+});
+
+test("a query at an address without the service is an error, and becomes live when the service answers", async () => {
+  // A server of pages answers every path with the page.
+  const page = () => new Response("<!doctype html>", { headers: { "content-type": "text/html" } });
+  const pages = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: page });
+  client.close();
+  client = createClient({ baseUrl: pages.url.origin, live });
+  const states = new States<LiveState>();
+  client.collection("tasks").live(states.add);
+  const late = new States<LiveState>();
+  await states.until(({ status }) => status !== "loading");
+  expect(states.last).toMatchObject({ status: "error", items: [] });
+  expect([states.last.error?.code, states.last.error?.message]).toEqual([
+    "offline",
+    `The service cannot be reached at ${pages.url.origin}`,
+  ]);
+  // A query that begins between two attempts.
+  client.collection("notes").live(late.add);
+  expect(late.last).toMatchObject({ status: "error" });
+  const store = liveStore(client.collection("tasks").where({ n: 2 }));
+  expect(await store.ready()).toMatchObject({ status: "error" });
+  // Further attempts tell nothing new.
+  const told = states.all.length;
+  const port = Number(pages.port);
+  await pages.stop(true);
+  server.stop();
+  server = new LiveServer(port);
+  await server.until(() => server.asked.some(({ query }) => query?.["collection"] === "notes"));
+  expect(states.all.length).toBe(told);
+  for (const { id } of server.asked) server.send({ type: "result", id, seq: 1, items: [row("1")] });
+  await states.until(({ status }) => status === "live");
+  expect(states.last).toEqual({ status: "live", position: 1, items: [row("1")] });
+  await late.until(({ status }) => status === "live");
+});
+
+test("a handshake without an answer ends, and the query is an error", async () => {
+  class Silent {
+    readonly readyState = 0;
+    addEventListener = (): void => undefined;
+    send = (): void => undefined;
+    close = (): void => undefined;
+  }
+  const later = globalThis.setTimeout;
+  // The wait for the handshake is over at once.
+  const hurried = spyOn(globalThis, "setTimeout").mockImplementation(((run: () => void, ms: number) =>
+    later(run, ms === 10_000 ? 0 : ms)) as typeof setTimeout);
+  try {
+    client.close();
+    client = createClient({ baseUrl: server.url, live, webSocket: Silent });
+    const states = new States<LiveState>();
+    client.collection("tasks").live(states.add);
+    await states.until(({ status }) => status === "error");
+    expect(states.last.error?.code).toBe("offline");
+  } finally {
+    hurried.mockRestore();
+  }
 });
 
 test("groups arrive whole, and a server query has a value", async () => {

@@ -1,6 +1,6 @@
 /** Live queries and optimistic changes of a client: `createClient({ live })`. */
 import type { ErrorCode } from "@socle/protocol";
-import { SocleError } from "./error.ts";
+import { offline, SocleError } from "./error.ts";
 import { type ChannelFeature, type Feed, identityOf, OwnFeed } from "./feed.ts";
 import type { LiveQuery, LiveWhole } from "./live-frames.ts";
 import { changed, type LiveNews } from "./live-queries.ts";
@@ -33,7 +33,7 @@ class Window {
   status: LiveStatus = "loading";
   /** The position up to which the result is right. */
   seq = -1;
-  stop: () => void = () => undefined;
+  stop: (() => void) | undefined;
   #result: LiveWhole | null = null;
   #error: SocleError | undefined;
   #state: State | null = null;
@@ -64,34 +64,39 @@ class Window {
   }
 
   #read(): State {
-    const { total, nextCursor, every, value } = (this.#result ?? {}) as Partial<State>;
+    const { type: _type, id: _id, seq: _seq, ...result } = this.#result ?? ({} as Partial<LiveWhole>);
     return {
+      ...result,
       status: this.status,
       position: this.seq,
       items: this.#result === null ? [] : this.#overlay(this.items),
-      ...(value !== undefined && { value }),
-      ...(total !== undefined && { total }),
-      ...(nextCursor !== undefined && { nextCursor }),
-      ...(every && { every }),
       ...(this.#error && { error: this.#error }),
     };
   }
 
-  take(news: LiveNews): void {
-    if (news.type === "lost") this.status = "offline";
-    else if (news.type === "reset") {
+  /** @param url of the service, which is not reached when the connection is lost before a result. */
+  take(news: LiveNews, url: string): void {
+    this.#error = undefined;
+    if (news.type === "lost") {
+      this.status = "offline";
+      if (this.#result === null) this.#fail(offline(news, url));
+    } else if (news.type === "reset") {
       this.status = "loading";
       this.#result = null;
       this.seq = -1;
     } else if (news.type === "error") {
-      this.status = "error";
-      this.#error = new SocleError(null, news as typeof news & { code: ErrorCode });
+      this.#fail(new SocleError(null, news as typeof news & { code: ErrorCode }));
     } else {
       this.seq = Math.max(this.seq, news.seq);
       this.status = "live";
       if (news.type === "result") this.#result = news;
       else if (news.type === "change" && this.#result !== null) this.#result = changed(this.#result, news);
     }
+  }
+
+  #fail(error: SocleError): void {
+    this.status = "error";
+    this.#error = error;
   }
 
   /** Tells the listeners the present state. */
@@ -139,7 +144,7 @@ export class LiveClient implements Live {
       window.listeners.delete(listener);
       if (window.listeners.size > 0 || this.#windows.get(key) !== window) return;
       this.#windows.delete(key);
-      window.stop();
+      window.stop?.();
       this.#prune();
     };
     if (signal?.aborted) stop();
@@ -181,7 +186,7 @@ export class LiveClient implements Live {
     const window = new Window(list, (items) => this.#withOverlays(items, window));
     this.#windows.set(key, window);
     window.stop = this.feed.query(query, (news) => {
-      window.take(news);
+      window.take(news, this.transport.baseUrl);
       this.transport.heard(window.seq);
       window.tell();
       this.#prune();

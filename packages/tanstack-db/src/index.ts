@@ -49,8 +49,10 @@ class Window<Item extends { readonly id: string }> {
       }
       known = present;
       if (status === "live") markReady();
-      if (status === "error") markError(error);
-      this.#reach(status === "error" ? Number.POSITIVE_INFINITY : position);
+      // A service that is not reached yet is tried again: only the end of the query is for good.
+      const isOver = status === "error" && error?.code !== "offline";
+      if (isOver) markError(error);
+      this.#reach(isOver ? Number.POSITIVE_INFINITY : position);
     });
     return () => {
       stop();

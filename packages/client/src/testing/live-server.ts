@@ -22,34 +22,38 @@ export class LiveServer {
   readonly sockets = new Set<ServerWebSocket<Socket>>();
   answer: Answer = () => new Response(null, { status: 404 });
   #waiting: (() => void)[] = [];
-  readonly #server = Bun.serve<Socket>({
-    port: 0,
-    hostname: "127.0.0.1",
-    fetch: (request, server) => {
-      const { pathname, searchParams } = new URL(request.url);
-      if (pathname !== "/api/realtime") return this.answer(request);
-      return server.upgrade(request, { data: { token: searchParams.get("token") } }) ? undefined : new Response();
-    },
-    websocket: {
-      open: (socket) => {
-        this.sockets.add(socket);
-        this.tokens.push(socket.data.token);
-        // As the service greets; and a type of a later version, with the name of a subscription.
-        socket.send('{"type":"connected","clientId":"1"}');
-        socket.send('{"type":"later","id":"q1","channel":"posts.*"}');
-        this.#wake();
+  readonly #server: Bun.Server<Socket>;
+
+  constructor(port = 0) {
+    this.#server = Bun.serve<Socket>({
+      port,
+      hostname: "127.0.0.1",
+      fetch: (request, server) => {
+        const { pathname, searchParams } = new URL(request.url);
+        if (pathname !== "/api/realtime") return this.answer(request);
+        return server.upgrade(request, { data: { token: searchParams.get("token") } }) ? undefined : new Response();
       },
-      message: (_socket, text) => {
-        const ask = JSON.parse(String(text)) as ClientAsk;
-        if (ask.action !== "ping") this.asked.push(ask);
-        this.#wake();
+      websocket: {
+        open: (socket) => {
+          this.sockets.add(socket);
+          this.tokens.push(socket.data.token);
+          // As the service greets; and a type of a later version, with the name of a subscription.
+          socket.send('{"type":"connected","clientId":"1"}');
+          socket.send('{"type":"later","id":"q1","channel":"posts.*"}');
+          this.#wake();
+        },
+        message: (_socket, text) => {
+          const ask = JSON.parse(String(text)) as ClientAsk;
+          if (ask.action !== "ping") this.asked.push(ask);
+          this.#wake();
+        },
+        close: (socket) => {
+          this.sockets.delete(socket);
+          this.#wake();
+        },
       },
-      close: (socket) => {
-        this.sockets.delete(socket);
-        this.#wake();
-      },
-    },
-  });
+    });
+  }
 
   get url(): string {
     return this.#server.url.origin;
