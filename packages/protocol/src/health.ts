@@ -3,6 +3,6 @@
 export interface Health {
   status: "ok";
   version: string;
-  /** In the answer of a ready service: what does not work at the moment, as lines; absent when everything works. */
+  /** In the answer of a ready service: faults that leave the service ready, as lines; absent without such a fault. */
   notes?: readonly string[];
 }

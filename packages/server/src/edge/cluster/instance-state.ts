@@ -25,7 +25,7 @@ export class InstanceState {
     this.files = filesOf();
   }
 
-  /** What does not work, although the instance may be ready. */
+  /** Faults that leave the instance ready, as lines. */
   get notes(): readonly string[] {
     return this.storage === null ? [] : [this.storage.text];
   }

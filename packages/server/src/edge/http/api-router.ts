@@ -88,7 +88,7 @@ export interface ApiParts {
 export interface InstancePart {
   readonly routes: Routes;
   readonly admit: (request: HttpRequest) => Promise<void> | null;
-  /** What does not work at this instance, although the instance is ready. */
+  /** Faults that leave this instance ready, as lines. */
   readonly notes: () => readonly string[];
   /**
    * Waits, for some seconds at most, until each event that a client of another instance may have heard by now is told here, too: the client may resume

@@ -15,7 +15,7 @@ interface AliveOptions {
 interface HealthOptions extends AliveOptions {
   /** Why the service is not ready; empty for a ready service. */
   readiness: () => Promise<readonly string[]>;
-  /** What does not work, although the service is ready. */
+  /** Faults that leave the service ready, as lines. */
   notes?: (() => readonly string[]) | undefined;
 }
 
