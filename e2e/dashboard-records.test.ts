@@ -173,8 +173,8 @@ test("a migration that loses data names the lost data, and requires the name", a
   await page.getByRole("button", { name: "Review changes" }).click();
   const review = page.getByRole("dialog", { name: "Review changes to posts" });
   await review.getByText(/Rename field/).waitFor();
-  await review.getByText(/3 records lose a value/).waitFor();
-  const apply = review.getByRole("button", { name: "Apply, and lose data" });
+  await review.getByText(/3 records have a value/).waitFor();
+  const apply = review.getByRole("button", { name: "Apply, and drop values" });
   expect(await apply.isDisabled()).toBe(true);
   await review.getByRole("textbox").fill("post");
   expect(await apply.isDisabled()).toBe(true);

@@ -107,7 +107,7 @@ test("check --against a folder and a service, and schema diff, show the plan and
   await w.admin("PUT", "/collections/posts", { fields: [text("title"), text("phone"), text("mine")] });
   const { key } = await w.admin("POST", "/../auth/keys", { name: "ci", scopes: ["admin"] });
   const cwd = await project({ collections: [{ name: "posts", fields: [text("title"), text("city")] }] });
-  const ofFiles = "posts (1 record)\n  - phone: 1 record has a value, which is lost\n  + city\n";
+  const ofFiles = "posts (1 record)\n  - phone: 1 record has a value, which goes to the dropped values\n  + city\n";
   const check = (target: string) => socle(["check", "--against", target], { cwd, env: { SOCLE_KEY: String(key) } });
   const before = await w.admin("GET", "/schema.json");
   for (const target of [w.cwd, w.url()]) {

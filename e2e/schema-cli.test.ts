@@ -43,7 +43,7 @@ describe("push", () => {
     });
     const before = await remote.schema();
     const diff = [
-      "old (0 records)\n  - the collection and its records\n",
+      "old (0 records)\n  - the collection; the records go to the dropped values\n",
       "comments\n  + the collection\n",
       "posts (3 records)\n  > title becomes headline\n  - teaser: 2 records have a value, which is lost\n  + slug\n  ~ permissions\n",
     ].join("");

@@ -187,7 +187,9 @@ export const schemaPush: Command = {
       if (schemaDiff(changes) === "") return 0;
       if (options["dry-run"] === true) return 0;
       if (isLossy(changes) && options["yes"] !== true) {
-        const answer = await terminal.ask("What has a - is lost there. Go on? [y/N] ");
+        const answer = await terminal.ask(
+          "Values behind a - are dropped; socle schema restore brings them back until dropped.keep is over. Go on? [y/N] ",
+        );
         if (!/^y(es)?$/i.test(answer.trim())) {
           terminal.err("Nothing was changed\n");
           return 1;
@@ -282,11 +284,11 @@ function describe({
     case "create":
       return "+ the collection";
     case "delete":
-      return "- the collection and its records";
+      return "- the collection; the records go to the dropped values";
     case "add":
       return `+ ${field}${given === undefined ? "" : `: ${count(records, "record")} ${records === 1 ? "gets" : "get"} ${quote(given)}`}`;
     case "drop":
-      return `- ${field}: ${count(records, "record")} ${records === 1 ? "has" : "have"} a value, which is lost`;
+      return `- ${field}: ${count(records, "record")} ${records === 1 ? "has" : "have"} a value, which goes to the dropped values`;
     case "restore":
       return `+ values of ${field}`;
     case "rename":

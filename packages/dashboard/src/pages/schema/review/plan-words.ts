@@ -1,4 +1,4 @@
-/** A migration's plan in words: a line per step, with the old and the new value, and whether data is lost. */
+/** A migration's plan in words: a line per step, with the old and the new value, and whether values are dropped. */
 import {
   type CollectionDefinition,
   FIELD_OPERATIONS,
@@ -138,7 +138,7 @@ export function wordsOf(step: MigrationStep, context: PlanContext): StepWords {
   return { tone: toneOf(step), title, details };
 }
 
-/** The number of values that all steps of a plan would lose. */
+/** The number of values that all steps of a plan would drop. */
 export function lossOf(plan: MigrationPlan): number {
   return plan.steps.reduce((sum, { step, records }) => (step === "drop" || step === "delete" ? sum + records : sum), 0);
 }

@@ -38,7 +38,7 @@ test("steps in words", () => {
     { step: "rules", field: "headline", records: 120 },
   );
   expect(add).toEqual({ tone: "add", title: "Add field `slug` (string)", details: ["120 records get null"] });
-  expect(loss).toEqual({ tone: "loss", title: "Drop field `teaser`: 7 records lose a value", details: [] });
+  expect(loss).toEqual({ tone: "loss", title: "Drop field `teaser`: 7 records have a value", details: [] });
   expect(drop).toMatchObject({ tone: "drop", title: "Drop field `empty`" });
   expect(rename).toMatchObject({ tone: "change", title: "Rename field `title` to `headline`" });
   expect(rules?.details).toEqual(["max: 200 → 100", "It may be empty", "120 records checked"]);
