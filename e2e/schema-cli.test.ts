@@ -32,7 +32,7 @@ function push(cwd: string, url: string, args: readonly string[], stdin = "correc
 const email = ["--email", "admin@example.com"];
 
 describe("push", () => {
-  test("shows the changes, asks before anything is lost, and applies the changes", async () => {
+  test("shows the changes, asks before anything is dropped, and applies the changes", async () => {
     const remote = await there(posts, { name: "old", fields: [] });
     for (const teaser of ["a", "b", null]) await post(`${remote.url}/api/posts`, { title: "t", teaser });
     const cwd = await project({
@@ -45,7 +45,7 @@ describe("push", () => {
     const diff = [
       "old (0 records)\n  - the collection; the records go to the dropped values\n",
       "comments\n  + the collection\n",
-      "posts (3 records)\n  > title becomes headline\n  - teaser: 2 records have a value, which is lost\n  + slug\n  ~ permissions\n",
+      "posts (3 records)\n  > title becomes headline\n  - teaser: 2 records have a value, which goes to the dropped values\n  + slug\n  ~ permissions\n",
     ].join("");
     const shown = await push(cwd, remote.url, [...email, "--dry-run"]);
     expect(shown).toEqual({ code: 0, stdout: diff, stderr: "" });

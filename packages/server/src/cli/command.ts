@@ -140,23 +140,13 @@ export interface Settings {
   print: (text: string) => void;
 }
 
-/** A missing database, with the ways to the right database: most likely the folder, or the environment, is not the service's. */
-function missingDatabase({ config, file }: Pick<Settings, "config" | "file">): string | null {
-  if (existsSync(config.database)) return null;
+/** @throws SetupError without a database: most likely the folder, or the environment, is not the service's. */
+export function needDatabase({ config, file }: Pick<Settings, "config" | "file">): void {
+  if (existsSync(config.database)) return;
   const read = file.isThere ? `configuration ${file.path}` : `no configuration ${file.path}, so defaults apply`;
-  return `there is no database ${basename(config.database)} in ${dirname(config.database)} (${read}); start the service once, name its configuration with --config FILE, or set SERVICE_DATABASE if the service has its database from there (a unit of systemd)`;
-}
-
-/** @throws SetupError without a database. */
-export function needDatabase(settings: Pick<Settings, "config" | "file">): void {
-  const missing = missingDatabase(settings);
-  if (missing !== null) throw new SetupError(missing);
-}
-
-/** Tells that the command makes a database, which the service may not use. */
-export function tellOfNewDatabase(settings: Pick<Settings, "config" | "file">, terminal: Terminal): void {
-  const missing = missingDatabase(settings);
-  if (missing !== null) terminal.err(`WARN  This command makes a database: ${missing}\n`);
+  throw new SetupError(
+    `there is no database ${basename(config.database)} in ${dirname(config.database)} (${read}); start the service once, name its configuration with --config FILE, or set SERVICE_DATABASE if the service has its database from there (a unit of systemd)`,
+  );
 }
 
 /** Configuration and log of a command; `defaults` replace defaults of keys. Warnings of the configuration are logged. */

@@ -2,20 +2,11 @@
 import { askService, type LogLine, openService, type RunRequest, withScripts } from "../../app/index.ts";
 import { AppError, messageOf, printable } from "../../base/kernel/index.ts";
 import { reasonOfEnd } from "../../store/database/index.ts";
-import {
-  type Command,
-  type CommandInvocation,
-  type Terminal,
-  tellOfNewDatabase,
-  textOption,
-  UsageError,
-} from "../command.ts";
+import { type Command, type CommandInvocation, type Terminal, textOption, UsageError } from "../command.ts";
 
 /** Asks the running service, or does the work without a service. */
 async function run(request: RunRequest, { terminal, load }: CommandInvocation): Promise<number> {
-  const settings = await load();
-  tellOfNewDatabase(settings, terminal);
-  const { config, logger } = settings;
+  const { config, logger } = await load();
   const onLog = (line: LogLine): void => terminal.out(`${textOf(line)}\n`);
   const asked = await askService(config.database, request, { onLog });
   if (asked !== null) return report(asked.error, terminal);

@@ -16,7 +16,7 @@ import {
 } from "../../app/index.ts";
 import { count, printable, refuseIrreplaceable, SetupError } from "../../base/kernel/index.ts";
 import { Logger } from "../../base/logging/index.ts";
-import { type Command, type CommandInvocation, needDatabase, tellOfNewDatabase, textOption } from "../command.ts";
+import { type Command, type CommandInvocation, needDatabase, textOption } from "../command.ts";
 import { ProgressBar } from "../progress-bar.ts";
 
 /** Refused rows that are printed. */
@@ -115,7 +115,6 @@ async function transfer<T extends ImportReport | number>(
   const { config, logger } = settings;
   formatOfFile(request.file);
   if (request.kind === "export") needDatabase(settings);
-  else tellOfNewDatabase(settings, terminal);
   const { environment } = terminal;
   using bar = new ProgressBar(terminal, request.kind === "import" ? "Import" : "Export");
   const onProgress: OnProgress = ({ done, total }) => bar.show(done, total);
@@ -140,11 +139,9 @@ export const seed: Command = {
   args: ["FILE"],
   summary: "Fill empty collections with the users and records of a JSON file; also while the service runs",
   async run({ args: [given = ""], terminal, load }) {
-    const settings = await load();
-    const { config, logger } = settings;
+    const { config, logger } = await load();
     const file = resolve(given);
     if (!existsSync(file)) throw new SetupError(`${given}: there is no such file`);
-    tellOfNewDatabase(settings, terminal);
     const report = await doServiceWork({
       config,
       logger,
