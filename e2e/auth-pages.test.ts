@@ -79,7 +79,7 @@ test("a person registers, proves the address, forgets the password and chooses a
   await page.goto(`${url}/_/auth/forgot`);
   await page.getByLabel("Email").fill(email);
   await page.getByRole("button", { name: "Send the link" }).click();
-  await page.getByText("If there is an account").waitFor();
+  await page.getByText("If an account has this address").waitFor();
   const link = await linkTo(email, "reset");
   await page.goto(link);
   await page.getByLabel("New password").fill("battery staple horse");

@@ -123,7 +123,7 @@ test("a rolling upgrade, replicas first: each version serves only its own tables
   // Without an instance of the newer version, the older instance would have to lead.
   expect(await upgraded.running.stop()).toBe(0);
   expect(await other.running.exited).toBe(1);
-  expect(other.output()).toContain("it is too old for it");
+  expect(other.output()).toContain("this socle is too old for the database");
 
   for (const instance of [upgraded, other, leader]) {
     await instance.start(newer);

@@ -119,7 +119,7 @@ describe("a foreign socket", () => {
   ])("a response of %s confirms no run", async (_, lines) => {
     const { cwd } = await impostor(lines);
     const run = await socle(["run", "job", "j"], { cwd });
-    expect([run.code, run.stderr]).toEqual([1, expect.stringContaining("nothing confirms that it is done")]);
+    expect([run.code, run.stderr]).toEqual([1, expect.stringContaining("without a confirmation of the work")]);
     expect(run.stdout).not.toContain("Completed");
   });
 });

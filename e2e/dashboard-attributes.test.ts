@@ -39,7 +39,7 @@ test("attributes are chosen in the options of a field, reviewed and applied", as
   await settled(page);
   expect([await violationsOf(page), await overflowOf(page)]).toEqual([[], 0]);
   await page.getByRole("button", { name: "Review changes" }).click();
-  await page.getByText("1 record gets a number if it has none").waitFor();
+  await page.getByText("1 record without a number gets a number").waitFor();
   await page.getByRole("button", { name: "Apply" }).click();
   await page.getByText("Collection tasks was changed").waitFor();
   expect(((await api("GET", "/api/admin/collections/tasks")) as CollectionEntry).fields).toEqual([
@@ -125,7 +125,7 @@ test("a value, a type and a collection get another name or type, with the record
   await page.getByRole("button", { name: "Actions of the collection" }).click();
   await page.getByRole("menuitem", { name: "Rename…" }).click();
   await page.getByRole("textbox", { name: "New name" }).fill("tasks");
-  await page.getByText('There is a collection "tasks" already.').waitFor();
+  await page.getByText('A collection is called "tasks" already.').waitFor();
   await page.getByRole("textbox", { name: "New name" }).fill("runs");
   expect(await violationsOf(page)).toEqual([]);
   await page.getByRole("dialog").getByRole("button", { name: "Review changes" }).click();

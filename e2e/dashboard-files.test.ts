@@ -47,7 +47,7 @@ test("an uploaded image shows its picture, becomes public after a question, name
   expect((await files()).items[0]?.visibility).toBe("protected");
   expect((await fetch(`${server.url}/api/storage/${id}`)).status).toBe(401);
   await drawer.getByText("Public", { exact: true }).click();
-  await question.getByRole("button", { name: "Make it public" }).click();
+  await question.getByRole("button", { name: "Make the file public" }).click();
   await question.waitFor({ state: "detached" });
   expect((await fetch(`${server.url}/api/storage/${id}`)).status).toBe(200);
   await drawer.getByRole("button", { name: "Delete the file" }).click();
@@ -69,7 +69,7 @@ test("a file that is too large is not sent, and the others are", async () => {
     .locator("input[type=file]")
     .first()
     .setInputFiles([join(folder, "large.bin"), join(folder, "note.txt")]);
-  await page.getByText(/It was not sent/).waitFor();
+  await page.getByText(/The file was not sent/).waitFor();
   await page.getByRole("button", { name: /^note\.txt/ }).click();
   await page.getByRole("dialog", { name: "note.txt", exact: true }).getByText("A note.").waitFor();
   expect((await files()).items.map(({ filename }) => filename)).toEqual(["note.txt"]);
@@ -147,7 +147,7 @@ test("a picture without a preview is named as unpreviewable; a text is read no f
   page.on("request", (request) => {
     if (request.url().endsWith(gif)) fetched.push(request.url());
   });
-  await page.getByText(/There is a preview of a picture of this type up to 2(\.0)? MiB/).waitFor();
+  await page.getByText(/Pictures of this type have a preview up to 2(\.0)? MiB/).waitFor();
   for (const id of [broken, cut]) {
     await page.goto(`${server.url}/_/storage?file=${id}`);
     await page.getByText("The picture cannot be shown.", { exact: false }).waitFor();

@@ -112,7 +112,7 @@ test("in the log of a run, the time has enough room before the level", async () 
 test("on a phone, the hint of a role ends inside the drawer", async () => {
   const { items } = (await dashboard.api("GET", "/api/admin/users?search=ada")) as { items: readonly { id: string }[] };
   const page = await dashboard.open(`/users?user=${items[0]?.id}`, { width: 390, height: 800 });
-  const hint = await boxOf(page.getByText("May do what the permissions of each collection allow"));
+  const hint = await boxOf(page.getByText("Has the rights that the permissions of each collection give"));
   expect(hint.x + hint.width).toBeLessThanOrEqual(390);
   await leave(page);
 });

@@ -126,7 +126,7 @@ test("the palette has labels with the query at the begin of a word before labels
 
 test("an unknown address shows a page that leads back", async () => {
   const page = await dashboard.open("/nothing/here");
-  await page.getByRole("heading", { name: "There is no such page" }).waitFor();
+  await page.getByRole("heading", { name: "No page has this address" }).waitFor();
   await page.getByRole("link", { name: "Go to the overview" }).click();
   await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
   await leave(page);

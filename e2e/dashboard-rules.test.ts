@@ -98,7 +98,7 @@ describe("the matrix", () => {
     expect(await update.getAttribute("aria-invalid")).toBe("true");
     for (let n = 0; n < ' && titel = "x"'.length; n++) await page.keyboard.press("Backspace");
     await page.getByRole("alert").waitFor({ state: "detached" });
-    await page.getByText("Looked at before the change and after it").waitFor();
+    await page.getByText("Checked before and after the change").waitFor();
     await page.getByRole("button", { name: "Review changes" }).click();
     await page.getByRole("button", { name: "Apply" }).click();
     await page.getByText("Collection tasks was changed").waitFor();
@@ -135,9 +135,9 @@ describe("the rules of a field", () => {
     const page = await dashboard.open("/collections/tasks/schema");
     await page.getByRole("button", { name: "Options of title" }).click();
     await page.getByText("No rule of its own.", { exact: true }).waitFor();
-    await page.getByRole("combobox", { name: "Who may write the value" }).click();
+    await page.getByRole("combobox", { name: "Writers of the value" }).click();
     await page.getByRole("option", { name: "Expression" }).click();
-    const editor = page.getByRole("textbox", { name: "Expression: Who may write the value" });
+    const editor = page.getByRole("textbox", { name: "Expression: Writers of the value" });
     await editor.waitFor();
     await editor.click();
     await page.keyboard.press("Control+a");
@@ -151,13 +151,13 @@ describe("the rules of a field", () => {
     await page.getByText("own rules", { exact: true }).waitFor();
     expect(await violationsOf(page)).toEqual([]);
     await page.getByRole("button", { name: "Review changes" }).click();
-    await page.getByText("Change who may read or write").waitFor();
+    await page.getByText("Change the readers or writers of").waitFor();
     await page.getByRole("button", { name: "Apply" }).click();
     await page.getByText("Collection tasks was changed").waitFor();
     const { fields } = (await api("GET", "/api/admin/collections/tasks")) as CollectionEntry;
     expect(fields.find(({ name }) => name === "title")?.permissions).toEqual({ update: "author = @user.id" });
-    await page.getByRole("combobox", { name: "Who may write the value" }).click();
-    await page.getByRole("option", { name: "As for reading it" }).click();
+    await page.getByRole("combobox", { name: "Writers of the value" }).click();
+    await page.getByRole("option", { name: "As for reading" }).click();
     await page.getByRole("button", { name: "Review changes" }).click();
     await page.getByRole("button", { name: "Apply" }).click();
     await page.getByText("own rules", { exact: true }).waitFor({ state: "detached" });
@@ -177,11 +177,11 @@ describe("try as", () => {
     await page.getByRole("option", { name: /Mend the roof/ }).click();
     await page.getByRole("button", { name: "Try", exact: true }).click();
     await page.getByText("Refused", { exact: true }).waitFor();
-    const rule = page.getByRole("region", { name: "Rule of Update, on the record as it stands" });
+    const rule = page.getByRole("region", { name: "Rule of Update, on the present record" });
     await rule.getByText("refuses").waitFor();
     const parts = await rule.locator("li li").allTextContents();
     expect(parts).toEqual(['role = "owner" false', "user = @user.id false"]);
-    await page.getByRole("region", { name: "Rule of Read, on the record as it stands" }).getByText("allows").waitFor();
+    await page.getByRole("region", { name: "Rule of Read, on the present record" }).getByText("allows").waitFor();
     // The address holds the tried request.
     await page.reload();
     await settled(page);

@@ -156,7 +156,7 @@ test("events of a user: by email, with the change of the role in a line; an unkn
   const types = page.getByLabel("Types of events").first();
   await types.fill("role");
   await page.keyboard.press("Enter");
-  await page.getByText('There is no type "role".').waitFor();
+  await page.getByText('No type is called "role".').waitFor();
   expect(await rows.count()).toBe(4);
   expect(new URL(page.url()).searchParams.get("type")).toBeNull();
   await leave(page);

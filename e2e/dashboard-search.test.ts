@@ -54,7 +54,7 @@ test("the searched fields are chosen, reviewed and applied; fields of other type
   await page.getByRole("tab", { name: "Fields" }).click();
   await page.getByRole("button", { name: "Remove body" }).click();
   await page.getByRole("tab", { name: /Indexes/ }).click();
-  await page.getByText('"body" will be dropped. Remove it here, too.').waitFor();
+  await page.getByText('"body" will be dropped. Remove the field here, too.').waitFor();
   expect(complaintsOf(page)).toEqual([]);
   await leave(page);
 });

@@ -69,7 +69,7 @@ test("Tab goes from field to field of a new record, and removes no value; a miss
   await page.keyboard.press("Enter");
   // Enter has opened the relation, and has not emptied the field above.
   await page.getByText("books has no records yet.").waitFor();
-  expect(await page.getByRole("link", { name: "Make one in another tab" }).getAttribute("href")).toContain(
+  expect(await page.getByRole("link", { name: "Make a record in another tab" }).getAttribute("href")).toContain(
     "/_/collections/books?record=new",
   );
   expect(await violationsOf(page)).toEqual([]);
@@ -149,7 +149,7 @@ test("an empty row is no new field; two collections that point to each other are
   await page.locator('[role="menuitem"]:focus').waitFor();
   await page.keyboard.press("r");
   await page.keyboard.press("Enter");
-  await page.getByText(/Two that point to each other/).waitFor();
+  await page.getByText(/For two collections that point to each other/).waitFor();
   await page.getByRole("option", { name: "authors" }).click();
   await page.getByText("1 new", { exact: true }).waitFor();
   expect(await page.getByText("2 new").count()).toBe(0);
@@ -210,7 +210,7 @@ test("a failed run names its remedy; the figure of the overview leads to the run
   await page.getByRole("heading", { level: 1, name: "Functions" }).waitFor();
   await page.getByText("nobody is at home").first().click();
   const drawer = page.getByRole("dialog", { name: "onCreate of visits/greet.ts" });
-  await drawer.getByText(/Mend the file and save it, then retry/).waitFor();
+  await drawer.getByText(/Correct and save the file, then retry/).waitFor();
   await Bun.write(
     `${dashboard.folder}/functions/visits/greet.ts`,
     `export const onCreate: OnCreate<"visits"> = ({ logger }) => logger.info("hello");`,
@@ -218,7 +218,7 @@ test("a failed run names its remedy; the figure of the overview leads to the run
   dashboard.server.signal("SIGHUP");
   await drawer.getByText("a retry runs the new version").waitFor();
   expect(await violationsOf(page)).toEqual([]);
-  expect(await drawer.getByText(/Mend the file/).count()).toBe(0);
+  expect(await drawer.getByText(/Correct and save the file/).count()).toBe(0);
   await drawer.getByRole("button", { name: "Retry" }).click();
   await drawer.getByText("Completed").waitFor();
   await leave(page);
@@ -229,7 +229,7 @@ test("a role explains its rights and keeps the focus; a new password has the foc
   const page = await dashboard.open("/users?search=alan");
   await page.getByText("alan@example.com").click();
   const drawer = page.getByRole("dialog", { name: "alan@example.com", exact: true });
-  await drawer.getByText("May do what the permissions of each collection allow").waitFor();
+  await drawer.getByText("Has the rights that the permissions of each collection give").waitFor();
   await drawer.getByRole("combobox", { name: "Role" }).or(drawer.getByLabel("Role")).first().click();
   await page.getByRole("option", { name: "Public" }).click();
   await drawer.getByText("Has the same rights as Authenticated").waitFor();

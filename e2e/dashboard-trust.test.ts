@@ -104,7 +104,7 @@ test("an own deletion is no news; a chip whose record is gone shows the loss at 
   await question.getByRole("button", { name: "Delete record" }).click();
   await question.waitFor({ state: "detached" });
   await chip.waitFor({ state: "detached" });
-  const broken = page.getByRole("gridcell").filter({ hasText: "There is no such record any more." });
+  const broken = page.getByRole("gridcell").filter({ hasText: "The record does not exist any more." });
   await broken.waitFor();
   await page.reload();
   await settled(page);

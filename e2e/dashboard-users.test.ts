@@ -100,7 +100,7 @@ test("the schema of users locks the fields of the account, and has rules for rea
   await page.getByRole("list", { name: "Fields of the account" }).waitFor();
   expect(await page.getByRole("textbox", { name: "Name of field email" }).count()).toBe(0);
   await page.getByRole("button", { name: "Options of email" }).click();
-  await page.getByRole("combobox", { name: "Who may read the value" }).click();
+  await page.getByRole("combobox", { name: "Readers of the value" }).click();
   await page.getByRole("option", { name: "Authenticated" }).click();
   await page.getByRole("button", { name: "Review changes" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Apply changes" }).click();

@@ -275,7 +275,7 @@ describe("in a bucket", () => {
     database.run("INSERT INTO _file_remains (id) VALUES ('fil_a'), ('fil_b')");
     database.close();
     const server = await serve(cwd, { env: { ...env, SERVICE_STORAGE: `s3://${bucket}` } });
-    expect(server.output()).toContain("does not answer; uploads and downloads fail until it does");
+    expect(server.output()).toContain("does not respond; uploads and downloads fail meanwhile");
     expect((await fetch(`${server.url}/health`)).status).toBe(200);
     expect(await server.stop()).toBe(0);
   });

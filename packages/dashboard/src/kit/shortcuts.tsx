@@ -110,7 +110,7 @@ export function ShortcutProvider({ children }: { children: ReactNode }) {
 
 function useRegistry(): Registry {
   const registry = useContext(Context);
-  if (registry === null) throw new Error("A shortcut needs a ShortcutProvider around it");
+  if (registry === null) throw new Error("A shortcut needs a ShortcutProvider around the component");
   return registry;
 }
 

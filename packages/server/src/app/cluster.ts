@@ -327,7 +327,7 @@ class Instance implements Running {
     const text =
       isGap && this.#member.position === 0
         ? "This instance has no data yet, and begins with the newest snapshot of the cluster"
-        : `The database of this instance begins anew; it does not follow the journal ${reason}`;
+        : `The database of this instance begins anew; the database does not follow the journal ${reason}`;
     if (isGap) this.#logger.notice(text);
     else this.#logger.error(text);
     let failure = "the cluster has no snapshot";
@@ -336,7 +336,9 @@ class Instance implements Running {
         return await this.#snapshots.restore(name);
       } catch (thrown) {
         failure = messageOf(thrown);
-        this.#logger.warn(`The snapshot cannot be restored; an older one, with the entries behind, may do: ${failure}`);
+        this.#logger.warn(
+          `The snapshot cannot be restored; an older snapshot, with the entries behind, may work: ${failure}`,
+        );
       }
     const { first } = await journal.extent();
     if (first > 1) throw new SetupError(`cluster.journal: has no beginning any more, and ${failure}`);

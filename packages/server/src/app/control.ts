@@ -68,7 +68,7 @@ function parseRequest(value: unknown): ControlRequest {
   const isValid = fields.every(
     ({ field, type }) => typeof field === type.replace("?", "") || (field === null && type.endsWith("?")),
   );
-  if (kind === undefined || !isValid) throw new Error("The service does not know such a request");
+  if (kind === undefined || !isValid) throw new Error("The service does not know this request");
   // Every field was found to have its type.
   return Object.fromEntries([["kind", kind], ...fields.map(({ name, field }) => [name, field])]) as ControlRequest;
 }
@@ -218,7 +218,7 @@ function asLines(work: (say: (line: ControlLine) => void) => Promise<void>): Rea
           return;
         }
         if (leftOut > 0) {
-          const message = "Log lines were left out: they came faster than they were read";
+          const message = "Log lines were left out: the command reads slower than the service logs";
           enqueue({ log: { level: "WARN", message, fields: { lines: leftOut } } });
         }
         leftOut = 0;
@@ -285,7 +285,7 @@ function socketProblem(folder: string, database: string): string | "missing" | n
   return trusted.includes(stats.uid) ? null : `${path} belongs to another user (uid ${stats.uid})`;
 }
 
-const lost = "The service has ended meanwhile, and nothing confirms that it is done";
+const lost = "The service has ended meanwhile, without a confirmation of the work";
 
 async function readLines(response: Response, listener: RequestListener): Promise<ControlOutcome> {
   let rest = "";

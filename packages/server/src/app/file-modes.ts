@@ -38,5 +38,5 @@ export function warnOfOpenFiles(paths: readonly string[], logger: Logger): void 
   const open = paths.filter(isOpen);
   if (open.length === 0) return;
   const command = shellCommand("chmod", "-R", "go=", ...open);
-  logger.warn(`Other users of this machine may read or write the data. To close it to them: ${command}`);
+  logger.warn(`Other users of this machine may read or write the data. To close the data to other users: ${command}`);
 }

@@ -104,7 +104,7 @@ function parseItem(file: string, at: { item: unknown; where: string; known: read
   const unknown = Object.keys(item).find(
     (key) => (known === keysOfUsers || key.startsWith("$")) && !words.includes(key),
   );
-  if (unknown !== undefined) refuse(`${quote(unknown)} means nothing here; there are ${oneOf(words)}`);
+  if (unknown !== undefined) refuse(`${quote(unknown)} means nothing here; allowed: ${oneOf(words)}`);
   const { $as: alias = null, $owner: owner = null, ...fields } = item;
   if (alias !== null && typeof alias !== "string") return refuse(`"$as" must be a text, not ${quote(alias)}`);
   if (owner !== null && typeof owner !== "string") return refuse(`"$owner" must be an email, not ${quote(owner)}`);

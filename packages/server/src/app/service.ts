@@ -280,7 +280,7 @@ function warnOfStepsBack(logger: Logger): (from: number, to: number) => void {
     if (performance.now() < quietUntil) return;
     quietUntil = performance.now() + 60_000;
     logger.warn(
-      `The machine's clock was set back from ${toTimestamp(from)} to ${toTimestamp(to)}. Times of records and events follow it; their order does not change.`,
+      `The machine's clock was set back from ${toTimestamp(from)} to ${toTimestamp(to)}. Times of records and events follow the clock; their order does not change.`,
     );
   };
 }

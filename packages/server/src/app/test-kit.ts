@@ -18,6 +18,6 @@ export async function findTestKit(): Promise<TestKit | null> {
 /** @throws SetupError for a program that runs from source. */
 export async function testKit(): Promise<TestKit> {
   const kit = await findTestKit();
-  if (kit === null) throw new SetupError("Tests are run by the executable: npm run build makes it");
+  if (kit === null) throw new SetupError("The executable runs the tests: npm run build makes the executable");
   return kit;
 }

@@ -171,7 +171,7 @@ export async function loadSettings(
       {
         timestamp: new Date().toISOString(),
         level: "WARN",
-        message: `${count(lost, "line")} of the log ${lost === 1 ? "was" : "were"} dropped: nobody read standard output`,
+        message: `${count(lost, "line")} of the log ${lost === 1 ? "was" : "were"} dropped: standard output was not read`,
         source: "log",
       },
       format,

@@ -140,8 +140,8 @@ export function completionsAt(before: string, schema: Schema, collection: string
       return options("value", [...valuesFor(left), ...alike(schema, collection, left), ...root]);
     case "after":
       return options("operator", [
-        ["[", "one record that fulfils all of it"],
-        [".", "a field of such a record"],
+        ["[", "a record that fulfils the whole condition"],
+        [".", "a field of that record"],
         ...(place.isPathOfEvery ? [[",", "the condition that every record fulfils"] as const] : joins),
       ]);
     case "join":

@@ -30,10 +30,10 @@ export const api = {
   send: (method: string) => `Send ${method}`,
   confirmTitle: (method: string) => `Send this ${method} request?`,
   confirmBody: (method: string, address: string) =>
-    `${method} ${address} is sent to this service, as you. The request may change or delete data, and there is no undo.`,
+    `${method} ${address} is sent to this service, as you. The request may change or delete data, without an undo.`,
   status: (status: number, text: string) => `${status} ${text}`.trim(),
   redirect: "A redirect to another address",
-  headers: "Headers of the answer",
-  answerBody: "Body of the answer",
-  cut: "The answer has more than is shown.",
+  headers: "Headers of the response",
+  answerBody: "Body of the response",
+  cut: "The response is longer than shown.",
 };

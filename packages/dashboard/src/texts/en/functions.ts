@@ -4,14 +4,14 @@ import { count } from "./count.ts";
 export const scripts = {
   broken: (n: number) => (n === 1 ? "1 file does not load" : `${n.toLocaleString()} files do not load`),
   moreBroken: (n: number) => `and ${count(n, "more file")}, in the log`,
-  neverLoaded: "It has no effect: no version of it has ever loaded.",
+  neverLoaded: "The file has no effect: no version of the file has ever loaded.",
   oldRuns: "The last version that did load keeps running, from",
   loaded: "Loaded",
   notLoaded: "does not load",
   failures: (n: number) => `${count(n, "failure")} to look at`,
   saveAs: "Save this as",
   copyPath: "Copy the path",
-  whenLoaded: "loads it at once, a running service on SIGHUP or at its next start.",
+  whenLoaded: "loads the file at once, a running service on SIGHUP or at its next start.",
 };
 
 export const functions = {
@@ -37,12 +37,12 @@ export const functions = {
   ended: "Ended",
   runOf: (handler: string, file: string) => `${handler} of ${file}`,
   loadedSince: "The file has been loaded again since: a retry runs the new version.",
-  notLoadedSince: "Mend the file and save it, then retry.",
+  notLoadedSince: "Correct and save the file, then retry.",
   retryOf: (handler: string, file: string) => `Retry: ${handler} of ${file}`,
   retryAll: (n: number) => `Retry ${count(n, "failed run")}`,
   retryAllTitle: (n: number) => `Retry ${count(n, "failed run")}?`,
   retryAllBody:
-    "Each run starts again from its beginning, with the code that is loaded now. Whatever it did before its error, such as a mail that was sent, happens again. Runs that have been mended since are left out.",
+    "Each run starts again from its beginning, with the present code. All effects before the error, such as a sent mail, happen again. Runs that have been mended since are left out.",
   retryAllAction: (n: number) => `Retry ${count(n, "run")}`,
   retryStarted: "The run starts again",
   retriedAll: (n: number, mended: number) =>
@@ -50,11 +50,11 @@ export const functions = {
   retryFailed: "The run was not started again",
   retryAllFailed: (failed: number, n: number) =>
     `${failed.toLocaleString()} of ${count(n, "run was", "runs were")} not started again`,
-  noRetry: "It cannot be run again: the last 1,000 failed runs can, while their file is loaded.",
+  noRetry: "This run cannot be repeated: only the last 1,000 failed runs can, while their file is loaded.",
   earlier: "Earlier ends of this run",
   goneTitle: "This run is not listed any more",
-  goneBody: "It is not among the newest runs. The log may still have its entries.",
-  openLog: "Search the log for it",
+  goneBody: "The run is not among the newest runs. The log may still have its entries.",
+  openLog: "Search the log for the run",
   emptyTitle: "No functions yet",
   emptyBody:
     "A function runs after a record was created, changed or deleted. The name of its folder is the collection.",

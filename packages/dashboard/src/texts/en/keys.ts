@@ -3,7 +3,7 @@ import { count } from "./count.ts";
 
 export const keys = {
   title: "Service keys",
-  note: "For programs. A service key belongs to no user, and may do what its scopes say. Keys of a user are in the drawer of the user.",
+  note: "For programs. A service key belongs to no user, and has the rights of its scopes. Keys of a user are in the drawer of the user.",
   new: "New key",
   name: "Name",
   nameHint: "The program or the place that uses the key.",
@@ -20,7 +20,7 @@ export const keys = {
   key: "Key",
   copyKey: "Copy the key",
   done: "Done",
-  use: "Send it as",
+  use: "Send the key as",
   delete: "Delete",
   deleteOf: (name: string) => `Delete the key ${name}`,
   deleteTitle: (name: string) => `Delete the key ${name}?`,

@@ -30,7 +30,7 @@ export const mails = {
   form: "Form of the mail",
   htmlOf: (subject: string) => `The mail as HTML: ${subject}`,
   htmlNote: "Scripts and pictures of other addresses are left out, and links open nothing.",
-  removedNote: "Links and codes of the service are removed: the recipient alone sees them.",
+  removedNote: "Links and codes of the service are removed: only the recipient sees a link or code.",
   sendAgain: "Send again",
   sendAgainNote: "The mail waits again, with all its attempts.",
   waits: (to: string) => `The mail to ${to} waits again`,
@@ -40,7 +40,7 @@ export const mails = {
   emptyOff: "Mail is off. Set `mail.from` in the configuration to let the service write mails.",
   toSettings: "Settings of mail",
   nothingFound: "No mail matches",
-  nothingFoundBody: "Another part of the recipient may find one, or another status.",
+  nothingFoundBody: "Try another part of the recipient, or another status.",
   needs: (keys: readonly string[]) => `Needs ${keys.map((key) => `\`${key}\``).join(" and ")} in the configuration.`,
 };
 
@@ -52,7 +52,7 @@ export const mailSettings = {
   server: "SMTP server",
   noServer: "`mail.smtp` is not set: mails stay in the outbox.",
   publicUrl: "Links lead to",
-  noPublicUrl: "`publicUrl` is not set: no mail has a link, so nobody is invited, and nobody proves an address.",
+  noPublicUrl: "`publicUrl` is not set: no mail has a link, so invitations and proofs of addresses are off.",
   waiting: "Waiting",
   since: "Since the start",
   totals: (sent: number, failed: number) => `${count(sent, "mail")} sent, ${failed.toLocaleString()} failed`,

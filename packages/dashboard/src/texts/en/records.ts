@@ -10,7 +10,7 @@ export const collections = {
   nothingFound: "No collection has that name.",
   emptyTitle: "No collections yet",
   emptyBody:
-    "A collection holds records of one kind: posts, customers, orders. It comes with a REST API, permissions and live events.",
+    "A collection holds records of a kind: posts, customers, orders. Each collection has a REST API, permissions and live events.",
   pick: "Choose a collection",
   pickBody: "Its records, its schema and its permissions are shown here.",
   list: "Collections",
@@ -19,8 +19,8 @@ export const collections = {
 export const records = {
   toCollections: "All collections",
   grid: (collection: string) => `Records of ${collection}`,
-  noCollection: (name: string) => `There is no collection "${name}"`,
-  noCollectionBody: "It may have been deleted, or the address is mistyped.",
+  noCollection: (name: string) => `No collection is called "${name}"`,
+  noCollectionBody: "The collection was deleted, or the address is mistyped.",
 
   new: "New record",
   import: "Import",
@@ -28,7 +28,7 @@ export const records = {
   schema: "Schema",
   actions: "More actions",
   notLive: "Not live",
-  notLiveHint: "The realtime connection is broken. Changes by others are not shown until it is back.",
+  notLiveHint: "The realtime connection is broken. Changes by others are not shown until the connection is back.",
 
   columns: "Columns",
   columnCount: (shown: number, all: number) => `Columns ${shown}/${all}`,
@@ -43,7 +43,7 @@ export const records = {
 
   emptyText: "empty",
   noItems: "none",
-  brokenTarget: "There is no such record any more.",
+  brokenTarget: "The record does not exist any more.",
   openTarget: (name: string) => `Open ${name}`,
   selectRow: (name: string) => `Select record ${name}`,
   selectLoaded: "Select all loaded records",
@@ -60,7 +60,7 @@ export const records = {
   go: "Go",
   firstRow: "First",
   lastRow: "Last",
-  held: "The grid holds 4,000 rows around those on the screen and reads the others again when they are needed.",
+  held: "The grid holds 4,000 rows around the visible rows, and reads other rows again when needed.",
 
   filter: "Filter",
   quickSearch: "Search in all texts",
@@ -79,7 +79,7 @@ export const records = {
   operator: "Operator",
   value: "Value",
   apply: "Apply",
-  listHint: "Several values, with commas between them",
+  listHint: "Several values, with commas in between",
   pickDay: "Choose a day",
   timeHint: "2026-03-01, 2026-03-01T09:30:00Z, @now or @today",
   removeCondition: "Remove",
@@ -109,11 +109,11 @@ export const records = {
     in: "has one of",
   },
   emptyTitle: "No records yet",
-  emptyBody: "Make the first one here, import a file, or send it:",
+  emptyBody: "Make the first record here, import a file, or send a request:",
   nothingTitle: "No record matches",
   nothingBody: "Search and filter find nothing in this collection.",
   wrongFilter: "The service cannot read this search or filter",
-  wrongFilterBody: "The message above says where, and what it expects there.",
+  wrongFilterBody: "The message above names the place and the expected piece.",
   wrongSort: "Remove the sort",
 
   selected: (n: number) => `${n.toLocaleString()} selected`,
@@ -132,7 +132,7 @@ export const records = {
     `${pointers.map(({ collection, records }) => `${count(records, "record")} of ${collection}`).join(", ")} ${
       pointers.length === 1 && pointers[0]?.records === 1 ? "points" : "point"
     } to ${targets === 1 ? "it" : "them"}, and will keep an id that leads nowhere.`,
-  pointersUnknown: "Other records may point to them, and will keep ids that lead nowhere.",
+  pointersUnknown: "Other records may point to these records, and will keep ids without a record.",
   deleting: (done: number, all: number) =>
     all === 1 ? "Deleting 1 record" : `${done.toLocaleString()} of ${all.toLocaleString()} records deleted`,
   deleteProgress: "Progress of the deletion",
@@ -153,7 +153,7 @@ export const records = {
     move: "Move from cell to cell",
     edit: "Edit the cell, or open the record from its id",
     select: "Select the row",
-    save: "Save the open record, and go on with it",
+    save: "Save the open record, and go on with that record",
     open: "Open the record",
     new: "New record",
     delete: "Delete the selected records",

@@ -3,10 +3,10 @@ import { count } from "./count.ts";
 
 export const indexes = {
   intro:
-    "An index finds and sorts records by its fields, in their order. Each one takes space and is written with every record.",
+    "An index finds and sorts records by its fields, in their order. Each index takes space and is written with every record.",
   list: "Indexes",
   add: "Add index",
-  none: "No indexes beside those that the service makes.",
+  none: "Only the indexes that the service makes.",
   of: (n: number) => `Index ${n}`,
   unique: "Unique together",
   uniqueHint: "No two records have the same values in all of its fields",
@@ -18,7 +18,7 @@ export const indexes = {
   nothingLeft: "No other field can be added",
   implicit: "Made by the service",
   implicitBody: "These exist without asking.",
-  becauseId: "every record has one",
+  becauseId: "every record has a value",
   becauseUnique: "unique field",
   becauseRelation: "relation",
   becauseMultiple: "several values",
@@ -36,13 +36,13 @@ export const search = {
 
 export const json = {
   label: "Definition as JSON",
-  intro: "The definition as a file in `collections/` has it. Changes here change the form.",
+  intro: "The definition as in the file in `collections/`. Changes here change the form.",
   invalid: "This text is no valid definition yet. The form keeps its last state.",
   reset: "Take the form's definition",
   notObject: "A definition is a JSON object.",
   unknownKey: (key: string) => `A definition has no "${key}".`,
   noName: `A definition needs a "name", a string.`,
-  nameFixed: (name: string) => `The name is "${name}" here; "Rename…" in the menu of the page changes it.`,
+  nameFixed: (name: string) => `The name is "${name}" here; "Rename…" in the menu of the page changes the name.`,
   noFields: `A definition needs "fields", an array.`,
   fieldNotObject: "A field is an object.",
   fieldName: `A field needs a "name", a string.`,
@@ -67,12 +67,12 @@ export const problems = {
   nameLong: "A name has at most 63 characters.",
   namePattern: "Only letters, digits and _",
   reserved: (name: string) => `"${name}" is reserved for the service.`,
-  collectionTaken: (name: string) => `There is a collection "${name}" already.`,
+  collectionTaken: (name: string) => `A collection is called "${name}" already.`,
   systemField: (name: string) => `Every record has "${name}" already.`,
-  droppedName: (name: string) => `"${name}" is about to be dropped. Apply that first, or take it back.`,
+  droppedName: (name: string) => `"${name}" is about to be dropped. Apply that first, or restore the field.`,
   typeChange: (from: string, to: string) =>
     `The type cannot change from ${from} to ${to}. Add a field with another name.`,
-  twin: (name: string) => `There are two fields "${name}".`,
+  twin: (name: string) => `Two fields are called "${name}".`,
   caseTwin: (name: string, twin: string) => `"${name}" and "${twin}" differ only in case.`,
   noNumber: "This is no number.",
   length: "A length is a whole number from 0.",
@@ -81,7 +81,7 @@ export const problems = {
   backreference: "Backreferences are not possible: patterns run in linear time.",
   regex: (reason: string) => `This is no regular expression: ${reason}`,
   noDefault: {
-    string: "The default is one of the values.",
+    string: "The default is a value of the list.",
     text: "The default is a text.",
     integer: "The default is a whole number.",
     float: "The default is a number.",
@@ -91,35 +91,35 @@ export const problems = {
     relation: "The default is @user.id.",
     file: "A file has no default.",
   },
-  unknownScope: (name: string) => `There is no field "${name}" to count by.`,
+  unknownScope: (name: string) => `No field is called "${name}", to count by.`,
   clearRequired: "A required field cannot be cleared.",
   sameDefault: "Every record would have the same value, and the field is unique.",
   manyValues: (n: number) => `At most ${n} values are possible.`,
   longValue: (n: number) => `A value has at most ${n} characters.`,
-  valueTwice: (value: string) => `"${value}" is there twice.`,
-  noTarget: "Choose the collection that it points to.",
-  unknownTarget: (name: string) => `There is no collection "${name}".`,
+  valueTwice: (value: string) => `"${value}" is repeated.`,
+  noTarget: "Choose the target collection.",
+  unknownTarget: (name: string) => `No collection is called "${name}".`,
   oneOwner: "Another field shows the owner already.",
   manyFields: (n: number) => `At most ${n} fields are possible.`,
   manyIndexes: (n: number) => `At most ${n} indexes are possible.`,
   emptyIndex: "An index needs a field.",
   longIndex: (n: number) => `An index has at most ${n} fields.`,
   indexTwice: (name: string) => `"${name}" is named twice.`,
-  indexUnknown: (name: string) => `There is no field "${name}".`,
-  indexDropped: (name: string) => `"${name}" will be dropped. Remove it here, too.`,
+  indexUnknown: (name: string) => `No field is called "${name}".`,
+  indexDropped: (name: string) => `"${name}" will be dropped. Remove the field here, too.`,
   indexJson: (name: string) => `"${name}" is JSON, which cannot be indexed.`,
   indexMultiple: (name: string) => `"${name}" has several values, which an index of records cannot hold.`,
   items: (n: number) => `From 1 to ${n} items are possible.`,
   noDefaultItems: "The default needs an item, and only items that the field may have.",
   indexTwin: "Another index has the same fields.",
   manySearched: (n: number) => `At most ${n} fields can be searched.`,
-  noWords: (name: string) => `"${name}" is no single string or text: only those have words.`,
+  noWords: (name: string) => `"${name}" is no single string or text: only strings and texts have words.`,
 };
 
 export const plan = {
   title: (name: string) => `Review changes to ${name}`,
   intro: (records: number) =>
-    `The collection has ${count(records, "record")}. All steps are applied together, or none.`,
+    `The collection has ${count(records, "record")}. Either all steps are applied, or no step.`,
   nothing: "Nothing would change.",
   apply: "Apply changes",
   applyLoss: "Apply, and drop values",
@@ -156,17 +156,17 @@ export const plan = {
   notOwner: (field: string) => `Show the owner in \`${field}\` no longer`,
   retarget: (field: string, from: string, to: string) => `Let \`${field}\` point to \`${to}\` instead of \`${from}\``,
   rules: (field: string) => `Change the rules of \`${field}\``,
-  fieldRules: (field: string) => `Change who may read or write \`${field}\``,
-  multiple: (field: string) => `Let \`${field}\` hold several items; a value becomes the only one`,
-  notMultiple: (field: string) => `Let \`${field}\` hold one value, its only item`,
+  fieldRules: (field: string) => `Change the readers or writers of \`${field}\``,
+  multiple: (field: string) => `Let \`${field}\` hold several items; a value becomes the only item`,
+  notMultiple: (field: string) => `Let \`${field}\` hold a single value, its only item`,
   type: (field: string, from: string, to: string) => `Change the type of \`${field}\` from ${from} to ${to}`,
   sequence: (field: string) => `Number the records by \`${field}\``,
   noSequence: (field: string) => `Number the records by \`${field}\` no longer`,
   numbered: (records: number) =>
     records === 1
-      ? "1 record gets a number if it has none"
-      : `${records.toLocaleString()} records get numbers where they have none`,
-  onDelete: (field: string) => `Change what a deletion does to records by \`${field}\``,
+      ? "1 record without a number gets a number"
+      : `${records.toLocaleString()} records without a number get a number`,
+  onDelete: (field: string) => `Change the effect of a deletion on records by \`${field}\``,
   default: (field: string) => `Change the default of \`${field}\``,
   onlyNew: "For new records alone",
   getDefault: (records: number, value: string) =>
@@ -175,7 +175,7 @@ export const plan = {
   values: (field: string) => `Change the values of \`${field}\``,
   changed: (what: string, from: string | number | undefined, to: string | number | undefined) =>
     `${what}: ${from ?? "none"} → ${to ?? "none"}`,
-  mayBeEmpty: "It may be empty",
+  mayBeEmpty: "The field may be empty",
   checked: (records: number) => `${count(records, "record")} checked`,
   concerns: (records: number) => `Concerns ${count(records, "record")}`,
   index: (fields: string[], unique: boolean) =>
@@ -191,7 +191,7 @@ export const plan = {
 
 export const renaming = {
   title: (name: string) => `Rename ${name}`,
-  body: "Records, relations and rules follow. The old path answers 404, and functions stay in the folder of the old name until you rename it.",
+  body: "Records, relations and rules follow. The old path responds with 404, and functions stay in the folder of the old name until you rename the folder.",
   name: "New name",
   done: (from: string, to: string) => `Collection ${from} is ${to} now`,
 };
@@ -201,7 +201,7 @@ export const deletion = {
   records: (records: number) => `${count(records, "record")} and the definition are deleted for good.`,
   users: (records: number) => `The fields of ${count(records, "user")} are deleted for good. The accounts stay.`,
   noRecords: "The collection is empty. Its definition is deleted for good.",
-  pointersTitle: "Other collections point to it",
-  pointersBody: "Remove these fields, or let them point elsewhere, first:",
+  pointersTitle: "Other collections point to this collection",
+  pointersBody: "Remove these fields, or let the fields point elsewhere, first:",
   done: (name: string) => `Collection ${name} was deleted`,
 };

@@ -35,7 +35,7 @@ export const fields = {
   typeOf: (name: string, type: string) => `Type of ${name}: ${type}`,
   types: "Types",
   typeFixed:
-    "The type of a stored field cannot change: its values could not all be kept. Add a field with another name, and move the values over.",
+    "The type of a stored field cannot change, because some values would be lost. Add a field with another name, and move the values over.",
   addLike: "Add a new field",
   options: (name: string) => `Options of ${name}`,
   remove: (name: string) => `Remove ${name}`,
@@ -62,42 +62,43 @@ export const fields = {
   regexFails: "Does not match",
   regexSlow: "Too slow in the browser to try here. The service matches in linear time.",
   sequence: "Numbers the records",
-  sequenceHint: "The service gives each new record the next number. Nobody can change it, and none is given twice.",
+  sequenceHint:
+    "The service gives each new record the next number. The number cannot be changed, and is never used again.",
   sequenceBy: "Counts separately for each",
-  sequenceAll: "one count for all records",
+  sequenceAll: "a single count for all records",
   onDelete: "When the target is deleted",
   onDeletes: {
     nothing: "Nothing: the id stays",
-    restrict: "Refuse to delete it",
+    restrict: "Refuse the deletion",
     cascade: "Delete this record, too",
     clear: "Clear this field",
   },
   onDeleteHints: {
     nothing: "The field then points to a record that is gone.",
-    restrict: "As long as records point to it, it cannot be deleted.",
-    cascade: "No permission is asked for what goes along.",
+    restrict: "The record cannot be deleted as long as records point to it.",
+    cascade: "Records that are deleted along need no permission.",
     clear: "The field is set to null.",
   },
   default: "Has a default",
   callerDefault: "Default: the user who creates the record",
-  defaultHint:
-    "For new records that say nothing about the field. A new required field gives it to the records that are there.",
+  defaultHint: "For new records without the field. A new required field fills existing records with the default.",
   defaultValue: "Default",
   defaultItem: "Type a text, and Enter",
   nowHint: "@now is the time of the creation.",
   values: "Values",
-  valuesHint: "The texts that it may be, one a line, in the order in which they sort. Without any it may be any text.",
+  valuesHint: "The allowed texts, each on a line, in the order of their sort. Without a list, any text is allowed.",
   valuesPlaceholder: "any text",
   valueWas: (value: string) => `“${value}” was called`,
-  valueNew: "nothing: it is a new value",
+  valueNew: "nothing: the value is new",
   target: "Points to",
   targetHint: "A change is refused while a record has a value in this field.",
   pickTarget: "Choose a collection",
   newTargetHint:
-    "The collection has to be there. Two that point to each other: create this one without the field, then the other, then add the field.",
+    "The collection must exist. For two collections that point to each other: create this collection without the field, then the other, then add the field.",
   usersTarget: "users (the accounts of the service)",
   owner: "Shows the owner",
-  ownerHint: "Filled with the user who creates the record; only admins can change it. One field per collection.",
+  ownerHint:
+    "Filled with the user who creates the record; only admins can change the owner. A collection has a single owner field.",
   badges: {
     required: "required",
     unique: "unique",
@@ -122,20 +123,21 @@ export const fields = {
     target: (name: string) => `→ ${name}`,
   },
   rules: {
-    labels: { read: "Who may read the value", update: "Who may write the value" },
-    none: { read: "Whoever reads the record", update: "As for reading it" },
+    labels: { read: "Readers of the value", update: "Writers of the value" },
+    none: { read: "Whoever reads the record", update: "As for reading" },
     nothing: {
       read: "No rule of its own.",
-      update: "Without a rule of its own, whoever reads the value may write it where they may write the record.",
+      update:
+        "Without a rule of its own, readers of the value may write the value in records that the reader may write.",
     },
     hints: {
-      read: "For everybody else the field is absent: from records, events, filters and sorts.",
-      update: "For everybody else, a body that names it is refused (403).",
+      read: "For all other callers the field is absent: from records, events, filters and sorts.",
+      update: "For all other callers, a body with the field is refused (403).",
     },
     expressionOf: (label: string) => `Expression: ${label}`,
     lookedAt: {
       read: "Looked at for each record, beside the record's own rule.",
-      update: "Looked at for the new record, and before a change and after it.",
+      update: "Checked for the new record, and before and after a change.",
     },
   },
   system: "Every record also has `id`, `createdAt` and `updatedAt`.",
@@ -143,9 +145,9 @@ export const fields = {
   emptyBody: "A field holds one value of each record: a title, a price, a date.",
   announce: {
     instructions:
-      "To move a field, press space. Move it with the arrow keys. Press space again to drop it, or escape to cancel.",
+      "To move a field, press space. Move the field with the arrow keys. Press space again to drop the field, or escape to cancel.",
     picked: (name: string, place: number, total: number) =>
-      `Field ${name} is picked up. It is number ${place} of ${total}.`,
+      `Field ${name} is picked up. The field is number ${place} of ${total}.`,
     over: (name: string, place: number, total: number) => `Field ${name} is number ${place} of ${total} now.`,
     dropped: (name: string, place: number, total: number) =>
       `Field ${name} was dropped as number ${place} of ${total}.`,

@@ -6,14 +6,14 @@ export const permissions = {
   rules: { public: "Public", authenticated: "Authenticated", owner: "Owner", admin: "Admin" },
   ruleHints: {
     public: "Anybody, without signing in",
-    authenticated: "Every user who is signed in",
+    authenticated: "Every signed-in user",
     owner: "The user who created the record; for Create, every signed-in user",
     admin: "Admins only. Admins may do everything anyway.",
   },
   inherit: "Not set",
   inheritDefault: "Not set (public)",
   inheritHint:
-    "Read is then public, and Create takes the rule of Read. Update and Delete need the rule above and the rule of Read, and are for the owner where that would be every user who is signed in.",
+    "Read is then public, and Create takes the rule of Read. Update and Delete need the rule above and the rule of Read; in place of every signed-in user, both are for the owner.",
   choice: (operation: string, rule: string) => `${operation}: ${rule}`,
   origins: {
     read: "Same as Read",
@@ -26,38 +26,37 @@ export const permissions = {
   expressionOf: (operation: string) => `Expression of ${operation}`,
   expressionPlaceholder: 'author = @user.id || members(team)[user = @user.id && role != "guest"]',
   emptyRule: "An expression is missing. Choose a word, or write a condition.",
-  isWord: (word: string) => `“${word}” alone is the word, and no field. Go on, or choose it above.`,
+  isWord: (word: string) => `“${word}” alone is the word, and no field. Go on, or choose the word above.`,
   lookedAt: {
-    read: "Looked at for each record. One that does not fulfil it is in no list, and 404 by its id.",
+    read: "Checked for each record. A record that fails the expression is in no list, and 404 by its id.",
     create:
-      "Looked at for the new record, with the other records as they are. One that does not fulfil it is refused (403).",
-    update:
-      "Looked at before the change and after it, so that no record leaves the part that the caller may change (403).",
-    delete: "Looked at for the record as it stands. One that does not fulfil it stays (403).",
+      "Checked for the new record, with the other records unchanged. A record that fails the expression is refused (403).",
+    update: "Checked before and after the change, so that no record leaves the part that the caller may change (403).",
+    delete: "Checked for the present record. A record that fails the expression stays (403).",
   },
   sentences: {
     read: {
       public: "Anyone may read all records.",
       authenticated: "Only signed-in users may read records.",
-      owner: "Users may read only the records that they own.",
+      owner: "Users may read only their own records.",
       admin: "Only admins may read records.",
     },
     create: {
       public: "Anyone may create records.",
       authenticated: "Only signed-in users may create records.",
-      owner: "Only signed-in users may create records; each owns what they create.",
+      owner: "Only signed-in users may create records; each user owns the created records.",
       admin: "Only admins may create records.",
     },
     update: {
       public: "Anyone may change any record.",
       authenticated: "Every signed-in user may change any record.",
-      owner: "Users may change only the records that they own.",
+      owner: "Users may change only their own records.",
       admin: "Only admins may change records.",
     },
     delete: {
       public: "Anyone may delete any record.",
       authenticated: "Every signed-in user may delete any record.",
-      owner: "Users may delete only the records that they own.",
+      owner: "Users may delete only their own records.",
       admin: "Only admins may delete records.",
     },
   },
@@ -68,15 +67,17 @@ export const permissions = {
     update: "Everybody on the internet may change every record, without an account.",
     delete: "Everybody on the internet may delete every record, without an account.",
   },
-  riskNoOwner: "A record that is created without signing in has no owner: rules by owner leave it to admins.",
+  riskNoOwner:
+    "A record that is created without signing in has no owner: under rules by owner, the record is for admins.",
 };
 
 export const trial = {
   title: "Try as",
-  intro: "See what somebody else would get. Nothing is changed, no event comes and no function runs.",
-  unsaved: "The rules are tried as they are stored, without your changes.",
+  intro:
+    "See the response that another caller would get. Nothing is changed, no event is published and no function runs.",
+  unsaved: "The stored rules are tried, without your changes.",
   as: "User",
-  nobody: "Nobody, without signing in",
+  nobody: "An anonymous caller",
   operation: "Request",
   attempts: {
     list: "Read the list",
@@ -95,7 +96,7 @@ export const trial = {
   answer: "Answer",
   records: (n: number) => (n === 1 ? "1 record of the first page" : `${n} records of the first page`),
   ruleOf: (operation: string, moment: string) => `Rule of ${operation}, ${moment}`,
-  moments: { before: "on the record as it stands", after: "on the record as it would stand" },
+  moments: { before: "on the present record", after: "on the record after the change" },
   allows: "allows",
   refuses: "refuses",
   bypassed: "No rule holds an admin back.",

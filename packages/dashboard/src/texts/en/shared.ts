@@ -23,15 +23,15 @@ export const common = {
 };
 
 export const errors = {
-  title: "That did not work",
-  offline: "The service does not answer. Check that it runs, and your connection.",
-  inLog: "Find it in the log",
+  title: "The request failed",
+  offline: "The service does not respond. Check that the service runs, and your connection.",
+  inLog: "Find the entry in the log",
   retryAfter: (seconds: number) => `Try again in ${count(seconds, "second")}.`,
 };
 
 export const notFound = {
-  title: "There is no such page",
-  body: "The address may be mistyped, or what it showed is gone.",
+  title: "No page has this address",
+  body: "The address may be mistyped, or the page is gone.",
   home: "Go to the overview",
 };
 
@@ -54,7 +54,7 @@ export const diff = {
   kinds: { added: "Added", removed: "Removed", changed: "Changed" },
   unknown: "not known",
   more: (n: number) => `Show ${count(n, "more field")}`,
-  tooMany: (n: number) => `and ${count(n, "more field")}: the payload has them all`,
+  tooMany: (n: number) => `and ${count(n, "more field")}: the payload has all fields`,
   fold: "Show less",
   unfold: (characters: string) => `Show ${characters} characters`,
 };

@@ -71,7 +71,7 @@ export const login = {
   codeHint: "Your account has a second factor: type the six digits that your authenticator app shows.",
   wrongCode: "The code is wrong, or was used before. The app shows another code every 30 seconds.",
   recoveryCode: "Recovery code",
-  recoveryHint: "Type one of your recovery codes. Each code works once.",
+  recoveryHint: "Type a recovery code. Each code works once.",
   wrongRecoveryCode: "The recovery code is wrong, or was used before.",
   useRecoveryCode: "Use a recovery code",
   useCode: "Use a code of the app",
@@ -93,6 +93,6 @@ export const setup = {
   submit: "Create the admin",
   overTitle: "This link works no more",
   overBody:
-    "There is an admin already, or the link is older than 30 minutes. A restart of the service prints a new one as long as there is no admin.",
+    "An admin exists already, or the link is older than 30 minutes. A restart of the service prints a new link as long as no admin exists.",
   toLogin: "Go to the sign-in",
 };

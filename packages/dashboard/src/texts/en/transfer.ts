@@ -6,17 +6,17 @@ export const importing = {
   toRecords: "Records",
   // The file
   file: "File",
-  drop: "Drop a CSV or JSON file here, or choose one",
+  drop: "Drop a CSV or JSON file here, or choose a file",
   dropHint:
-    "CSV with any delimiter, a JSON array, or one JSON object per line. At most 200 MB. Nothing is sent before you say so.",
+    "CSV with any delimiter, a JSON array, or a JSON object in each line. At most 200 MB. Nothing is sent before you start the import.",
   choose: "Choose a file",
   another: "Another file",
   tooBig: (name: string, size: string) =>
-    `${name} has ${size}. At most 200 MB can be imported at once: split it first.`,
-  several: "One file at a time, please.",
+    `${name} has ${size}. At most 200 MB can be imported at once: split the file first.`,
+  several: "A single file at a time, please.",
   emptyFile: "The file has no rows.",
   kind: "Format",
-  kinds: { csv: "CSV", json: "JSON", lines: "JSON, one object per line" },
+  kinds: { csv: "CSV", json: "JSON", lines: "JSON, an object in each line" },
   encoding: "Encoding",
   encodings: {
     "utf-8": "UTF-8",
@@ -33,13 +33,13 @@ export const importing = {
   quotes: { '"': "Double quote", "'": "Single quote", none: "None" } as { [char: string]: string },
   header: "The first row names the columns",
   unprotect: "Take away apostrophes before = + - @",
-  unprotectHint: "An export of Socle puts them there, so that a spreadsheet runs no text as a formula.",
+  unprotectHint: "An export of Socle adds the apostrophes, so that a spreadsheet runs no text as a formula.",
   columnsFound: (n: number) => count(n, "column"),
   unusedColumns: (names: string) => `Columns that are not imported: ${names}`,
   moreColumns: (n: number) => `and ${n.toLocaleString()} more`,
   // The fields
   fields: "Fields",
-  mode: "What the rows do",
+  mode: "Effect of the rows",
   modes: { create: "Create records", update: "Update records" },
   matchField: "Whose",
   matchColumn: "Equals the column",
@@ -67,22 +67,27 @@ export const importing = {
   orderOf: (field: string) => `Dates of ${field}`,
   orders: { iso: "2026-12-31", dmy: "31.12.2026", mdy: "12/31/2026" },
   separatorOf: (field: string) => `Items of ${field}`,
-  separators: { ",": "a, b, c, or JSON", ";": "a; b; c, or JSON", "|": "a | b | c, or JSON", "": "One item, or JSON" },
+  separators: {
+    ",": "a, b, c, or JSON",
+    ";": "a; b; c, or JSON",
+    "|": "a | b | c, or JSON",
+    "": "A single item, or JSON",
+  },
   zoneOf: (field: string) => `Time zone of ${field}`,
   relationOf: (field: string) => `Records of ${field} by`,
   byId: "By id",
   byField: (field: string) => `By ${field}`,
   hints: { boolean: "yes/no, true/false, 1/0", json: "JSON", file: "Id of a file" },
   requiredUnmapped: (names: string) => `Required, and without a value: ${names}`,
-  nothingMapped: "Choose a column for at least one field.",
+  nothingMapped: "Choose a column for at least a single field.",
   // The preview
   preview: "Preview",
-  previewNote: (rows: number) => `The first ${count(rows, "row")}, as they will be stored`,
+  previewNote: (rows: number) => `The first ${count(rows, "row")}, in the stored form`,
   checking: (rows: number, bad: number) =>
     `${rows.toLocaleString()} rows checked${bad === 0 ? "" : `, ${bad.toLocaleString()} with problems`}`,
   fileFine: (rows: number) => `No problems in ${count(rows, "row")}`,
   previewProblems: (n: number, rows: number) => `${count(n, "row")} of ${rows.toLocaleString()} with problems`,
-  previewTable: "The first rows, as they will be stored",
+  previewTable: "The first rows, in the stored form",
   row: "Row",
   hasProblem: "has problems",
   nullValue: "null",
@@ -97,7 +102,7 @@ export const importing = {
     paused: "Paused",
     waiting: "The service asks to wait",
     "signed out": "Waiting for the new sign-in",
-    offline: "The service does not answer. The import goes on when it does.",
+    offline: "The service does not respond. The import goes on as soon as the service responds.",
     done: "Done",
     cancelled: "Cancelled",
     failed: "The rest of the file could not be read",
@@ -121,15 +126,15 @@ export const importing = {
   wholeRow: "whole row",
   download: "Download rejected rows",
   downloadHint:
-    "The download has these rows as they were, with the reason in a column “error”. Correct them, and import the download.",
+    "The download has these rows unchanged, with the reason in a column “error”. Correct the rows, and import the download.",
   keptOnly: (kept: number, all: number) =>
     `The first ${kept.toLocaleString()} of ${all.toLocaleString()} rejected rows are kept; the others are only counted.`,
   leaveTitle: "The import is not over",
-  leaveBody: "If you leave the page, the import stops. What is stored stays stored.",
+  leaveBody: "If you leave the page, the import stops. Stored rows stay stored.",
   leave: "Leave and stop",
   // Rows and values
   column: (n: number) => `Column ${n}`,
-  tooManyCells: (cells: number, columns: number) => `The row has ${cells} cells; there are ${columns} columns`,
+  tooManyCells: (cells: number, columns: number) => `The row has ${cells} cells, and the header has ${columns} columns`,
   rowFaults: {
     long: "The row is longer than 16 MiB",
     quote: "Text follows a closing quote: a quote inside of a quoted cell is written twice",
@@ -142,7 +147,7 @@ export const importing = {
     decimal: (cell: string) => `“${cell}” may be several numbers: choose how the column writes numbers`,
     dates: (cell: string) => `“${cell}” may be several days: choose the order of day and month`,
   },
-  inexact: "has a number that cannot be kept exactly: write the number as a text",
+  inexact: "has a number that cannot be stored exactly: write the number as a text",
   unread: (cell: string, words: string) => `“${cell}” ${words}`,
   datePatterns: { iso: "YYYY-MM-DD", dmy: "DD.MM.YYYY", mdy: "MM/DD/YYYY" },
   notA: {
@@ -170,7 +175,7 @@ export const importing = {
   noKey: "has no value to find the record by",
   notFound: (collection: string, field: string, value: string) =>
     `${collection} has no record whose ${field} is “${value}”`,
-  unanswered: "The connection broke before the answer: the record may be there, or not",
+  unanswered: "The connection broke before the response: the record may exist, or not",
 };
 
 export const exporting = {
@@ -182,17 +187,17 @@ export const exporting = {
   formats: { csv: "CSV", json: "JSON", lines: "JSON lines" },
   formatHints: {
     csv: 'null is an empty cell, the empty text is "" in quotes, JSON is its text. An import reads back the same values.',
-    json: "One array of objects.",
-    lines: "One object per line: good for large exports and for other programs.",
+    json: "A single array of objects.",
+    lines: "An object in each line: good for large exports and for other programs.",
   },
   columns: "Columns",
   gridColumns: (n: number) => `As in the grid (${n.toLocaleString()})`,
   allColumns: (n: number) => `All (${n.toLocaleString()})`,
   protect: "Protect from formulas",
   protectHint:
-    "A text that begins with = + - @ or a tab gets an apostrophe, so that a spreadsheet does not run it. The import takes it away again.",
+    "A text that begins with = + - @ or a tab gets an apostrophe, so that a spreadsheet does not run the text. The import removes the apostrophe again.",
   mark: "Byte order mark for Excel",
-  markHint: "Excel reads UTF-8 only with it.",
+  markHint: "Excel needs the mark to read UTF-8.",
   start: "Export",
   progress: "Progress of the export",
   running: (done: number, all: number | null) =>

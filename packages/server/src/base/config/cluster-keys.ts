@@ -36,7 +36,7 @@ const instanceAddress: ValueKind<string> = {
 export const clusterKeys = {
   "cluster.journal": optional(
     journalAddress,
-    "PostgreSQL that keeps the journal of a cluster; with a journal, this process is one of several instances (docs/cluster.md)",
+    "PostgreSQL with the journal of a cluster; with a journal, this process is an instance of the cluster (docs/cluster.md)",
   ),
   "cluster.name": key(clusterName, "socle", "name of the cluster; several clusters may share a PostgreSQL database"),
   "cluster.address": key(
@@ -51,7 +51,7 @@ export const clusterKeys = {
   "cluster.mirror": key(
     boolean,
     false,
-    "whether the leader keeps the records as typed tables in the PostgreSQL of the journal, for SQL tools; the rules of permissions do not apply there",
+    "whether the leader writes the records as typed tables into the PostgreSQL of the journal, for SQL tools; the rules of permissions do not apply to the tables",
   ),
   "cluster.maxLag": key(
     duration(100),

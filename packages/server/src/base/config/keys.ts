@@ -40,7 +40,7 @@ export const keys = {
   processes: key(
     processCount,
     1,
-    "number of processes that answer requests, on Linux; one process writes, the others answer reads and have sockets (docs/deploying.md)",
+    "number of processes that serve requests, on Linux; the leader writes, the reader processes serve reads and have sockets (docs/deploying.md)",
   ),
   ...clusterKeys,
   "tls.cert": optional(
@@ -135,7 +135,7 @@ export const keys = {
   "admin.password": optional(secret, "password of the admin that the start creates"),
   publicUrl: optional(
     publicAddress,
-    "address of this service for people: in the links of mails, and for sign-ins at providers; without an address, the service sends no links, and nobody signs in at a provider",
+    "address of this service for people: in the links of mails, and for sign-ins at providers; without an address, the service sends no links, and sign-ins at providers are off",
   ),
   "mail.from": optional(mailbox, "sender of mails; without a sender, mail is off"),
   "mail.smtp": optional(
@@ -162,19 +162,19 @@ export const keys = {
   "limits.filters": key(
     wholeNumber(10, 1_000_000),
     1_000,
-    "filters of the subscriptions to one collection; a caller has at most a quarter of these; a filter that asks for the caller or for other records counts as 10",
+    "filters of the subscriptions to a collection; a caller has at most a quarter of these; a filter that uses the caller or other records counts as 10",
   ),
   "limits.filterTime": key(
     duration(1),
     "250ms",
-    "processor time that the filters and live queries of one caller's subscriptions may take in a second; a burst may take ten times as much",
+    "processor time that the filters and live queries of a caller's subscriptions may take in a second; a burst may take ten times as much",
   ),
   "limits.liveRecords": key(
     wholeNumber(4_000, 100_000_000),
     1_000_000,
-    "all that live queries take, in records of 512 bytes: the records by the limit of a query, 32 for each window, one for each 64 characters of a query or of the arguments of a server query, 2 for each viewer; equal queries of callers who get the same answer count once; a caller has at most an eighth, the users of an address a half",
+    "all memory of live queries, in records of 512 bytes: the records by the limit of a query, 32 for each window, 1 for each 64 characters of a query or of the arguments of a server query, 2 for each viewer; equal queries of callers with the same result count once; a caller has at most an eighth, the users of an address a half",
   ),
-  "limits.queries": key(wholeNumber(1, 10_000), 256, "queries of one caller that wait for a reader thread"),
+  "limits.queries": key(wholeNumber(1, 10_000), 256, "queries of a caller that wait for a reader thread"),
   "limits.queryTime": key(duration(10), "10s", "how long a query may run on a reader thread"),
   "limits.endpoints": key(
     wholeNumber(1, 100_000),
@@ -182,7 +182,7 @@ export const keys = {
     "requests to endpoints and server queries that run at the same time; a caller has at most half of these; the same number may wait",
   ),
   "limits.endpointBody": key(size(1_024, 1_024 ** 4), "10MiB", "largest body of a request to an endpoint"),
-  "limits.queuedRuns": key(wholeNumber(1, 100_000_000), 100_000, "runs that wait in one queue"),
+  "limits.queuedRuns": key(wholeNumber(1, 100_000_000), 100_000, "runs that wait in a queue"),
   "limits.mails": key(
     wholeNumber(10, 10_000_000),
     10_000,
@@ -215,7 +215,7 @@ export const keys = {
     "uploads that wait to be read, or whose clients send nothing; a caller has at most an eighth of these",
   ),
   "limits.storage": key(size(0, 1_024 ** 5), 0, "bytes of stored files in all; 0 is no limit"),
-  "limits.storagePerUser": key(size(0, 1_024 ** 5), 0, "bytes of stored files of one user; 0 is no limit"),
+  "limits.storagePerUser": key(size(0, 1_024 ** 5), 0, "bytes of stored files of a user; 0 is no limit"),
   "limits.passwords": key(
     wholeNumber(1, 10_000),
     64,
@@ -229,25 +229,25 @@ export const keys = {
   "limits.providerRequests": key(
     wholeNumber(4, 10_000),
     64,
-    "sign-ins that wait for one provider; an address has at most a quarter of these",
+    "sign-ins that wait for a provider; an address has at most a quarter of these",
   ),
   "limits.providerTime": key(duration(100, 60_000), "10s", "how long a request to a provider of sign-ins may take"),
   "limits.sessionsPerUser": key(
     wholeNumber(1, 10_000),
     100,
-    "sessions of one user; a further login ends the oldest session",
+    "sessions of a user; a further login ends the oldest session",
   ),
-  "limits.keysPerUser": key(wholeNumber(0, 1_000), 50, "API keys of one user, and service keys in all"),
-  "limits.passkeysPerUser": key(wholeNumber(1, 1_000), 20, "passkeys of one user"),
+  "limits.keysPerUser": key(wholeNumber(0, 1_000), 50, "API keys of a user, and service keys in all"),
+  "limits.passkeysPerUser": key(wholeNumber(1, 1_000), 20, "passkeys of a user"),
   "limits.idempotencyKeys": key(
     wholeNumber(1, 100_000_000),
     100_000,
-    "answers to requests with an `Idempotency-Key` that are kept for one caller, each for 24 h; an answer counts once for each 4 KiB; beyond, requests with a new key are refused",
+    "responses to requests with an `Idempotency-Key` that are stored for a caller, each for 24 h; a response counts once for each 4 KiB; beyond, requests with a new key are refused",
   ),
   "limits.cascade": key(
     wholeNumber(0, 10_000_000),
     100_000,
-    "records that one deletion deletes or clears beside its own record, by `onDelete`; other writes wait until the deletion is done",
+    "records that a deletion deletes or clears beside its own record, by `onDelete`; other writes wait until the deletion is done",
   ),
   "limits.diskFree": key(
     size(0, 1_024 ** 5),
@@ -262,31 +262,31 @@ export const keys = {
   "limits.rate.register": key(
     rate,
     "10/s",
-    "registrations of one address; the burst is ten seconds' worth of a rate per second, and the count of any other rate",
+    "registrations of an address; the burst is ten seconds' worth of a rate per second, and the count of any other rate",
   ),
-  "limits.rate.login": key(rate, "10/s", "logins of one address; the burst is as for registrations"),
-  "limits.rate.refresh": key(rate, "20/s", "refreshes of one address; the burst is as for registrations"),
+  "limits.rate.login": key(rate, "10/s", "logins of an address; the burst is as for registrations"),
+  "limits.rate.refresh": key(rate, "20/s", "refreshes of an address; the burst is as for registrations"),
   "limits.rate.setup": key(
     rate,
     "1/s",
-    "requests of one address to the set-up of the first admin; the burst is as for registrations",
+    "requests of an address to the set-up of the first admin; the burst is as for registrations",
   ),
   "limits.rate.mail": key(
     rate,
     "60/h",
-    "requests of one address for a mail with a link or a code; the burst is as for registrations",
+    "requests of an address for a mail with a link or a code; the burst is as for registrations",
   ),
   "limits.rate.recipient": key(
     rate,
     "20/h",
-    "mails with a link or a code to one recipient, and notices to one recipient; a single address may ask for a quarter of the mails with a link or a code; further requests are answered, and send nothing",
+    "mails with a link or a code to a recipient, and notices to a recipient; a single address may request a quarter of the mails with a link or a code; further requests get the same response, and send nothing",
   ),
-  "limits.rate.upload": key(rate, "off", "uploads of one address; the burst is as for registrations"),
-  "limits.rate.records": key(rate, "off", "requests of one address for records; the burst is as for registrations"),
+  "limits.rate.upload": key(rate, "off", "uploads of an address; the burst is as for registrations"),
+  "limits.rate.records": key(rate, "off", "requests of an address for records; the burst is as for registrations"),
   "limits.requests": key(
     requestLimits,
     [],
-    "further limits on requests: each entry names routes, the caller who counts (per user, address or key), and the most requests in a window of time",
+    "further limits on requests: each entry names routes, the caller to count (per user, address or key), and the most requests in a window of time",
   ),
   "realtime.bufferLimit": key(
     size(64 * 1024, 1024 ** 3),
@@ -372,7 +372,7 @@ export const keys = {
   "dropped.keep": key(
     duration(0),
     "30d",
-    "how long the values of dropped fields and collections are kept, so that they can be restored",
+    "how long the values of dropped fields and collections are stored, for a restore",
   ),
   "metrics.token": optional(secret, "bearer token with which /metrics also answers callers that are not admins"),
   "log.level": key(textOf<LogLevel>(LOG_LEVELS), "INFO", "lowest level that is logged"),

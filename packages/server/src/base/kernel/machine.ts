@@ -94,7 +94,7 @@ export function refuseIrreplaceable(path: string): void {
   if (!existsSync(dirname(path))) throw new SetupError(`${path}: its folder does not exist`);
   const stats = lstatSync(path, { throwIfNoEntry: false });
   if (stats === undefined || stats.isFile()) return;
-  if (stats.isDirectory()) throw new SetupError(`${path}: is a folder; name a file in it`);
+  if (stats.isDirectory()) throw new SetupError(`${path}: is a folder; name a file in the folder`);
   throw new SetupError(`${path}: is not a regular file; name a new file, or a file to replace`);
 }
 

@@ -6,8 +6,8 @@ import { type Command, needDatabase, textOption, UsageError } from "../command.t
 export const adminCreate: Command = {
   name: "admin create",
   args: ["EMAIL"],
-  summary: "Create an admin, or make the user with this email one",
-  options: { password: { value: "PASSWORD", summary: "else it is asked for, or read from standard input" } },
+  summary: "Create an admin, or give the user with this email the role admin",
+  options: { password: { value: "PASSWORD", summary: "without this option: a prompt, or standard input" } },
   async run({ args: [email = ""], options, terminal, load }) {
     const settings = await load();
     // A database made here would be a database without a service.

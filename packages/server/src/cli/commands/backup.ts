@@ -62,14 +62,17 @@ async function reading<T>(
 }
 
 const identityOption = {
-  identity: { value: "FILE", summary: "the age identity of an encrypted backup; else its passphrase is asked for" },
+  identity: {
+    value: "FILE",
+    summary: "the age identity of an encrypted backup; without an identity, the command asks for the passphrase",
+  },
 };
 
 export const backup: Command = {
   name: "backup",
   args: ["FILE"],
-  summary: "Write database and files of this moment into one file; also while the service runs",
-  options: { passphrase: { summary: "ask for a passphrase, and encrypt with it" } },
+  summary: "Write database and files of this moment into a file; also while the service runs",
+  options: { passphrase: { summary: "ask for a passphrase, and encrypt the backup" } },
   async run({ args, options, terminal, load }) {
     const file = resolve(args[0] ?? "");
     keepFilesPrivate();
@@ -137,7 +140,7 @@ export const restore: Command = {
   summary: "Restore database and files from a backup, completely or not at all",
   options: {
     ...identityOption,
-    force: { summary: "also if data exist: they are moved aside and kept" },
+    force: { summary: "also if data exist: the data are moved aside, and stay" },
   },
   async run(invocation) {
     const { args, options, terminal } = invocation;
@@ -149,7 +152,7 @@ export const restore: Command = {
       restoreBackup(archive, { paths, force }),
     );
     const { counts, createdAt, missing } = head;
-    for (const folder of aside) terminal.out(`What was there is in ${folder}\n`);
+    for (const folder of aside) terminal.out(`The former data are in ${folder}\n`);
     if (missing.length > 0)
       terminal.out(`${count(missing.length, "file")} had no bytes when the backup was made: ${missing.join(", ")}\n`);
     if (filesLine !== null) terminal.out(`${printable(filesLine)}\n`);
@@ -195,7 +198,7 @@ async function verifyBackup(file: string, paths: DataPaths, invocation: CommandI
 export const verify: Command = {
   name: "verify",
   args: ["[FILE]"],
-  summary: "Check the data, or a backup, for errors; exit code 1 when there are any",
+  summary: "Check the data, or a backup, for errors; exit code 1 for any error",
   options: {
     ...identityOption,
     repair: { summary: "move bytes that belong to no file aside, while the service does not run" },

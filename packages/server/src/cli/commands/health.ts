@@ -11,7 +11,7 @@ const proxyVariables = ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy"
 export const health: Command = {
   name: "health",
   args: ["[URL]"],
-  summary: "Ask a service whether it is ready; exit code 1 when it is not",
+  summary: "Check whether a service is ready; exit code 1 when the service is not",
   async run(invocation) {
     const { args, terminal } = invocation;
     const [address] = args;

@@ -9,7 +9,10 @@ export const openApi: Command = {
   name: "openapi",
   summary: "Print the OpenAPI document of this project, or with --url of a running service",
   options: {
-    url: { value: "URL", summary: "a running service; SOCLE_KEY is an API key for the scope admin, if one is needed" },
+    url: {
+      value: "URL",
+      summary: "a running service; SOCLE_KEY is an API key for the scope admin, if the service needs a key",
+    },
   },
   async run({ options, terminal, load }) {
     const url = textOption(options, "url");

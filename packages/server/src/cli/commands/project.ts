@@ -46,7 +46,7 @@ export const init: Command = {
       terminal.out(`  ${join(dir, file)}\n`);
     }
     const start = shellCommand(programFrom(folder, terminal.program), "dev");
-    terminal.out(`\nStart it with:\n\n  ${dir === "." ? start : `${shellCommand("cd", dir)} && ${start}`}\n`);
+    terminal.out(`\nStart the service with:\n\n  ${dir === "." ? start : `${shellCommand("cd", dir)} && ${start}`}\n`);
     return 0;
   },
 };
@@ -104,12 +104,12 @@ export const client: Command = {
 export const check: Command = {
   name: "check",
   summary:
-    "Check the configuration, the collections, the types of functions, jobs, endpoints, queries and migrations, and that they load",
+    "Check the configuration, the collections, and the types and the loading of functions, jobs, endpoints, queries and migrations",
   options: {
     against: {
       value: "FOLDER|URL",
       summary:
-        "show what a start with these files would change in the data of a project, or of a service (a key in SOCLE_KEY)",
+        "show the changes that a start with these files would make to the data of a project, or of a service (a key in SOCLE_KEY)",
     },
   },
   async run(invocation) {

@@ -48,7 +48,7 @@ export const runJob: Command = {
 export const runFunction: Command = {
   name: "run function",
   args: ["COLLECTION", "FILE"],
-  summary: "Run a function for a record that is there, and show its log; also while the service runs",
+  summary: "Run a function for a stored record, and show its log; also while the service runs",
   options: {
     record: { value: "ID", summary: "the record to run for; in users, the user" },
     handler: { value: "NAME", summary: "the export: onCreate, onUpdate, …; by default, the first that exists" },

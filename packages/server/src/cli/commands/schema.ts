@@ -66,8 +66,8 @@ export const schemaPull: Command = {
       // A service of this folder remembers the texts: what its database changes from now on is no change of a file.
       const pulled = await askService(config.database, { kind: "pulled" }, {});
       if (pulled?.error) terminal.err(`${pulled.error}\n`);
-      for (const { path } of own.values()) terminal.out(`${path} is only here; it was left alone\n`);
-      terminal.out(`Now as it is there: ${count(definitions.length, "collection")}\n`);
+      for (const { path } of own.values()) terminal.out(`${path} is only here, and stays\n`);
+      terminal.out(`Now equal to the service: ${count(definitions.length, "collection")}\n`);
       return 0;
     }),
 };
@@ -162,7 +162,7 @@ function refuse(terminal: Terminal, thrown: unknown): number {
 export const schemaDiffCommand: Command = {
   name: "schema diff",
   args: ["URL"],
-  summary: "Show what schema push would change in a service; ends with 3 when values would be dropped",
+  summary: "Show the changes that schema push would make in a service; ends with 3 when values would be dropped",
   options: remoteOptions,
   run: (invocation) =>
     withRemote(invocation, async (remote, settings) =>
@@ -176,7 +176,7 @@ export const schemaPush: Command = {
   summary: "Apply the collections of this project to a service; asks before anything is dropped",
   options: {
     ...remoteOptions,
-    "dry-run": { summary: "only show what would change" },
+    "dry-run": { summary: "only show the changes" },
     yes: { summary: "do not ask" },
   },
   run: (invocation) =>
@@ -213,7 +213,7 @@ async function localSchema(
   there: ReadonlyMap<string, CollectionDefinition>,
 ): Promise<{ schema: { collections: ChangedDefinition[] }; notes: string[] }> {
   if (definitions.length === 0)
-    throw new UsageError("there are no collections here; is this the folder of the configuration?");
+    throw new UsageError("no collections in this folder; is this the folder of the configuration?");
   const files = await readDefinitionFiles(join(folder, "collections"));
   const ofFiles = new Map(files.map(({ parsed }) => [parsed.definition.name, parsed]));
   const notes: string[] = [];
@@ -316,7 +316,7 @@ function describe({
     case "default":
       return `~ ${field} has another default`;
     case "onDelete":
-      return `~ ${field} does something else when the record that it points to is deleted`;
+      return `~ ${field} has another effect when the record that the field points to is deleted`;
     case "sequence":
       return on === true ? `~ ${field} numbers the records` : `~ ${field} no longer numbers the records`;
     case "index":

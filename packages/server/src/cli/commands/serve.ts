@@ -15,7 +15,7 @@ import {
   UsageError,
 } from "../command.ts";
 
-const options: Command["options"] = { port: { value: "N", summary: "listen on this port; 0 picks a free one" } };
+const options: Command["options"] = { port: { value: "N", summary: "listen on this port; 0 picks a free port" } };
 const devOptions: Command["options"] = {
   ...options,
   inspect: {
@@ -129,7 +129,7 @@ export async function stop(app: Pick<Running, "stop">, logger: Logger): Promise<
   try {
     await app.stop();
   } catch (error) {
-    logger.error("The service did not stop in order; the next start recovers what the disk has kept", { error });
+    logger.error("The service did not stop in order; the next start recovers the data on the disk", { error });
     return false;
   }
   logger.info("Stopped");
@@ -147,7 +147,7 @@ export const serve: Command = {
 export const dev: Command = {
   name: "dev",
   isLog: true,
-  summary: "Serve during development: reload files when they change",
+  summary: "Serve during development: reload changed files",
   options: devOptions,
   run: (invocation) => run(invocation, "dev"),
 };

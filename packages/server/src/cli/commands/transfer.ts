@@ -48,7 +48,7 @@ export const importCommand: Command = {
   name: "import",
   args: ["COLLECTION", "FILE"],
   summary: "Create records from a file: .csv, .ndjson or .jsonl; also while the service runs",
-  options: { ...importOptions, "dry-run": { summary: "report what an import would do, and change nothing" } },
+  options: { ...importOptions, "dry-run": { summary: "report the result of an import, and change nothing" } },
   async run(invocation) {
     const { terminal, options } = invocation;
     const { collection, file } = argumentsOf(invocation);

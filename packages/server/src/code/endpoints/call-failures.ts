@@ -35,7 +35,7 @@ export class CallFailures {
   constructor(options: CallFailuresOptions) {
     this.#options = options;
     this.#budget = new FailureBudget((failures) =>
-      options.logger.error(`${failures} more ${options.calls} have failed in a minute; they are not listed`),
+      options.logger.error(`${failures} more ${options.calls} have failed in a minute, and are not listed`),
     );
   }
 

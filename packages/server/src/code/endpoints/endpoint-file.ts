@@ -99,7 +99,7 @@ export function pathParts(path: string): PathPart[] {
   const twice = params.find((name, i) => params.indexOf(name) !== i);
   if (twice !== undefined) throw new Error(`has the parameter [${twice}] twice in its path`);
   const rest = parts.slice(0, -1).find((part) => "rest" in part);
-  if (rest !== undefined) throw new Error(`${shownPart(rest)} takes the rest of a path, so it must be the last part`);
+  if (rest !== undefined) throw new Error(`${shownPart(rest)} takes the rest of a path, and must be the last part`);
   return parts;
 }
 

@@ -227,7 +227,7 @@ type HookPlace = Pick<Hook, "path" | "kind" | "collection">;
 function refusalOfBroken({ path, kind, collection }: HookPlace): HookRefusal {
   return {
     reason: "its file does not load",
-    notice: `Until ${path} loads, what its ${kind} may be for in ${collection} is refused`,
+    notice: `Until ${path} loads, the changes of its ${kind} in ${collection} are refused`,
   };
 }
 
@@ -237,7 +237,7 @@ function refusalOfRenamed({ path, kind, collection }: HookPlace, former: string,
     : `name ${quote(collection)} in ${path}`;
   return {
     reason: `the collection ${quote(former)} is ${quote(collection)} now; ${advice}`,
-    notice: `The collection ${quote(former)} is ${quote(collection)} now. Until ${path} ${isFolder ? "is gone" : "names the collection"}, what its ${kind} may be for in ${collection} is refused: ${advice}`,
+    notice: `The collection ${quote(former)} is ${quote(collection)} now. Until ${path} ${isFolder ? "is gone" : "names the collection"}, the changes of its ${kind} in ${collection} are refused: ${advice}`,
   };
 }
 

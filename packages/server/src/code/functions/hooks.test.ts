@@ -209,7 +209,7 @@ describe("a hook that does not decide refuses with 503, and the log has the reas
   test("a file that does not load, until the file loads", async () => {
     const api = await open({ "functions/posts/a.ts": 'import "./missing.ts"; export const beforeCreate = () => {};' });
     expect(api.log).toContain(
-      "ERROR Until functions/posts/a.ts loads, what its beforeCreate may be for in posts is refused",
+      "ERROR Until functions/posts/a.ts loads, the changes of its beforeCreate in posts are refused",
     );
     expect((await create(api, "one")).status).toBe(503);
     expect(api.log.some((line) => line.includes("the write is refused: its file does not load"))).toBeTrue();

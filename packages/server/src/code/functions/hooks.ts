@@ -211,7 +211,7 @@ export class Hooks implements RecordHooks, AuthHooks {
       const { path, handler, refusal } = hook;
       if (depthOf(question.principal) >= maxDepth)
         throw chainTooLong(
-          `${handler} of ${collection}; the ${operation} is refused. Does a hook make changes that it runs for itself?`,
+          `${handler} of ${collection}; the ${operation} is refused. Does a hook make changes that run the same hook?`,
         );
       const runId = newId("run", this.#options.clock.now());
       if (refusal !== null) throw this.#fail(hook, { runId, reason: refusal.reason });
@@ -281,7 +281,7 @@ export class Hooks implements RecordHooks, AuthHooks {
     }
     if (outcome.status === "failed")
       throw this.#fail(hook, { runId, reason: outcome.error.message, stack: outcome.error.stack });
-    let reason = "its process is not there";
+    let reason = "the process of the hook has ended";
     if (outcome.status === "late") reason = `it took longer than ${this.timeoutMs / 1_000} s`;
     if (outcome.status === "lost") reason = `it ${outcome.message}`;
     throw this.#fail(hook, { runId, reason });
@@ -307,7 +307,7 @@ class TornReads extends Error {
 }
 
 function tornAgain(): AppError {
-  const message = "What a hook reads was changed by others again and again. Try again later.";
+  const message = "The reads of a hook were changed by others again and again. Try again later.";
   return new AppError("conflict", message, { retryAfter: 1 });
 }
 

@@ -119,7 +119,7 @@ export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind 
     if (this.queues.has(name))
       throw new AppError(
         "bad_request",
-        `${name} is a queue: it runs what is enqueued (POST /api/admin/jobs/${name}/enqueue).`,
+        `${name} is a queue, which runs enqueued runs (POST /api/admin/jobs/${name}/enqueue).`,
       );
   }
 
@@ -202,7 +202,7 @@ export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind 
     if (job.kind === "queue" || head.failures <= job.policy.retries) return this.#attemptOf(job, head, input);
     // The options of the job were changed, or the service ended in the last attempt.
     const { run } = this.#attemptOf(job, { ...head, failures: head.failures - 1 }, input);
-    return this.giveUp(run, "It was not tried again: its options allow no further attempt");
+    return this.giveUp(run, "The run was not tried again: its options allow no further attempt");
   }
 
   #attemptOf(

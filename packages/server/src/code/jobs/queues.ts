@@ -217,7 +217,7 @@ export class Queues {
     if (row.failedAt === null && this.#dispatcher.isUnderWay(row.id))
       throw new AppError(
         "bad_request",
-        "The run is under way. It can be deleted when it waits, or has failed for good.",
+        "The run is under way. A run can be deleted while waiting, or after its final failure.",
       );
     this.#table.discard(tx, row, this.#queueOf(name).path);
   }

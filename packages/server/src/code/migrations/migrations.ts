@@ -107,7 +107,7 @@ export class Migrations implements CallAnswers {
       logger.warn(`${path} still runs, after ${seconds} s. Other migrations wait. A change of the file ends this run`);
       return;
     }
-    logger.warn(`${path} has changed and is ended, after ${seconds} s. What it saved stays`);
+    logger.warn(`${path} has changed and is ended, after ${seconds} s. Saved slices stay`);
     stop();
   }
 
@@ -160,7 +160,7 @@ export class Migrations implements CallAnswers {
       if (row === undefined || row.finishedAt === null) return { path, fingerprint };
       if (row.fingerprint !== fingerprint && this.#named.get(path) !== fingerprint) {
         this.#named.set(path, fingerprint);
-        logger.warn(`${path} has changed since it ran on ${row.finishedAt}; it does not run again`);
+        logger.warn(`${path} has changed since its run on ${row.finishedAt}, and does not run again`);
       }
       return [];
     });

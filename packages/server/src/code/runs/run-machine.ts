@@ -228,7 +228,7 @@ export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
       onLeft();
       return await end;
     } catch (error) {
-      this.#options.logger.error("A run could not be made; it waits for the next load of its file", { error });
+      this.#options.logger.error("A run could not start, and waits for the next load of its file", { error });
       return "stays";
     }
   }

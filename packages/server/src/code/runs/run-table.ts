@@ -185,7 +185,8 @@ export class RunTable<R extends RunRow = RunRow> {
 
   /** A run that has failed waits again, with no failure. @throws AppError `bad_request` for a run that is not over. */
   reopen(tx: Transactor, { id, failedAt }: RunRow & { readonly failedAt: number | null }, notBefore: number): void {
-    if (failedAt === null) throw new AppError("bad_request", "The run is not over: it runs, or waits for its turn.");
+    if (failedAt === null)
+      throw new AppError("bad_request", "The run is not over: the run is under way, or waits for its turn.");
     tx.run(
       `UPDATE ${this.#name} SET failedAt = NULL, error = NULL, failures = 0, notBefore = ? WHERE id = ?`,
       notBefore,

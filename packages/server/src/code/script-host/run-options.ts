@@ -51,5 +51,5 @@ export function exportAdvice(names: readonly string[], allowed: readonly string[
     const near = nearest(name, allowed);
     if (near !== null) return `; did you mean ${near} instead of ${name}?`;
   }
-  return names.length === 0 ? "" : `; it has ${count(names.length, "other function")}`;
+  return names.length === 0 ? "" : `; the file has ${count(names.length, "other function")}`;
 }

@@ -293,7 +293,7 @@ export class Supervisor {
     this.#state = "ready";
     // The process may have ended in the moment after the last file.
     if (this.#process === null || this.#process.hasExited) {
-      void this.#replace(this.#process, { how: "it was lost during its start", signal: null });
+      void this.#replace(this.#process, { how: "the process was lost during its start", signal: null });
       return;
     }
     this.#sendNext();

@@ -352,7 +352,7 @@ function tellDifferences(
     logger.warn(`${file} replaced what was changed in the database since: ${replaced.join(", ")}`, fields);
   if (kept.length > 0)
     logger.warn(
-      `${file} differs from the database, which stays as it is, because no earlier text of the file is known: ${kept.join(", ")}. Later changes of the file are applied; socle schema push applies the file as a whole`,
+      `${file} differs from the database, which stays unchanged, because no earlier text of the file is known: ${kept.join(", ")}. Later changes of the file are applied; socle schema push applies the file as a whole`,
       fields,
     );
   const { name } = parsed.definition;

@@ -195,7 +195,7 @@ function keptSearch(search: readonly string[], newName: NewName): string[] {
     if (name !== null) return name;
     throw new AppError(
       "bad_request",
-      `field ${quote(old)} is gone, and it is searched: send "search", too, with the fields that are searched from now on`,
+      `field ${quote(old)} is gone, and is among the searched fields: send "search", too, with the new searched fields`,
     );
   });
 }

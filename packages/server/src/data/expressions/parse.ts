@@ -236,7 +236,7 @@ function comparedAsValues(operator: Compares | "in", left: Side, right: Side): [
   if (isEquality || other.operand.valueType !== "text") return null;
   throw new ExpressionError(
     other.term.offset,
-    `${operator} follows the order of the values of a field, and needs one of them, or a field with the same values`,
+    `${operator} follows the order of the values of a field, and needs a value of the field, or a field with the same values`,
   );
 }
 

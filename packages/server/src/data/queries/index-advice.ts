@@ -50,7 +50,7 @@ function ownAdvice({ collection, entered, sort }: ListQuery, searched: readonly 
   if (isThere && isMixed) return `none: ${listOf(fields)} is there, but gives an order in one direction alone`;
   if (isThere && sorted.length === 0 && range.length > 0)
     return `${listOf(fields)} is there; it helps with "sort" by ${range[0]}`;
-  if (isThere) return `none: ${listOf(fields)} is there`;
+  if (isThere) return `none: ${listOf(fields)} exists`;
   return `add ${listOf(fields)} to "indexes" of "${collection.name}"`;
 }
 
@@ -70,5 +70,5 @@ export function indexAdvice(query: ListQuery): string {
   const own = ownAdvice(query, searched);
   const advice = [...reachedAdvice(searched), ...(own === null ? [] : [own])];
   if (advice.length > 0) return advice.join("; ");
-  return "none: only =, in, >, >=, < and <= on fields, joined by &&, and a sort by fields of the collection use one";
+  return "none: only =, in, >, >=, < and <= on fields, joined by &&, and a sort by fields of the collection use an index";
 }

@@ -378,10 +378,10 @@ function checkReferences(
   for (const { field, operation, end } of named) {
     const target: unknown = operation >= 0 && operation < end ? operations[operation] : undefined;
     if (target === undefined) {
-      const place = end === index ? `before this one, which has the number ${index}` : "of the batch";
+      const place = end === index ? `before this operation, which has the number ${index}` : "of the batch";
       refuse(field, "relation", `{ "$ref": ${operation} } is no operation ${place}`);
     } else if (isObject(target) && target["method"] === "delete")
-      refuse(field, "relation", `{ "$ref": ${operation} } is a delete, after which there is no record`);
+      refuse(field, "relation", `{ "$ref": ${operation} } is a delete, which leaves no record`);
   }
 }
 

@@ -280,7 +280,7 @@ function withoutItem(items: JsonValue | undefined, item: string): string {
 }
 
 function tooMuch(what: string): AppError {
-  const message = `It cannot be deleted at once: ${what} would go or change with it. Delete some of them first.`;
+  const message = `The record cannot be deleted at once: ${what} would be deleted or changed along. Delete some of the records first.`;
   return new AppError("bad_request", message, { limit: "cascade" });
 }
 

@@ -39,7 +39,7 @@ export class NdjsonReader implements RowReader {
   #valuesOf(text: string): ImportRow["values"] {
     try {
       const value = parseJsonText(text);
-      if (!isObject(value)) return "it is no JSON object";
+      if (!isObject(value)) return "the row is no JSON object";
       return this.#map.size === 0 ? value : this.#mapped(value);
     } catch (thrown) {
       if (thrown instanceof InexactNumber) return thrown.message;

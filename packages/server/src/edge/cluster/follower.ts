@@ -235,7 +235,7 @@ function answerOf(json: unknown): LeaderAnswer {
   const { position, id, now, narrowed, ms, isNewest, queries, wrote = [] } = isObject(json) ? json : {};
   const isNumber = (value: unknown): value is number => typeof value === "number";
   if (!isNumber(position) || !isNumber(narrowed) || !isNumber(ms) || !isNumber(queries) || !Array.isArray(wrote))
-    throw new Error("it answers in another form");
+    throw new Error("the response has another form");
   return {
     position,
     id: typeof id === "string" ? id : null,

@@ -124,7 +124,7 @@ function wasNotSent(thrown: unknown): boolean {
 
 /** The routes between instances are not for clients. */
 function nothing(): Response {
-  return Response.json({ error: { code: "not_found", message: "There is nothing here." } }, { status: 404 });
+  return Response.json({ error: { code: "not_found", message: "The path does not exist." } }, { status: 404 });
 }
 
 function failed(thrown: unknown): Response {

@@ -54,7 +54,7 @@ export function instanceRoutes(options: InstanceRoutesOptions): Routes {
       // A replica sends requests of clients on with the secret, and names the client.
       const isOfClient = request.headers.has("socle-client");
       if (isOfClient || !(request instanceof Request) || !isOfInstance(member, request, exchange.address))
-        throw new AppError("not_found", "There is nothing here.");
+        throw new AppError("not_found", "The path does not exist.");
       exchange.isMeasured = false;
       const body: unknown = await request.json();
       return exchange.json(200, await answer(isObject(body) ? body : {}, exchange));

@@ -67,7 +67,7 @@ export class Acme {
     await mkdir(acme.#folder, { recursive: true, mode: 0o700 });
     if (existsSync(acme.file)) return acme;
     await replaceFile(acme.file, await ownCertificate(domains));
-    logger.info("A self-signed certificate is used until the issuer has given one", { domains });
+    logger.info("A self-signed certificate is used until the issuer has given a certificate", { domains });
     return acme;
   }
 
@@ -117,7 +117,7 @@ export class Acme {
   /** @throws Error for a certificate that would have to be replaced at once. */
   async #refuseUseless(cert: string): Promise<void> {
     if ((await dueAt(cert, this.#options.domains)) > Date.now()) return;
-    throw new Error("the one that was given is not for all names, has expired, or cannot be served");
+    throw new Error("the issued certificate is not for all names, has expired, or cannot be served");
   }
 
   /** Made once: the key by which the issuer knows the account. */

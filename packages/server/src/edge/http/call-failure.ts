@@ -9,7 +9,7 @@ export function callFailure(exchange: Exchange, code: "endpoint" | "query", end:
     case "failed":
     case "answered":
       return exchange.error(
-        new AppError("internal_error", `The ${code} failed; the log has it as ${exchange.requestId}.`),
+        new AppError("internal_error", `The ${code} failed; the log has the failure as ${exchange.requestId}.`),
       );
     case "late":
       return exchange.error(new AppError("unavailable", `The ${code} did not answer in time.`), { status: 504 });
@@ -22,6 +22,6 @@ export function callFailure(exchange: Exchange, code: "endpoint" | "query", end:
     case "left":
       throw callerGone();
     default:
-      throw new AppError("unavailable", `The ${code} is not there now; try again in a moment.`, { retryAfter: 1 });
+      throw new AppError("unavailable", `The ${code} is not available now; try again in a moment.`, { retryAfter: 1 });
   }
 }

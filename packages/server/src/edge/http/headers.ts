@@ -147,7 +147,7 @@ function isHost(origin: string, scheme: string): boolean {
 export function refuseEncoded(headers: RequestHeaders): void {
   const encoding = headers.get("content-encoding");
   if (encoding === null || /^\s*identity\s*$/i.test(encoding)) return;
-  const message = `Bodies are taken without Content-Encoding; this one has ${quote(encoding)}.`;
+  const message = `Bodies are taken without Content-Encoding; this body has ${quote(encoding)}.`;
   throw new AppError("bad_request", message, { status: 415 });
 }
 

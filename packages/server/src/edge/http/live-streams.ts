@@ -31,7 +31,7 @@ export class LiveStreams {
   async open(exchange: Exchange, admin: SignedIn, source: Source): Promise<Response> {
     const { expiresAt } = await this.#auth.callers.connect(exchange.token() ?? "");
     if (this.#open.size >= maxStreams)
-      throw overloaded("streams", `${maxStreams} live streams are open already; close one of them first.`);
+      throw overloaded("streams", `${maxStreams} live streams are open already; close a stream first.`);
     const isHead = exchange.request.method === "HEAD";
     return exchange.respond(200, isHead ? null : this.#stream(admin, source, expiresAt), {
       "Content-Type": "text/event-stream",

@@ -258,7 +258,7 @@ export class Router {
     const isGone = isObject(error) && error["code"] === "ENOENT";
     if (!isGone) this.#options.logger.error("A request failed outside its handler", { requestId, error });
     const { code, message } = isGone
-      ? new AppError("not_found", "There is no such file any more.")
+      ? new AppError("not_found", "The file does not exist any more.")
       : new AppError("internal_error", "Something went wrong.");
     return new Response(JSON.stringify({ error: { code, message } }), {
       status: isGone ? 404 : 500,
@@ -396,7 +396,7 @@ export class Router {
     if (thrown instanceof Stopping) return exchange.stopping();
     if (!(thrown instanceof AppError) || thrown.code === "internal_error") {
       this.#log(exchange, "A request failed", thrown);
-      const message = `An internal error occurred; the log has it under ${requestId}.`;
+      const message = `An internal error occurred; the log has the error under ${requestId}.`;
       return exchange.error(new AppError("internal_error", message));
     }
     if (thrown.limit !== undefined) this.#options.limits.reached(thrown.limit, { address: exchange.address });

@@ -276,7 +276,7 @@ export class HttpServer {
     } else if (!this.#hasSeenProxy && request.headers.has("x-forwarded-for")) {
       this.#hasSeenProxy = true;
       this.#options.logger.warn(
-        "A request came with X-Forwarded-For, and trustedProxies is 0: if that is a proxy of yours, all clients count as one address until trustedProxies is the number of your proxies",
+        "A request came with X-Forwarded-For, and trustedProxies is 0: behind a proxy of yours, all clients count as one address until trustedProxies is the number of your proxies",
         { address: this.#ownAddressOf(request) },
       );
     }

@@ -42,8 +42,7 @@ function check({ files, strays, fields }: Form, size: number): { filename: strin
     const message = isText ? "file must be a file, a part with a filename" : `file is required${hint}`;
     problems.push({ field: "file", rule: isText ? "type" : "required", message });
   }
-  if (files.length > 1)
-    problems.push({ field: "file", rule: "max", message: "only one file can be uploaded at a time" });
+  if (files.length > 1) problems.push({ field: "file", rule: "max", message: "an upload has a single file" });
   if (Buffer.byteLength(name) > longestName)
     problems.push({ field: "file", rule: "max", message: `the name of the file is longer than ${longestName} bytes` });
   if (strays.includes("visibility"))

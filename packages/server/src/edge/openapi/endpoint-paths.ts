@@ -41,8 +41,11 @@ function descriptionOf(
     }),
     answers:
       answer === undefined
-        ? { 200: bytes("What the handler answers."), default: bytes("What the handler answers with another status.") }
-        : { 200: { description: "What the handler answers.", content: { "application/json": answer } } },
+        ? {
+            200: bytes("The response of the handler."),
+            default: bytes("The response of the handler with another status."),
+          }
+        : { 200: { description: "The response of the handler.", content: { "application/json": answer } } },
     errors,
   };
 }

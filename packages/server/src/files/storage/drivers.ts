@@ -125,7 +125,7 @@ class S3Driver implements StorageDriver {
     if (failure === null) return;
     const code = storeCode(failure);
     if (mistakes.includes(code)) throw new SetupError(`${where}: cannot be written: ${messageOf(failure)} (${code})`);
-    logger.warn(`${where}: does not answer; uploads and downloads fail until it does`, {
+    logger.warn(`${where}: does not respond; uploads and downloads fail meanwhile`, {
       endpoint: s3.endpoint ?? "AWS",
       reason: code === "" ? messageOf(failure) : code,
     });

@@ -105,7 +105,7 @@ export class Storage {
     await mkdir(this.#uploadFolder, { recursive: true });
     const remains = allRemains(database.reader);
     if (remains.length === 0) return;
-    logger.info("Removing what interrupted uploads had left", { files: remains.length });
+    logger.info("Removing the remains of interrupted uploads", { files: remains.length });
     const sweep = (async () => {
       for (const id of remains) await this.#removeBytes(id);
     })();
@@ -319,7 +319,7 @@ function ownersOnly(action: string): AppError {
 }
 
 export function missingFile(): AppError {
-  return new AppError("not_found", "There is no such file.");
+  return new AppError("not_found", "The file does not exist.");
 }
 
 /**

@@ -79,9 +79,9 @@ export function nameOfSize({ width, height }: ThumbSize): string {
 function explain(thrown: unknown): unknown {
   const code = isObject(thrown) ? thrown["code"] : null;
   if (code === "ERR_IMAGE_TOO_MANY_PIXELS")
-    return new AppError("bad_request", `The image has more than ${maxPixels} pixels; there are no thumbnails of it.`);
+    return new AppError("bad_request", `The image has more than ${maxPixels} pixels, and no thumbnails.`);
   if (code === "ERR_IMAGE_DECODE_FAILED" || code === "ERR_IMAGE_UNKNOWN_FORMAT" || code === "ERR_INVALID_STATE")
-    return new AppError("bad_request", "The file is damaged; it cannot be read as an image.");
+    return new AppError("bad_request", "The file is damaged: no image can be read.");
   return thrown;
 }
 
@@ -116,10 +116,7 @@ export class Thumbnails {
   async get(job: Job, asker: Asker): Promise<Blob> {
     const { file, size } = job;
     if (!imageTypes.includes(file.mimeType))
-      throw new AppError(
-        "bad_request",
-        `There are thumbnails of PNG, JPEG and WebP images only, not of ${file.mimeType}.`,
-      );
+      throw new AppError("bad_request", `Thumbnails are of PNG, JPEG and WebP images only, not of ${file.mimeType}.`);
     if (asker.signal.aborted) throw callerGone();
     const name = nameOfSize(size);
     const cached = await this.#cache.get(file.id, name);

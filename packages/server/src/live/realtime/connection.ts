@@ -64,7 +64,7 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket, View
     this.#live = new LiveSubscriptions(this, feed.live);
     this.#inbox = new Inbox(feed.inboxes, () => {
       if (this.isOpen) feed.limits.reached("socketFrames", { address });
-      this.close(1008, "Frames come faster than they can be followed");
+      this.close(1008, "Frames arrive faster than the service can follow");
     });
   }
 

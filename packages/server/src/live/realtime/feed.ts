@@ -179,7 +179,7 @@ export class Feed {
     this.limits.reached("subscriptions", { address });
     return isFull
       ? "All sockets together hold as many channels as this service allows. Try again later."
-      : "The sockets of your address together hold as many channels as one address may. Unsubscribe from some first.";
+      : "The sockets of your address together hold the most channels of an address. Unsubscribe from some channels first.";
   }
 
   /** A socket of an address takes a channel, or gives up a channel. */

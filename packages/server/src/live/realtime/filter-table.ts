@@ -85,7 +85,7 @@ export class FilterTable {
       throw new FrameError("filter_limit", message);
     };
     if (own > Math.max(cost, capacity / share))
-      refuse(`Your subscriptions to ${subject} have as many filters as one caller may. Unsubscribe from some first.`);
+      refuse(`Your subscriptions to ${subject} have the most filters of a caller. Unsubscribe from some first.`);
     if (all > capacity)
       refuse(
         `The subscriptions to ${subject} have as many filters as this service allows. Use @user.id in place of the id of a user, so that many share a filter.`,

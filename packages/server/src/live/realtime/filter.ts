@@ -220,7 +220,7 @@ export class Filter {
       reason instanceof TooSlow
         ? `takes more than ${budgets.decisionMs} ms to decide about one change`
         : "waits for processor time, which the filters of its callers have used up";
-    const remedy = `Narrow the filter down so that it looks at fewer and shorter records, or use fewer filters. One caller's filters may take ${budgets.perSecond} ms of processor time a second.`;
+    const remedy = `Narrow the filter down to fewer and shorter records, or use fewer filters. The filters of a caller may take ${budgets.perSecond} ms of processor time a second.`;
     return new FrameError("filter_too_expensive", `The filter ${cost}, and its subscription has ended. ${remedy}`);
   }
 

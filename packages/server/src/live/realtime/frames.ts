@@ -147,7 +147,7 @@ function parseServerQuery(query: Readonly<Record<string, unknown>>, subject: Fra
     throw new FrameError("invalid_query", message, subject);
   };
   const [other] = Object.keys(others);
-  if (other !== undefined) return refuse(`A server query has no ${shown(other)}; there are: name, args.`);
+  if (other !== undefined) return refuse(`A server query has no ${shown(other)}; allowed: name, args.`);
   if (typeof name !== "string") return refuse(`"name" must be a string, not ${shown(name)}.`);
   if (args === null) return { name };
   if (!isObject(args)) return refuse(`"args" must be an object, not ${shown(args)}.`);

@@ -62,13 +62,16 @@ export class FirstAdmin {
   #confirm(token: unknown): void {
     if (this.#token === null || this.#options.clock.now() >= this.#expiresAt) throw over();
     if (typeof token !== "string" || !isSameSecret(token, this.#token))
-      throw new AppError("unauthorized", "This is not the token of the set-up link; the log of the last start has it.");
+      throw new AppError(
+        "unauthorized",
+        "This is not the token of the set-up link, which is in the log of the last start.",
+      );
   }
 }
 
 function over(): AppError {
   return new AppError(
     "not_found",
-    "This link no longer works: there is an admin already, or the link is too old. Without an admin, a restart prints a new link.",
+    "This link no longer works: an admin exists already, or the link is too old. Without an admin, a restart prints a new link.",
   );
 }

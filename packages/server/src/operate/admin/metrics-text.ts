@@ -274,7 +274,7 @@ function codeMetrics({ functions, endpoints }: OverviewSources): string[] {
   return [
     counter(
       "socle_hook_calls_total",
-      "Calls of hooks that have ended: the change passed, was refused, or the hook failed, which refuses it, too.",
+      "Calls of hooks that have ended: the change passed, was refused, or the hook failed, which refuses the change, too.",
       ended,
     ),
     histogram(
@@ -308,7 +308,7 @@ function mailMetrics({ mails }: OverviewSources): string[] {
 function backupMetrics({ backups }: OverviewSources): string[] {
   const { last, failures, isRunning } = backups.totals();
   const { endedAt, size, durationMs } = last ?? { endedAt: 0, size: 0, durationMs: 0 };
-  const successHelp = "When the last backup was complete, since 1970; 0 for none.";
+  const successHelp = "Time of the last complete backup, since 1970; 0 without a backup.";
   return [
     gauge("socle_backup_running", "1 while a backup is made.", Number(isRunning)),
     counter("socle_backup_failures_total", "Backups that failed.", failures),
@@ -325,7 +325,7 @@ async function serviceMetrics({
   const isReady = (await readiness()).length === 0;
   return [
     gauge("socle_info", "The version that runs.", [[{ version }, 1]]),
-    gauge("socle_ready", "1 while /health/ready says that the service can do its work, else 0.", Number(isReady)),
+    gauge("socle_ready", "1 while /health/ready reports a ready service, 0 otherwise.", Number(isReady)),
   ];
 }
 
@@ -356,7 +356,7 @@ function processMetrics(processes: readonly Counted[]): string[] {
     ),
     gauge(
       "process_start_time_seconds",
-      "When it started, since 1970.",
+      "Time of the start, since 1970.",
       of(({ startedAt }) => startedAt / 1_000),
     ),
   ];

@@ -129,7 +129,7 @@ function wholeChange(define: ParsedDefinition[], expected: Expected): ChangeBuil
   const names = new Set(define.map(({ definition }) => definition.name));
   return (definitions) => {
     if (expected !== null && !expected.includes(fingerprintOf(definitions)))
-      throw new AppError("conflict", "The schema has changed since it was read.");
+      throw new AppError("conflict", "The schema has changed since the read.");
     const renames = collectionRenames(define, definitions);
     const drop = [...definitions.keys()].filter((name) => !names.has(name) && !renames.has(name));
     return { define, drop, cause: "schema.json" };

@@ -64,7 +64,7 @@ async function decrypt(bytes: Bytes, identity: Identity): Promise<Bytes> {
 export function backupIdentity(text: string, file: string): string {
   const line = text.split(/\r?\n/).find((each) => each.startsWith("AGE-SECRET-KEY-"));
   if (line === undefined)
-    throw new SetupError(`${file}: holds no identity; a line of it must begin with AGE-SECRET-KEY-`);
+    throw new SetupError(`${file}: holds no identity; a line of the file must begin with AGE-SECRET-KEY-`);
   return line.trim();
 }
 
@@ -251,7 +251,7 @@ async function readManifest(
   let head: ManifestHead | null = null;
   let isComplete = false;
   for await (const line of linesOf(body)) {
-    if (isComplete) throw new Error("there is something after its end");
+    if (isComplete) throw new Error("the archive goes on behind its end");
     if (head === null) head = parseHead(line, known);
     else if (line === end) isComplete = true;
     else entries.update(`${line.replace(/,$/, "")}\n`);
@@ -273,7 +273,7 @@ async function* linesOf(body: ReadableStream<Uint8Array>): AsyncIterable<string>
 
 function parseHead(line: string, known: ManifestHead["schema"]): ManifestHead {
   const value: unknown = JSON.parse(line + end);
-  if (!isObject(value) || typeof value["format"] !== "number") throw new Error("it has no format");
+  if (!isObject(value) || typeof value["format"] !== "number") throw new Error("the archive has no format");
   const { format, files: place = "in the archive", socle, createdAt, schema, event, counts, missing } = value;
   // A newer layout may have other members; the number is enough to refuse the backup.
   const isNewer =
@@ -281,7 +281,7 @@ function parseHead(line: string, known: ManifestHead["schema"]): ManifestHead {
     (isNumbers(schema) && Object.entries(schema).some(([name, version]) => version > (known[name] ?? 0)));
   if (isNewer)
     throw new Refusal(
-      `was made by a newer version (${socle}) than this one (${packageJson.version}); restore it with that one, or a later one`,
+      `was made by a newer version (${socle}) than this version (${packageJson.version}); restore the backup with that version, or a later version`,
     );
   const isGood =
     isFilesPlace(place) &&
@@ -379,7 +379,7 @@ async function readEntries(bytes: Bytes, schemas: ManifestHead["schema"], onEntr
     seen.update(`${entryLine(header.name, header.size, hasher)}\n`);
   }
   if (manifest === null) throw new Error("its manifest is missing");
-  if (seen.digest("hex") !== manifest.entries) throw new Error("its entries are not those of its manifest");
+  if (seen.digest("hex") !== manifest.entries) throw new Error("the entries are not the entries of the manifest");
   return manifest.head;
 }
 

@@ -169,7 +169,7 @@ export class Backups {
   /** @throws AppError `not_found`. */
   async find(name: string): Promise<BucketObject> {
     const found = await this.#target.find(name).catch(unreachable);
-    if (found === null) throw new AppError("not_found", "There is no such backup.");
+    if (found === null) throw new AppError("not_found", "The backup does not exist.");
     return found;
   }
 

@@ -111,7 +111,7 @@ export function finishMoves(paths: DataPaths): boolean {
   const lost = moves.find(([from, to]) => !existsSync(from) && !existsSync(to));
   if (lost !== undefined)
     throw new SetupError(
-      `A restore was interrupted and cannot be finished: neither ${lost[0]} nor ${lost[1]} is there. Is every volume mounted, and storage the folder of the restore?`,
+      `A restore was interrupted and cannot be finished: neither ${lost[0]} nor ${lost[1]} exists. Is every volume mounted, and storage the folder of the restore?`,
     );
   for (const [from, to] of moves) {
     // An existing target was moved before the crash; the source may be something new by now.

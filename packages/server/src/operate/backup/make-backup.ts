@@ -70,7 +70,7 @@ export async function makeBackup(options: BackupOptions): Promise<string | null>
     await rename(partial, output);
     syncFolder(dirname(output));
     if (missing.length === 0) return null;
-    return `it lacks ${count(missing.length, "file")} whose bytes are missing from the storage; see socle verify: ${missing.join(", ")}`;
+    return `the backup lacks ${count(missing.length, "file")} whose bytes are missing from the storage; see socle verify: ${missing.join(", ")}`;
   } catch (thrown) {
     await rm(partial, { force: true });
     throw new Error(`The backup ${output} was not made: ${messageOf(thrown)}`);
@@ -165,7 +165,7 @@ function watchLog(database: Pick<Database, "sizes">, maxLog: number, onFull: (re
       if (size <= maxLog || size <= before) return;
       onFull(
         new Error(
-          `so much was written meanwhile that the write-ahead log has passed backup.log (${maxLog} bytes); try again when less is written, or raise it`,
+          `so much was written meanwhile that the write-ahead log has passed backup.log (${maxLog} bytes); try again under fewer writes, or raise backup.log`,
         ),
       );
     } catch (error) {

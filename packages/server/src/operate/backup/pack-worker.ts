@@ -154,7 +154,7 @@ class Packing {
     } else {
       this.#missing.push(id);
       if (this.#missing.length > maxMissing)
-        throw new Error(`the bytes of more than ${maxMissing} files are missing; is the storage there?`);
+        throw new Error(`the bytes of more than ${maxMissing} files are missing; is the storage mounted?`);
     }
     this.#advance(size);
   }

@@ -122,7 +122,7 @@ function makeMoves(paths: DataPaths, moves: readonly Move[]): void {
 
 function refuseTaken(taken: readonly string[]): never {
   throw new SetupError(
-    `${taken.join(" and ")}: ${taken.length > 1 ? "hold" : "holds"} data already; with --force they are moved aside, and kept`,
+    `${taken.join(" and ")}: ${taken.length > 1 ? "hold" : "holds"} data already; with --force, the data are moved aside, and stay`,
   );
 }
 

@@ -167,8 +167,8 @@ async function strayFiles(database: DatabaseFile, driver: StorageDriver, aside: 
     if (aside !== null) {
       await moveAside(driver, id, aside);
       moved += 1;
-    } else if (isMarked) marked.add(`${id}: left by an upload or deletion; a start of the service removes it`);
-    else strays.add(`${id}: bytes that belong to no file; socle verify --repair moves them aside`);
+    } else if (isMarked) marked.add(`${id}: left by an upload or deletion; a start of the service removes the bytes`);
+    else strays.add(`${id}: bytes that belong to no file; socle verify --repair moves the bytes aside`);
   }
   const repaired: Finding[] =
     moved === 0 ? [] : [{ state: "info", subject: "files", text: `${count(moved, "stray file")} moved to ${aside}` }];

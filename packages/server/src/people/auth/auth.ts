@@ -314,7 +314,7 @@ export class Auth {
     confirm: (tx: Transactor, made: { admin: SignedIn; user: User; before: User | null }) => void,
   ): Promise<TokenResponse> {
     const opened = await this.#database.transact((tx) => {
-      if (this.users.adminExists(tx)) throw new AppError("not_found", "There is an admin already.");
+      if (this.users.adminExists(tx)) throw new AppError("not_found", "An admin exists already.");
       const { user, before } = this.#makeAdmin(tx, values);
       const opened = this.sessions.open(tx, user, caller);
       confirm(tx, { admin: signedIn(user, opened.session), user, before });

@@ -173,7 +173,7 @@ export class SignIns {
         } finally {
           turn?.release();
         }
-        throw new AppError("conflict", "What a hook reads was changed by others again and again. Try again later.", {
+        throw new AppError("conflict", "The reads of a hook were changed by others again and again. Try again later.", {
           retryAfter: 1,
         });
       },

@@ -377,14 +377,14 @@ export class Users {
     const { sessions } = this.#options;
     this.get(userId, tx);
     if (!sessions.list(userId, tx).some(({ id }) => id === sessionId))
-      throw new AppError("not_found", "There is no such session.");
+      throw new AppError("not_found", "The session does not exist.");
     sessions.end(tx, sessionId);
   }
 
   /** @throws AppError `not_found`. */
   get(id: string, reader?: Reader): User {
     const user = this.find(id, reader);
-    if (user === null) throw new AppError("not_found", "There is no such user.");
+    if (user === null) throw new AppError("not_found", "The user does not exist.");
     return user;
   }
 

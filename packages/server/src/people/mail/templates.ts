@@ -77,7 +77,7 @@ export class Templates {
       const found = this.#templates.get(name);
       if (found !== undefined) return found;
     }
-    throw new Error(`There is no text of the mail ${kind}`);
+    throw new Error(`The mail ${kind} has no text`);
   }
 }
 

@@ -41,7 +41,7 @@ test("steps in words", () => {
   expect(loss).toEqual({ tone: "loss", title: "Drop field `teaser`: 7 records have a value", details: [] });
   expect(drop).toMatchObject({ tone: "drop", title: "Drop field `empty`" });
   expect(rename).toMatchObject({ tone: "change", title: "Rename field `title` to `headline`" });
-  expect(rules?.details).toEqual(["max: 200 → 100", "It may be empty", "120 records checked"]);
+  expect(rules?.details).toEqual(["max: 200 → 100", "The field may be empty", "120 records checked"]);
 });
 
 test("permissions are described by their effect: an inherited rule changes, too", () => {

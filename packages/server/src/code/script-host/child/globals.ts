@@ -56,7 +56,7 @@ export function defineGlobals(registering: { readonly [name: string]: unknown })
 function guardProcess(): void {
   const refuse = (name: string, instead: string) => (): never => {
     throw new Error(
-      `${name} is not available in functions, jobs, endpoints and queries: it would end the handlers that run beside this one. ${instead}`,
+      `${name} is not available in functions, jobs, endpoints and queries: the call would end the handlers that run beside this handler. ${instead}`,
     );
   };
   const leave = "To end this handler, return or throw.";

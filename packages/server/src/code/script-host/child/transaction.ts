@@ -38,7 +38,7 @@ function copyOf<T>(value: T): T {
 }
 
 /** A read would be answered otherwise now: the function is called again. */
-const changed = errorOf("conflict", "The transaction runs again, because something that it has read was changed.");
+const changed = errorOf("conflict", "The transaction runs again, because a read value was changed.");
 
 /**
  * Runs `work` in a transaction, and answers the value of `work`. @throws the error of `work`, or `ServiceError`.
@@ -75,7 +75,7 @@ export async function runTransaction(
   }
   throw errorOf(
     "conflict",
-    `db.transaction: what the transaction reads was changed by others ${maxTimes} times. Try again later.`,
+    `db.transaction: the reads of the transaction were changed by others ${maxTimes} times. Try again later.`,
   );
 }
 

@@ -134,7 +134,7 @@ export class Expander {
       concealValues(target.selection, row);
       this.#readBytes += rowBytes(row);
       this.#run.refuseOnLoop(this.#readBytes);
-      if (this.#readBytes > maxReadBytes) throw tooHeavy(`what it brings, up to "${target.name}",`, maxReadBytes);
+      if (this.#readBytes > maxReadBytes) throw tooHeavy(`its expansions, up to "${target.name}",`, maxReadBytes);
       return false;
     });
   }

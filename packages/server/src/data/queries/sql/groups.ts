@@ -103,7 +103,10 @@ function parseKey(name: string, at: GroupsOf, items: SqlPart[]): GroupColumn {
   if (unitSql === undefined)
     throw refuseParameter("group", `${quote(name)}: the unit must be ${oneOf(Object.keys(units))}`);
   if (path.valueType !== "datetime")
-    throw refuseParameter("group", `${quote(name)}: only a datetime has units of time, and ${quote(field)} is none`);
+    throw refuseParameter(
+      "group",
+      `${quote(name)}: only a datetime has units of time, and ${quote(field)} is no datetime`,
+    );
   return { name, text: unitSql(text), values, valueType: "datetime", texts: null, isNullable: true };
 }
 
@@ -214,7 +217,7 @@ export function runGroups(run: Run, plan: GroupsPlan, position: CursorPosition |
     return rows.length > plan.limit || (bytes > maxPageBytes && rows.length > 1);
   });
   if (!isReached)
-    throw refuseParameter("cursor", "the group that it stands at has changed or is gone; begin with the first page");
+    throw refuseParameter("cursor", "the group at the cursor has changed or is gone; begin with the first page");
   const hasMore = rows.length > plan.limit || (bytes > maxPageBytes && rows.length > 1);
   if (hasMore) rows.pop();
   const last = rows.at(-1);

@@ -219,7 +219,7 @@ describe("a provider", () => {
   test("with the email of another user shows the reason, on a page that goes on", async () => {
     const { user } = await api.register("taken@example.com");
     const conflict =
-      "There is an account with this email address already. Sign in there first, and link My &lt;OIDC&gt; then.";
+      "An account has this email address already. Sign in to the account first, and link My &lt;OIDC&gt; then.";
     const { browser } = await openPage(api);
     await refused({ api, browser }, conflict, () =>
       pass(browser, { sub: "taken", email: "taken@example.com", email_verified: true }),

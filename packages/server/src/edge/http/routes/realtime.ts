@@ -19,7 +19,7 @@ export function realtimeRoutes(options: { realtime: Realtime; cors: Cors; upgrad
         const token = inQuery === null || inQuery === "" ? exchange.token() : inQuery;
         const connection = await options.realtime.admit(token, exchange.address);
         if (options.upgrade(exchange, connection)) return undefined;
-        const error = new AppError("bad_request", "This is a WebSocket endpoint: connect to it with a WebSocket.");
+        const error = new AppError("bad_request", "This is a WebSocket endpoint: connect with a WebSocket.");
         return exchange.error(error, {
           status: 426,
           headers: { Connection: "Upgrade", Upgrade: "websocket", "Sec-WebSocket-Version": "13" },

@@ -73,7 +73,10 @@ export function storageReads(options: {
     if (file !== null) return file;
     return admit(storage, exchange).catch((thrown: unknown) => {
       if (!(thrown instanceof AppError) || thrown.code !== "unauthorized") throw thrown;
-      throw new AppError("unauthorized", "The link has expired or is none to this file. Ask for another, or sign in.");
+      throw new AppError(
+        "unauthorized",
+        "The link has expired, or is no link to this file. Request another link, or sign in.",
+      );
     });
   }
 

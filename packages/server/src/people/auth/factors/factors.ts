@@ -117,7 +117,7 @@ export class Factors {
   /** Turns the second factor off. @throws AppError `not_found` without an app. */
   async removeTotp(caller: SignedIn, by: PasswordCaller): Promise<void> {
     await changeOwn(this.#options, { caller, by, change: "The second factor was turned off." }, (tx) => {
-      if (!removeTotp(tx, caller.userId)) throw new AppError("not_found", "There is no authenticator app.");
+      if (!removeTotp(tx, caller.userId)) throw new AppError("not_found", "The account has no authenticator app.");
     });
   }
 
@@ -125,7 +125,7 @@ export class Factors {
   async renewRecoveryCodes(caller: SignedIn, by: PasswordCaller): Promise<RecoveryCodes> {
     return changeOwn(this.#options, { caller, by, change: "New recovery codes were made." }, (tx) => {
       if (!hasTotp(tx, caller.userId))
-        throw new AppError("conflict", "Recovery codes belong to an authenticator app, and there is no app.");
+        throw new AppError("conflict", "Recovery codes belong to an authenticator app, and the account has no app.");
       return renewCodes(tx, caller.userId);
     });
   }
@@ -221,5 +221,5 @@ function wrongFactor(): AppError {
 }
 
 function noSecret(): AppError {
-  return new AppError("conflict", "There is no new secret to confirm: POST /api/auth/totp makes a secret.");
+  return new AppError("conflict", "No new secret waits for a confirmation: POST /api/auth/totp makes a secret.");
 }

@@ -140,7 +140,7 @@ export class Passkeys {
   /** @throws AppError `not_found`, `forbidden` without a recent sign-in, `bad_request` for the last way to sign in. */
   async remove(caller: SignedIn, id: string, by: PasswordCaller): Promise<void> {
     await changeOwn(this.#options, { caller, by, change: "A passkey was deleted." }, (tx) => {
-      if (!removePasskey(tx, caller.userId, id)) throw new AppError("not_found", "There is no such passkey.");
+      if (!removePasskey(tx, caller.userId, id)) throw new AppError("not_found", "The passkey does not exist.");
       requireSignInMethod(tx, caller.userId, this.#options);
     });
   }

@@ -184,7 +184,7 @@ export class Keys {
   /** Deletes a key of a user, or a service key. @throws AppError `not_found`. */
   delete(tx: Transactor, userId: string | null, id: string): ApiKey {
     const key = this.list(userId, tx).find((each) => each.id === id);
-    if (key === undefined) throw new AppError("not_found", "There is no such API key.");
+    if (key === undefined) throw new AppError("not_found", "The API key does not exist.");
     endKey(tx, id);
     return key;
   }

@@ -50,7 +50,7 @@ export class ProviderAccounts {
     const match = matchOf(reader, identity, provider);
     if (match.kind !== "new") return match;
     if (!settings["auth.registration"])
-      throw new AppError("forbidden", "There is no account here for this sign-in, and registration is switched off.");
+      throw new AppError("forbidden", "The sign-in has no account here, and registration is switched off.");
     if (settings["auth.requireVerified"] && !match.address.isProven)
       throw new AppError(
         "forbidden",

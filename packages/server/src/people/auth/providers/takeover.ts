@@ -58,7 +58,7 @@ export function matchOf(reader: Reader, identity: ProviderIdentity, provider: { 
   if (address.isProven && user.verified && !hasAnother) return { kind: "same-email", user };
   throw new AppError(
     "conflict",
-    `There is an account with this email address already. Sign in there first, and link ${provider.title} then.`,
+    `An account has this email address already. Sign in to the account first, and link ${provider.title} then.`,
   );
 }
 

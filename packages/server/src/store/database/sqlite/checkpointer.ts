@@ -340,7 +340,7 @@ export class Checkpointer {
     if (now - since < warnAfterMs || now - this.#warnedAt < warnEveryMs) return;
     this.#warnedAt = now;
     const cause = this.#isCopied
-      ? "it is being copied into the database file"
+      ? "the log is being copied into the database file"
       : "an old state of the database is read, perhaps by another process such as a backup";
     this.#options.logger.warn("The write-ahead log is over its bound and has not started over", {
       bytes: log * this.#pageSize,

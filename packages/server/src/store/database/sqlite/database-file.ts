@@ -125,7 +125,9 @@ export function vacuumDatabase(path: string): { before: number; after: number } 
       writer.close();
     }
     if (statSync(`${path}-wal`, { throwIfNoEntry: false }) !== undefined)
-      throw new SetupError(`database ${path}: another process reads it; try again when that has ended`);
+      throw new SetupError(
+        `database ${path}: another process reads the database; try again after the end of that process`,
+      );
     renameSync(copy, path);
     syncFolder(dirname(path));
     return { before, after: statSync(path).size };

@@ -70,7 +70,7 @@ export function stopping(): AppError {
 
 /** The error for a change that the journal of a cluster may have, although this instance cannot tell. */
 export function outcomeUnknown(cause?: unknown): AppError {
-  const message = "The outcome is not known: the change may have happened. Look before you repeat it.";
+  const message = "The outcome is not known: the change may have happened. Check before you repeat the change.";
   return new AppError("unavailable", message, { retryAfter: 1, cause });
 }
 

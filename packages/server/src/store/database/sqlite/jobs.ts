@@ -159,7 +159,7 @@ export async function settle(batch: readonly Asked[], logger: Logger): Promise<v
 
 /** Runs an effect. The change is on disk, so an error of the effect does not change the answer. */
 function runEffect(effect: () => unknown, logger: Logger): Promise<void> | undefined {
-  const failed = (error: unknown): void => logger.error("What follows a change failed", { error });
+  const failed = (error: unknown): void => logger.error("An effect after a change failed", { error });
   try {
     const running = effect();
     return running === undefined ? undefined : Promise.resolve(running).then(() => undefined, failed);

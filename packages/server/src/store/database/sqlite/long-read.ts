@@ -47,7 +47,7 @@ export class OldState {
   readonly #onClose: (state: OldState) => void;
   readonly #closed = Promise.withResolvers<void>();
   #isClosed = false;
-  #reason = new AppError("unavailable", "The collection was migrated meanwhile, and reading it took too long.");
+  #reason = new AppError("unavailable", "The collection was migrated meanwhile, and the read took too long.");
 
   /** @param connection in a transaction that has already read. */
   constructor(connection: Source, reads: Iterable<SqliteLongRead>, onClose: (state: OldState) => void) {

@@ -50,7 +50,7 @@ function explain(path: string, thrown: unknown): SetupError {
     return new SetupError(`database ${path}: is not a SQLite database; name another file, or ${damageAdvice}`);
   if (code.startsWith("SQLITE_READONLY")) return new SetupError(`database ${path}: is read-only`);
   if (code.startsWith("SQLITE_BUSY"))
-    return new SetupError(`database ${path}: is in use by another process that does not let go of it`);
+    return new SetupError(`database ${path}: is in use by another process that does not release the database`);
   // The error of a connection names the file and the next step.
   if (hasMetDamage(thrown)) return new SetupError(messageOf(thrown));
   // The statements of a start are correct, so a statement that does not match its table means a damaged table.
@@ -146,7 +146,7 @@ export function upgradeTables(tx: Transactor, path: string, schemas: readonly Mo
   for (const module of versionsOf(tx).keys())
     if (!known.has(module))
       throw new SetupError(
-        `database ${path}: has tables of "${module}", which this socle does not know: it is too old for it${ifDamaged}`,
+        `database ${path}: has tables of "${module}", which this socle does not know: this socle is too old for the database${ifDamaged}`,
       );
   for (const schema of schemas) upgradeModule(tx, path, schema);
 }
@@ -157,7 +157,7 @@ export function upgradeModule(tx: Transactor, path: string, { module, steps }: M
   const version = row?.version ?? 0;
   if (version > steps.length)
     throw new SetupError(
-      `database ${path}: its ${module} tables have version ${version}; this socle knows ${steps.length}: it is too old for it${ifDamaged}`,
+      `database ${path}: its ${module} tables have version ${version}; this socle knows ${steps.length}: this socle is too old for the database${ifDamaged}`,
     );
   for (const step of steps.slice(version)) tx.run(step);
   if (version < steps.length)

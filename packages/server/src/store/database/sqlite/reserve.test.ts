@@ -43,7 +43,7 @@ test("a change that frees space runs again with the reserve; other changes are r
   const refused = await database.probe().catch((error: unknown) => error);
   expect(isOutOfRoom(refused)).toBe(true);
 
-  await until(() => lines.includes("INFO There is room again: all changes are taken"));
+  await until(() => lines.includes("INFO Space is free again: all changes are accepted"));
   expect([isWhole(), reserved()]).toEqual([true, 2]);
   await pages(1_000_000);
   await grow();

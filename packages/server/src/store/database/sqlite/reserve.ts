@@ -49,7 +49,7 @@ export class Reserve {
     rmSync(this.#path, { force: true });
     this.releasedFor = full;
     this.#options.logger.warn(
-      "The disk is full. An admin makes room with what was reserved for that; all other changes are refused until there is room",
+      "The disk is full. An admin frees space with the reserve; all other changes are refused until space is free",
     );
     return true;
   }
@@ -96,7 +96,7 @@ export class Reserve {
   #end(): void {
     if (this.releasedFor === null) return;
     this.releasedFor = null;
-    this.#options.logger.info("There is room again: all changes are taken");
+    this.#options.logger.info("Space is free again: all changes are accepted");
   }
 
   /** Writes random bytes: a compressing file system would reserve no space for other bytes. */

@@ -151,7 +151,7 @@ export class ThreadConnection implements SlowTransactor {
 
   #askNow<T>(action: StatementRequest["do"], sql: string, values: Value[]): T {
     if (this.#failure !== null) throw this.#failure;
-    if (this.#waiting !== null) throw new Error("A database thread takes one statement at a time");
+    if (this.#waiting !== null) throw new Error("A database thread runs a single statement at a time");
     // Loaded on demand: only migrations and long transactions wait in this way.
     const { MessageChannel, receiveMessageOnPort } = process.getBuiltinModule("node:worker_threads");
     const { port1, port2 } = new MessageChannel();
@@ -168,7 +168,7 @@ export class ThreadConnection implements SlowTransactor {
 
   #send(request: ThreadRequest | null): Promise<unknown> {
     if (this.#failure !== null) return Promise.reject(this.#failure);
-    if (this.#waiting !== null) return Promise.reject(new Error("A database thread takes one statement at a time"));
+    if (this.#waiting !== null) return Promise.reject(new Error("A database thread runs a single statement at a time"));
     const waiting = Promise.withResolvers<unknown>();
     this.#waiting = waiting;
     // While a caller waits for this answer, only the thread may keep the process alive, as at a start after a crash.

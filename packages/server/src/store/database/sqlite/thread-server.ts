@@ -80,7 +80,7 @@ function open({ path, stop }: ThreadTarget): Connection {
   // Dirty pages beyond the cache go to the log, and sorts to a file, so memory does not grow with the table.
   opened.execute("PRAGMA cache_size = -16000");
   addFunctions(opened, () => {
-    if (Atomics.load(stop, 0) !== 0) throw new Error("Nobody waits for this any more");
+    if (Atomics.load(stop, 0) !== 0) throw new Error("The caller of the statement has left");
   });
   return opened;
 }

@@ -105,7 +105,7 @@ export class UserQueries {
       if (rows.length >= maxRows || bytes > maxBytes)
         throw new AppError(
           "bad_request",
-          `db.query: it answers more than ${maxRows} rows or ${maxBytes / 1024 ** 2} MiB; use a LIMIT.`,
+          `db.query: the result has more than ${maxRows} rows or ${maxBytes / 1024 ** 2} MiB; use a LIMIT.`,
         );
       rows.push(text);
     }
@@ -127,7 +127,7 @@ export class UserQueries {
       throw new AppError("bad_request", "db.query only reads: the SQL must start with SELECT, WITH or VALUES.");
     // SQLite would run only the first statement, without an error.
     if (/;\s*\S/.test(sql.replace(quotedOrComment, " ")))
-      throw new AppError("bad_request", "db.query runs one statement: there is something after the semicolon.");
+      throw new AppError("bad_request", "db.query runs a single statement: text follows the semicolon.");
     const roots = this.#roots();
     const tables = new Set<string>();
     /** The readable columns, by cursor of the program. */
