@@ -1,4 +1,5 @@
 /** The executable alone in a bare root: all work on threads and in child processes. */
+// Promises: R5.
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,5 @@
 /** Backups with the executable: under load, killed in the middle, on a full disk, and the commands' own words. */
+// Promises: R2, R3.
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

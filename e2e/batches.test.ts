@@ -1,4 +1,5 @@
 /** Batches against the executable: killed under way, beside other requests, from the client and from a function. */
+// Promises: W2.
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";

@@ -1,4 +1,5 @@
 /** Deletions that take others along, and sequences, under kills at random moments. */
+// Promises: W2.
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";

@@ -2,6 +2,7 @@
  * The clocks suite in the short form: whatever the machine's clock does, records and events keep the order, times of a record
  * do not fall, the log is not emptied, and jobs, throttle and tokens go on. `npm run test:clocks` makes some hundred steps.
  */
+// Promises: T1.
 import { test } from "bun:test";
 import { randomNumbers, randomSeed } from "../packages/server/test/random.ts";
 import { singleService } from "./kit.ts";

@@ -1,4 +1,5 @@
 /** A cluster with faults: killed and paused instances, and an engine that is away. Nothing acknowledged is lost, and nobody reads what has ended. */
+// Promises: C1, C3.
 import { afterEach, expect, test } from "bun:test";
 import { differences, numbersAt } from "./cluster-content.ts";
 import { startCluster, type TestInstance } from "./cluster-kit.ts";

@@ -1,4 +1,5 @@
 /** A cluster of three instances: writes at any instance, reads and sockets everywhere, rights that end, and equal content. */
+// Promises: C2.
 import { expect, test } from "bun:test";
 import { differences, numbersAt } from "./cluster-content.ts";
 import { Hearer } from "./cluster-hearer.ts";

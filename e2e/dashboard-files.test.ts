@@ -52,7 +52,7 @@ test("an uploaded image shows its picture, becomes public after a question, name
   expect((await fetch(`${server.url}/api/storage/${id}`)).status).toBe(200);
   await drawer.getByRole("button", { name: "Delete the file" }).click();
   const deletion = page.getByRole("dialog", { name: "Delete column.png?" });
-  await deletion.getByText(/1 record uses it/).waitFor();
+  await deletion.getByText(/1 record uses the file/).waitFor();
   await deletion.getByRole("button", { name: "Delete the file" }).click();
   await page.getByText("No files yet").waitFor();
   expect((await files()).total).toBe(0);

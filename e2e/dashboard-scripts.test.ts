@@ -67,7 +67,7 @@ test("a file that does not load is shown with its line, and with the note that t
   await alert.waitFor();
   await alert.getByText("functions/posts/greet.ts:2:").first().waitFor();
   await alert.getByText("The last version that did load keeps running").waitFor();
-  await alert.getByText("no version of it has ever loaded").waitFor();
+  await alert.getByText("no version of the file has ever loaded").waitFor();
   expect(await page.getByRole("row").filter({ hasText: "does not load" }).count()).toBe(2);
   await page.getByRole("navigation").getByText("2 failures to look at").waitFor({ state: "attached" });
   expect(await violationsOf(page)).toEqual([]);

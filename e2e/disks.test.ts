@@ -2,6 +2,7 @@
  * The disks suite in the short form: each kind of fault once or a few times. Nothing that was acknowledged is lost, nothing is
  * half done, nothing crashes, and damage is told. `npm run test:disks` makes some thousand faults.
  */
+// Promises: W3.
 import { expect, test } from "bun:test";
 import { randomNumbers, randomSeed } from "../packages/server/test/random.ts";
 import { singleService } from "./kit.ts";

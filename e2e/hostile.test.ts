@@ -2,6 +2,7 @@
  * The hostile suite in the short form: a tenth of each attack, for a second. The service stays the same process, answers a
  * bystander, and keeps within the bounds. `npm run test:hostile` runs the long form, and measures.
  */
+// Promises: B2.
 import { expect, test } from "bun:test";
 import { attacks } from "./hostile/attacks.ts";
 import { shareCases, suffer as sufferShare } from "./hostile/shares.ts";

@@ -2,6 +2,7 @@
  * Changes with `Idempotency-Key` against the executable: the service is killed again and again, answers are lost on the way, and
  * clients send their changes again until an answer comes. Each change is made exactly once.
  */
+// Promises: W4.
 import { Database } from "bun:sqlite";
 import { afterAll, expect, test } from "bun:test";
 import { createServer, connect as dial, type Socket } from "node:net";

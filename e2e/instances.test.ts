@@ -2,6 +2,7 @@
  * The cluster suite in the short form: random faults of instances, ways and engine under load. `npm run test:cluster` takes 20 minutes. Then each check of
  * the suite gets the result of the run with something broken on purpose, and names the broken promise.
  */
+// Promises: C1, C2, C3.
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { copyFileSync } from "node:fs";

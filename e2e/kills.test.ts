@@ -2,6 +2,7 @@
  * The kills in the short form: some `kill -9` of the service and the processes under mixed load; after each kill all
  * acknowledged data are present. `npm run test:kills` makes 300 kills, and kills the modules of the database thousands of times.
  */
+// Promises: W1, E1, E2, E3, R1.
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";

@@ -1,4 +1,5 @@
 /** User code that loops for ever, over sockets: the other work of the same lane completes while the loop still runs. */
+// Promises: U2.
 import { expect, test } from "bun:test";
 import { isLong, post, serve } from "./kit.ts";
 import { collection, RunEvents, scriptProject } from "./scripts-kit.ts";

@@ -1,4 +1,5 @@
 /** Clients that take nothing, leave in the middle, send without an end, or only connect: the others hardly notice. */
+// Promises: B1.
 import { afterAll, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import {

@@ -3,6 +3,7 @@
  * kind and at ten random entries of the log; a restore of the backup, cut off three times.
  * `npm run test:power-cuts` makes 500 cuts.
  */
+// Promises: W1, W2, E1, R1, R3.
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -3,6 +3,7 @@
  * all processes hear each event once and in order, and a process that is lost is replaced. Connections are chosen so that each
  * process is asked. The other tests run against several processes with `SOCLE_TEST_PROCESSES=3 npm test`.
  */
+// Promises: E2.
 import { expect, test } from "bun:test";
 import type { ServerFrame } from "@socle/protocol";
 import { TestSocket } from "../packages/server/test/sockets.ts";

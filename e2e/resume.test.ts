@@ -2,6 +2,7 @@
  * A client that loses its socket at any moment and resumes with `since` misses nothing and gets nothing twice. Of a record
  * that was deleted meanwhile, a replay brings the deletion alone.
  */
+// Promises: E2.
 import { expect, test } from "bun:test";
 import type { Event, RecordList, ServerFrame } from "@socle/protocol";
 import { randomNumbers, randomSeed } from "../packages/server/test/random.ts";

@@ -1,6 +1,7 @@
 /**
  * Handlers that misbehave: the API answers all the while, the run has failed for a reason that is told, others go on.
  */
+// Promises: U1.
 import { describe, expect, test } from "bun:test";
 import { peakMiB, post, serve, until } from "./kit.ts";
 import { collection, RunEvents, scriptProject } from "./scripts-kit.ts";

@@ -1,4 +1,5 @@
 /** Tests that a run is not blamed for the leftovers of an earlier run, nor for another run. */
+// Promises: U1.
 import { describe, expect, test } from "bun:test";
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";

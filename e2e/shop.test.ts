@@ -1,4 +1,5 @@
 /** The example shop under load and `kill -9`: orders, lines, stock and runs agree after each kill, and no acknowledged order is lost. */
+// Promises: W5.
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";

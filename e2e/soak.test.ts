@@ -2,6 +2,7 @@
  * The soak in the short form: some seconds of the load, with a right answer to every request; and the judge, on made-up
  * samples. `npm run soak` runs half an hour.
  */
+// Promises: B3.
 import { expect, test } from "bun:test";
 import { randomNumbers, randomSeed } from "../packages/server/test/random.ts";
 import { project, serve, until } from "./kit.ts";

@@ -1,4 +1,5 @@
 /** SQLite's temporary files in a container without `/tmp`: large sorts, new indexes and dropped fields write such files. */
+// Promises: R5.
 import { expect, test } from "bun:test";
 import { chmodSync, readdirSync } from "node:fs";
 import { join } from "node:path";

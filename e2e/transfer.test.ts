@@ -1,4 +1,5 @@
 /** `socle import` and `socle export` against the executable: beside a service, without a service, and killed. */
+// Promises: W2.
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";

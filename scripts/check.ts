@@ -1,5 +1,5 @@
 /**
- * `npm run check`: format and lint, types, module order, places of SQL, comments, dependencies, unused code. Runs
+ * `npm run check`: format and lint, types, module order, places of SQL, comments, words, promises, dependencies, unused code. Runs
  * every check, so that a single run reports all problems.
  */
 import { root, start, tool } from "./run.ts";
@@ -13,6 +13,7 @@ const checks: { readonly [name: string]: string[] } = {
   "places of SQL": [process.execPath, `${root}/scripts/check-sql.ts`],
   comments: [process.execPath, `${root}/scripts/check-comments.ts`],
   words: [process.execPath, `${root}/scripts/check-words.ts`],
+  promises: [process.execPath, `${root}/scripts/check-promises.ts`],
   dependencies: [process.execPath, `${root}/scripts/check-dependencies.ts`],
   "unused code": [tool("knip"), "--no-progress"],
   "unused members": [process.execPath, `${root}/scripts/check-members.ts`],

@@ -4,6 +4,7 @@
  * `HOSTILE_WRITE=1`, and fails when a bound was passed or the bystander got no answer. Times are printed and not
  * judged: machines differ. `HOSTILE_ONLY` names a part of an attack's name.
  */
+// Promises: B2.
 import { afterAll, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";

@@ -3,6 +3,7 @@
  * an account. The requests take turns in a random order, for addresses of the same length. A control, a second group of unknown
  * addresses, shows the noise of the machine. The figures are printed, not asserted.
  */
+// Promises: A2.
 import { describe, expect, test } from "bun:test";
 import { randomNumbers, randomSeed } from "../../packages/server/test/random.ts";
 import { inParallel, post, project, type Running, serve } from "../kit.ts";

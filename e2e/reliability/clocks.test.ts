@@ -2,6 +2,7 @@
  * `npm run test:clocks`: the clocks suite in the long form. The suite prints the number of clock steps, and writes the table into
  * docs/reliability.md with `CLOCKS_WRITE=1`. `SEED` repeats a run.
  */
+// Promises: T1.
 import { afterAll, test } from "bun:test";
 import { cpus } from "node:os";
 import { randomNumbers, randomSeed } from "../../packages/server/test/random.ts";

@@ -3,6 +3,7 @@
  * The soak fails when memory, descriptors or threads rise after the warm-up, and when a request got a wrong answer.
  * `SOAK_WRITE=1` writes docs/images/soak.svg and the table into docs/reliability.md.
  */
+// Promises: B3.
 import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";

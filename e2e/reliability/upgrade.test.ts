@@ -3,6 +3,7 @@
  * Upwards, each version finds all data of the others. Downwards, the earlier version refuses to start and changes nothing, or works;
  * then today's finds everything. `UPGRADE_WRITE=1` writes the table into docs/reliability.md.
  */
+// Promises: R4.
 import { expect, test } from "bun:test";
 import { cpSync } from "node:fs";
 import { executable as current, project, type Running, serve, socle, temporaryFolder } from "../kit.ts";

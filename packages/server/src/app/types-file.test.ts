@@ -1,4 +1,5 @@
 /** The generated types of a project, as the compiler reads the types: queues and payloads, endpoints, variables. */
+// Promises: D1.
 import { expect, test } from "bun:test";
 import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

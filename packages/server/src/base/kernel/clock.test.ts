@@ -1,4 +1,5 @@
 /** The service's clock under a machine's clock that is wrong, corrected, or set back. */
+// Promises: T1.
 import { afterEach, expect, spyOn, test } from "bun:test";
 import { Clock } from "./index.ts";
 

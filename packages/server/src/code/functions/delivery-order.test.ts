@@ -1,4 +1,5 @@
 /** The order of deliveries: the dispatcher of runs with the table of deliveries, and files that come and go. */
+// Promises: E3.
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { audit } from "../../../test/event-log.ts";

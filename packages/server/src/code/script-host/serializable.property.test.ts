@@ -2,6 +2,7 @@
  * Random transactions by many callers at once against a serial model: the reads of each transaction are the reads of a run in
  * the order of the commits. Each transaction makes a record of `history`, so the order of these records is the order of commits.
  */
+// Promises: W5.
 import { expect, test } from "bun:test";
 import { randomNumbers, randomSeed } from "../../../test/random.ts";
 import { openScripts } from "../../../test/scripts.ts";

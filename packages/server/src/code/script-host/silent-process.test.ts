@@ -1,4 +1,5 @@
 /** A real process that does not answer: the other attempts complete while a handler loops, and no attempt begins twice. */
+// Promises: U2.
 import { afterAll, expect, test } from "bun:test";
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// Promises: D1.
 import { describe, expect, test } from "bun:test";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";

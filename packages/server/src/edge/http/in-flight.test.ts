@@ -1,3 +1,4 @@
+// Promises: B1.
 import { describe, expect, test } from "bun:test";
 import { AppError } from "../../base/kernel/index.ts";
 import { InFlight } from "./in-flight.ts";

@@ -3,6 +3,7 @@
  * route, with everything that can end a right (contract, "Authentication": a right is checked at the
  * use).
  */
+// Promises: A1.
 import { expect, spyOn, test } from "bun:test";
 import { fileForm, formType } from "../../../test/forms.ts";
 import { makeKey } from "../../../test/keys.ts";

@@ -1,4 +1,5 @@
 /** The bounds of sockets: channels, frames, waiting bytes, and the origins that may open a socket. */
+// Promises: B1.
 import { describe, expect, spyOn, test } from "bun:test";
 import { migrate } from "../../../test/kit.ts";
 import { openServer, type TestServer, type TestSocket, until } from "../../../test/sockets.ts";

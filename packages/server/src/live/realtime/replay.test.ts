@@ -1,3 +1,4 @@
+// Promises: E2.
 import { describe, expect, spyOn, test } from "bun:test";
 import { audit } from "../../../test/event-log.ts";
 import { migrate, quietLogger, setRole } from "../../../test/kit.ts";

@@ -1,4 +1,5 @@
 /** Backups: database and files of one moment come back unchanged, and a backup that is not whole is refused. */
+// Promises: R2.
 import { Database as Driver } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { existsSync, lstatSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";

@@ -1,4 +1,5 @@
 /** Moves of a restore: whatever interrupts moves, the next look makes the rest, once, also where the data have another path. */
+// Promises: R3.
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

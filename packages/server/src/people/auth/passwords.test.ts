@@ -1,4 +1,5 @@
 /** Tests of password threads: their start and end, their number, and their queue. */
+// Promises: A2.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { openApi, type TestApi } from "../../../test/kit.ts";
 import type { PasswordTask } from "./password-worker.ts";

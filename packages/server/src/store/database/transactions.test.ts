@@ -1,4 +1,5 @@
 /** The guarantees of `store.ts` for transactions: whole or not at all, effects after the flush, a final flush that fails. */
+// Promises: W1.
 import { describe, expect, test } from "bun:test";
 import { databases, happened, manualSync, numbers } from "../../../test/databases.ts";
 import type { Transactor } from "./index.ts";

@@ -1,4 +1,5 @@
 /** The event log: ids, the order of events, a clock that is set back, and replay. */
+// Promises: E1.
 import { describe, expect, test } from "bun:test";
 import { openEventLog } from "../../../test/event-log.ts";
 import { temporaryFolder } from "../../../test/kit.ts";

@@ -1,4 +1,5 @@
 /** Random requests with keys against a model: the same answers, and no record more or less. */
+// Promises: W4.
 import { afterAll, expect, spyOn, test } from "bun:test";
 import fc from "fast-check";
 import { openApi } from "../../../../test/kit.ts";

@@ -1,4 +1,5 @@
 /** `GET /api/openapi.json`: the routes and methods of the document, the readers, and the changes that a migration makes. */
+// Promises: D1.
 import { describe, expect, test } from "bun:test";
 import { makeKey } from "../../../../test/keys.ts";
 import { openApi, setRole } from "../../../../test/kit.ts";

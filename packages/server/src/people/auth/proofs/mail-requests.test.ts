@@ -1,4 +1,5 @@
 /** Tests of the bounds on requests for mails: a stranger slows down nobody but the stranger. */
+// Promises: A2.
 import { expect, spyOn, test } from "bun:test";
 import { openApi, temporaryFolder } from "../../../../test/kit.ts";
 import { Mailbox } from "../../../../test/mailbox.ts";

@@ -1,4 +1,5 @@
 /** The database and its files: a full disk, flushes, and files that cannot be used. */
+// Promises: W3.
 import { describe, expect, spyOn, test } from "bun:test";
 import * as fs from "node:fs";
 import { mkdirSync, statSync, writeFileSync } from "node:fs";

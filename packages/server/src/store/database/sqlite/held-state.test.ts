@@ -1,4 +1,5 @@
 /** Held states: a copy of file and log is one commit's state, while writes and checkpoints go on. */
+// Promises: R2.
 import { expect, test } from "bun:test";
 import { closeSync, openSync, readSync, statSync, writeSync } from "node:fs";
 import { join } from "node:path";

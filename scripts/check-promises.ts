@@ -1,0 +1,55 @@
+/**
+ * Checks the numbered promises. A promise is a bold id in ARCHITECTURE.md or docs/reliability.md (`**W1**`); a test that holds
+ * promises cites the ids in a line `// Promises: W1, E2.`. The check fails for a promise without a test, for a test that cites
+ * an unknown promise, and for an id of two promises.
+ *
+ * The check cannot see whether a test holds the promise that the test cites.
+ */
+import { join } from "node:path";
+import { Glob } from "bun";
+
+const pages = ["ARCHITECTURE.md", "docs/reliability.md"];
+const tests = "{packages,e2e,examples}/**/*.test.ts";
+const promise = /\*\*([A-Z]\d+)\*\*/g;
+const citation = /^\/\/ Promises: (.*)\.$/gm;
+
+/** The ids of the promises of a page. */
+export function promisesOf(page: string): string[] {
+  return [...page.matchAll(promise)].map(([, id = ""]) => id);
+}
+
+/** The ids that a test cites. */
+export function citationsOf(source: string): string[] {
+  return [...source.matchAll(citation)].flatMap(([, ids = ""]) => ids.split(", "));
+}
+
+/** Every problem, as a line. @param cited the ids that each test file cites. */
+export function problemsOf(
+  promises: readonly string[],
+  cited: { readonly [file: string]: readonly string[] },
+): string[] {
+  const known = new Set(promises);
+  const held = new Set(Object.values(cited).flat());
+  return [
+    ...promises.filter((id, i) => promises.indexOf(id) < i).map((id) => `${id} is the id of two promises`),
+    ...[...known].filter((id) => !held.has(id)).map((id) => `no test cites the promise ${id}`),
+    ...Object.entries(cited).flatMap(([file, ids]) =>
+      ids.filter((id) => !known.has(id)).map((id) => `${file} cites an unknown promise: ${id}`),
+    ),
+  ];
+}
+
+async function findProblems(root: string): Promise<string[]> {
+  const texts = await Promise.all(pages.map((page) => Bun.file(join(root, page)).text()));
+  const cited: { [file: string]: string[] } = {};
+  for (const file of new Glob(tests).scanSync(root))
+    if (!/(^|\/)(node_modules|dist|\.socle)\//.test(file))
+      cited[file] = citationsOf(await Bun.file(join(root, file)).text());
+  return problemsOf(texts.flatMap(promisesOf), cited);
+}
+
+if (import.meta.main) {
+  const problems = await findProblems(join(import.meta.dir, ".."));
+  for (const problem of problems) console.error(problem);
+  process.exit(problems.length > 0 ? 1 : 0);
+}
