@@ -50,7 +50,7 @@ test("mended runs look mended; a retry of many names its effect and leaves out t
   await rows.nth(2).waitFor();
   await page.getByRole("button", { name: "Retry 3 failed runs" }).click();
   const dialog = page.getByRole("dialog", { name: "Retry 3 failed runs?" });
-  await dialog.getByText("happens again").waitFor();
+  await dialog.getByText("happen again").waitFor();
   expect(await violationsOf(page)).toEqual([]);
   await dialog.getByRole("button", { name: "Cancel" }).click();
   await dialog.waitFor({ state: "detached" });
