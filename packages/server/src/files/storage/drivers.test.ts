@@ -82,6 +82,6 @@ describe("an S3 server", () => {
   test("a server that does not respond is a warning: the rest of the service works", async () => {
     const log: string[] = [];
     await (await remote({ endpoint: "http://127.0.0.1:9", log })).open();
-    expect(log).toEqual([expect.stringMatching(/^WARN storage s3:\/\/socle-test: does not answer/)]);
+    expect(log).toEqual([expect.stringMatching(/^WARN storage s3:\/\/socle-test: does not respond/)]);
   });
 });
