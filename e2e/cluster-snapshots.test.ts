@@ -120,7 +120,7 @@ test("the newest snapshot is damaged: a new instance begins with the older snaps
   for (const ending of ["", "-wal", "-shm"]) rmSync(`${replica.folder}/socle.db${ending}`, { force: true });
   await replica.start();
   expect(replica.running.output()).toContain(`${newest?.name}: `);
-  expect(replica.running.output()).toContain("The snapshot cannot be restored; an older one");
+  expect(replica.running.output()).toContain("The snapshot cannot be restored; an older snapshot");
   await expectEqual(leader, replica);
 
   await bucket.delete(key);

@@ -198,7 +198,7 @@ test("in the order of names, after the definitions; a file that does not load st
   await server.stop();
   await write(cwd, { "migrations/002.ts": step(99) });
   const again = await serve(cwd);
-  expect(again.output()).toContain("migrations/002.ts has changed since it ran");
+  expect(again.output()).toContain("migrations/002.ts has changed since its run on");
   expect(await numbers(again.url, "steps")).toEqual([20, 10, 2]);
 });
 
@@ -246,7 +246,7 @@ test("socle dev reloads code beside a migration that hangs, and ends the migrati
   expect(await numbers(server.url, "steps")).toEqual([2, 1]);
   // A change after the end is told once, and a failure names the moment of the next run.
   await write(cwd, { "migrations/a.ts": "export default () => null;\n" });
-  await until(() => said("migrations/a.ts has changed since it ran") === 1);
+  await until(() => said("migrations/a.ts has changed since its run on") === 1);
   await write(cwd, { "migrations/b.ts": 'export default () => { throw new Error("no more"); };\n' });
   await until(() => said("migrations/b.ts: no more") === 1);
   expect(server.output()).toContain("What it saved stays; the next change of a file goes on from there");
@@ -267,5 +267,5 @@ test("socle dev reloads code beside a migration that hangs, and ends the migrati
   await write(cwd, { "migrations/b.ts": "export default () => null;\n" });
   await until(() => said("migrations/b.ts is done") === 1);
   expect(said("migrations/b.ts: over")).toBe(2);
-  expect(said("migrations/a.ts has changed since it ran")).toBe(1);
+  expect(said("migrations/a.ts has changed since its run on")).toBe(1);
 });
