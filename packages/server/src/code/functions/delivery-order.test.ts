@@ -170,7 +170,7 @@ describe("order", () => {
     const [first] = opened.running;
     await first?.end({ failures: 1, notBefore: Date.now() + 60 });
     expect(opened.runningNow()).toEqual([]);
-    await Bun.sleep(100);
+    while (opened.running.length === 0) await Bun.sleep(5);
     expect(opened.running.map(({ failures }) => failures)).toEqual([1]);
     await opened.running[0]?.end();
     expect(opened.running.map(({ failures }) => failures)).toEqual([0]);

@@ -47,7 +47,7 @@ function ownAdvice({ collection, entered, sort }: ListQuery, searched: readonly 
   const fields = wanted.includes("id") ? wanted.slice(0, wanted.indexOf("id")) : wanted;
   if (fields.length === owner.length) return null;
   const isThere = indexesOf(definition).some((index) => fields.every((field, i) => index.fields[i] === field));
-  if (isThere && isMixed) return `none: ${listOf(fields)} is there, but gives an order in one direction alone`;
+  if (isThere && isMixed) return `none: ${listOf(fields)} exists, but gives an order in one direction alone`;
   if (isThere && sorted.length === 0 && range.length > 0)
     return `${listOf(fields)} is there; it helps with "sort" by ${range[0]}`;
   if (isThere) return `none: ${listOf(fields)} exists`;

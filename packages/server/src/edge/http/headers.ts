@@ -258,8 +258,9 @@ export function parseRange(header: string | null, size: number): ByteRange | "un
   }
   const start = Number(from);
   const end = to === undefined || to === "" ? size : Math.min(Number(to) + 1, size);
-  if (to !== undefined && to !== "" && Number(to) < start) return null;
-  return start >= size ? "unsatisfiable" : { start, end };
+  // A range that ends before the start may be refused (RFC 9110, 14.2); the runtime does so beyond the end of a file.
+  if (start >= size) return "unsatisfiable";
+  return to !== undefined && to !== "" && Number(to) < start ? null : { start, end };
 }
 
 /** The path of a URL as sent. `URL` would refuse an odd Host header, which is irrelevant for a path. */
