@@ -140,9 +140,7 @@ test("a slow query is logged with its plan, and the index that would help", asyn
   const change = (body: object) => request("PUT", "/api/admin/collections/posts", { token: admin, body });
   expect((await change({ indexes: [["n", "due"], ["score"]] })).status).toBe(200);
   expect(await advice({ filter: "n = 1", sort: "-due" })).toBe('none: ["n", "due"] exists');
-  expect(await advice({ sort: "n,-due" })).toBe(
-    'none: ["n", "due"] exists, but gives an order in one direction alone',
-  );
+  expect(await advice({ sort: "n,-due" })).toBe('none: ["n", "due"] exists, but gives an order in one direction alone');
   expect(await advice({ filter: "score > 1" })).toBe('["score"] is there; it helps with "sort" by score');
   expect((await change({ indexes: null, permissions: { read: "owner" } })).status).toBe(200);
   const { body } = await request("GET", "/api/posts?sort=-score&limit=1", { token: ann.accessToken });
