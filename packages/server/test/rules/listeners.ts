@@ -210,14 +210,17 @@ function toldThrough({ name, condition }: Filtered, to: { caller: Actor; model: 
   return toldAs(typeOf(isHeld(change.before), isHeld(change.after)), to, change);
 }
 
-/** The model in which to decide about a state of a changed record. A record that points to itself sees itself in that state. */
+/**
+ * The model in which to decide about a state of a changed record. A record that points to itself sees itself in that state; the paths of a
+ * deleted record may lead back to the record by other records, too.
+ */
 function atState(model: Model, { name, before, after }: Change, record: ModelRecord): Model {
   const pointsToItself = [before, after].some(
     (state) =>
       state !== null &&
       Object.entries(state).some(([field, value]) => field !== "id" && itemsIn(value).includes(state.id)),
   );
-  return pointsToItself ? model.with(name, record) : model;
+  return after === null || pointsToItself ? model.with(name, record) : model;
 }
 
 function toldAs(

@@ -106,7 +106,7 @@ async function runWith(
   const steps = isDevelopment && config["log.format"] === "text" ? running.firstSteps() : [];
   if (steps.length > 0)
     print(`\nNo records yet. The way to the first one:\n\n${steps.map((step) => `  ${step}\n`).join("")}\n`);
-  const reason = await Promise.race([stopped, failed.promise.then(() => "The disk failed")]);
+  const reason = await Promise.race([stopped, failed.promise.then((error) => reasonOfEnd(error))]);
   manager.stopping();
   logger.info(`${reason}: stopping`);
   return (await stop(running, logger)) && !hasFailed ? 0 : 1;

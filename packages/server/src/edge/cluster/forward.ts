@@ -4,7 +4,7 @@
  */
 import { AppError, isObject } from "../../base/kernel/index.ts";
 import { outcomeUnknown } from "../../store/database/index.ts";
-import { type ForwardRequest, pathIn } from "../http/index.ts";
+import { type ForwardRequest, nothingHere, pathIn } from "../http/index.ts";
 import { instancePrefix } from "./instance-routes.ts";
 import type { ClusterMember } from "./member.ts";
 
@@ -124,7 +124,8 @@ function wasNotSent(thrown: unknown): boolean {
 
 /** The routes between instances are not for clients. */
 function nothing(): Response {
-  return Response.json({ error: { code: "not_found", message: "The path does not exist." } }, { status: 404 });
+  const { code, message } = nothingHere();
+  return Response.json({ error: { code, message } }, { status: 404 });
 }
 
 function failed(thrown: unknown): Response {

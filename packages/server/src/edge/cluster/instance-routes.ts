@@ -1,7 +1,7 @@
 /** Routes of the leader for the replicas of the cluster. */
 import { AppError, type Bearer, isObject } from "../../base/kernel/index.ts";
 import type { ServerQueries } from "../../code/server-queries/index.ts";
-import type { Exchange, HttpRequest, Routes } from "../http/index.ts";
+import { type Exchange, type HttpRequest, nothingHere, type Routes } from "../http/index.ts";
 import { namesOf, type QueryNames, runFor } from "../processes/index.ts";
 import type { ClusterMember } from "./member.ts";
 import type { ReplicaQuestion } from "./replicas.ts";
@@ -54,7 +54,7 @@ export function instanceRoutes(options: InstanceRoutesOptions): Routes {
       // A replica sends requests of clients on with the secret, and names the client.
       const isOfClient = request.headers.has("socle-client");
       if (isOfClient || !(request instanceof Request) || !isOfInstance(member, request, exchange.address))
-        throw new AppError("not_found", "The path does not exist.");
+        throw nothingHere();
       exchange.isMeasured = false;
       const body: unknown = await request.json();
       return exchange.json(200, await answer(isObject(body) ? body : {}, exchange));

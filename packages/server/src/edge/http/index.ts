@@ -11,7 +11,7 @@ export { dashboardBuild } from "./dashboard-build.ts";
 export { projectDocument } from "./documents.ts";
 export { type Exchange, type GivenAnswer, isWhole, type WritePositions } from "./exchange.ts";
 export type { ForwardRequest, RoutePlace } from "./forwarding.ts";
-export { pathIn } from "./headers.ts";
+export { nothingHere, pathIn } from "./headers.ts";
 export { KeptAnswers, keptAnswerSchema } from "./idempotency-table.ts";
 export { LiveStreams } from "./live-streams.ts";
 export { type HttpRequest, PassedRequest } from "./passed-request.ts";
