@@ -72,6 +72,7 @@ const table: readonly (readonly [name: string, headers: (known: Known) => Record
   ["a unit in capitals", () => ({ Range: "BYTES=0-0" }), part("0", 0)],
   ["the first byte behind the end", () => ({ Range: "bytes=10-" }), beyond],
   ["a range behind the end", () => ({ Range: "bytes=10-20" }), beyond],
+  ["a range that begins behind the end and ends before the start", () => ({ Range: "bytes=12-3" }), beyond],
   ["an empty suffix", () => ({ Range: "bytes=-0" }), beyond],
   // A range that is not valid is as if absent; a server may ignore several ranges.
   ...[

@@ -111,6 +111,7 @@ test("a database that is deleted: the log names the cause", async () => {
   expect(errors.map(({ message }) => message)).toContain(
     `database ${join(cwd, "socle.db")}: was deleted or replaced while it was open; nothing more is accepted`,
   );
+  expect(server.output()).not.toContain("disk");
 });
 
 test.each([
