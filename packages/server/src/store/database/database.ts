@@ -5,17 +5,17 @@ import type { Logger } from "../../base/logging/index.ts";
 import type { ChainPlace, History } from "../journal/index.ts";
 import type { CommitEntry, MigrationSite } from "./entry.ts";
 import { Connection, SnapshotReader } from "./sqlite/connection.ts";
+import { SqliteMeter } from "./sqlite/flush.ts";
 import { Following } from "./sqlite/following.ts";
 import { addFunctions } from "./sqlite/functions.ts";
 import { type HeldState, holdState } from "./sqlite/held-state.ts";
-import { SqliteMeter } from "./sqlite/jobs.ts";
 import { asSetupError, resolvePath, upgradeModule, upgradeTables, versionsOf } from "./sqlite/open-file.ts";
 import { historyOf, type JournalPlace, placeOf } from "./sqlite/position-table.ts";
 import { ReaderThreads, type ThreadWork } from "./sqlite/reader-threads.ts";
+import { replayIn } from "./sqlite/replay.ts";
 import { statementThread } from "./sqlite/thread-connection.ts";
 import { schemaVersionOf } from "./sqlite/thread-server.ts";
-import { WriteSide, type WriteSideOptions } from "./sqlite/write-side.ts";
-import type { Writer } from "./sqlite/writer.ts";
+import { openWriteSide, type WriteSide, type WriteSideOptions } from "./sqlite/write-side.ts";
 import type { LongRead, PausableReads, Reader, ScratchConnection, SlowReader, Waiter } from "./store.ts";
 import {
   type CallersMigration,
@@ -91,8 +91,7 @@ export class Database {
         if (this.#ownRowsLeft < 0) throw new Error("The read of a transaction meets too many rows");
       };
       const closers = this.#closers;
-      const writeSide = isReader ? null : new WriteSide({ ...options, path, onProbe, closers });
-      this.#writeSide = writeSide;
+      const openWriting = isReader ? null : openWriteSide({ ...options, path, onProbe, closers });
       this.#reader = new SnapshotReader((probe) => {
         const connection = new Connection(path, { readonly: true });
         addFunctions(connection, probe);
@@ -105,9 +104,9 @@ export class Database {
       const entry = options.queryThread ?? statementThread();
       const share = { maxWaiting, waitingShare: maxQueries, limitMs: threadLimitMs, keepsShortThread: true };
       this.#queryThreads = new ReaderThreads({ path, entry, ...share });
-      writeSide?.start(this.#reader, this);
+      this.#writeSide = openWriting?.(this.#reader, this) ?? null;
       this.following = isReader ? new Following(this.#reader, this.projection) : null;
-      for (const reads of this.pausableReads) writeSide?.checkpointer.add(reads);
+      for (const reads of this.pausableReads) this.#writeSide?.checkpointer.add(reads);
     } catch (thrown) {
       this.#closeAll();
       throw asSetupError(path, thrown);
@@ -124,14 +123,10 @@ export class Database {
     return this.#writeSide;
   }
 
-  get #writer(): Writer {
-    return this.#writing.writer;
-  }
-
   /** From now on, other processes follow the commits: no transaction is answered before the followers have the commit. */
   async leadBy(followers: Followers): Promise<void> {
     // The first commit that is told is the commit of this transaction.
-    await this.transact(() => this.#writer.lead({ followers, commitPoint: null }));
+    await this.transact(() => this.#writing.writer.lead({ followers, commitPoint: null }));
   }
 
   /**
@@ -167,7 +162,7 @@ export class Database {
 
   /** From now on, a journal decides the commits. To be called when no transaction runs or waits. */
   journalBy(lead: Lead): void {
-    this.#writer.lead(lead);
+    this.#writing.writer.lead(lead);
   }
 
   /** The number of the last commit; 0 in a service of a single process. */
@@ -177,12 +172,13 @@ export class Database {
 
   /** The place of the last commit in the chain of the journal. */
   get place(): ChainPlace {
-    return this.#writer.numbering.place;
+    return this.#writing.writer.place;
   }
 
   /** Runs the entry of the next position, with the id. Resolves when reads see the commit. @throws EntryMismatch; see `replayIn`. */
   replay(entry: CommitEntry, id: string | null): Promise<void> {
-    return this.#writer.replay(entry, id);
+    const options = { site: entry.site, caller: "", makesRoom: true, replayed: id };
+    return this.#writing.writer.transact((tx) => replayIn(tx, entry), options);
   }
 
   /**
@@ -191,12 +187,12 @@ export class Database {
    * @throws AppError `unavailable` when the disk refuses the change, or while the service stops.
    */
   transact<T>(work: (tx: Transactor) => T, options: TransactOptions = {}): Promise<T> {
-    return this.#writer.transact(work, options);
+    return this.#writing.writer.transact(work, options);
   }
 
   /** Like `transact`, for work that takes turns with the event loop. The work runs alone, when `caller` has the turn. */
   transactLong<T>(caller: string, work: (tx: Transactor) => Promise<T>): Promise<T> {
-    return this.#writer.transactLong(work, { caller, site: null, makesRoom: false });
+    return this.#writing.writer.transact(work, { caller });
   }
 
   /** A write without a change: a success proves that the disk accepts writes. @throws AppError as `transact`. */
@@ -225,7 +221,8 @@ export class Database {
    */
   transactFor<T>(principal: Principal, work: CallersWork<T>, options: TransactOptions = {}): Promise<T> {
     const makesRoom = options.makesRoom === true && isAdmin(principal);
-    return this.transact((tx) => work(tx, this.recheck(principal, tx)), { ...options, makesRoom });
+    const checked = { isRepeatable: options.isRepeatable === true, makesRoom };
+    return this.transact((tx) => work(tx, this.recheck(principal, tx)), checked);
   }
 
   /**
@@ -239,7 +236,7 @@ export class Database {
   ): Promise<T> {
     const { caller = shareOf(principal) ?? "" } = options;
     const makesRoom = options.makesRoom === true && isAdmin(principal);
-    return this.#writer.transactLong((tx) => work(tx, this.recheck(principal, tx)), { caller, site: null, makesRoom });
+    return this.#writing.writer.transact((tx) => work(tx, this.recheck(principal, tx)), { caller, makesRoom });
   }
 
   /**
@@ -273,7 +270,7 @@ export class Database {
   async migrate<T>(work: (tx: Migration) => T | Promise<T>, site: MigrationSite): Promise<T> {
     this.#migrations += 1;
     try {
-      return await this.#writer.transactLong(work, { caller: "", site, makesRoom: false });
+      return await this.#writing.writer.transact(work, { caller: "", site });
     } finally {
       this.#migrations -= 1;
     }

@@ -193,61 +193,62 @@ export interface TransactOptions {
 /** The connection of a transaction: the writer's connection, or the connection of a migration on a thread. */
 export type TransactionConnection = Pick<Transactor, keyof Reader | "run">;
 
-/** The argument of a transaction's function. The transactor is dead after the end of the function. */
-export class JobTransactor implements Transactor {
-  readonly #connection: TransactionConnection;
-  /** Takes the statements; null without a journal. */
-  readonly #log: StatementLog | null;
-  /** The notes of the commit: notes of earlier transactions, and of this transaction. */
+/** The parts of a commit that the transactions of the commit share. */
+export interface CommitParts {
+  readonly connection: TransactionConnection;
+  /** The connection for statements that may take long; null for the connection of the event loop. */
+  readonly thread: SlowTransactor | null;
+  /** The notes of the transactions that have run. */
   readonly notes: Note[];
-  readonly durableEffects: (() => unknown)[] = [];
+  /** Takes the statements; null without a journal. */
+  readonly log: StatementLog | null;
+}
+
+/** The argument of a transaction's function. The transactor is dead after the end of the function. */
+export class JobTransactor implements Migration {
+  readonly #commit: CommitParts;
+  readonly effects: (() => unknown)[] = [];
   endsBatch = false;
   /** Whether a statement has written, so that an error of the function needs a rollback. SQLite itself undoes a failed statement. */
   hasWritten = false;
   #open = true;
 
-  constructor(connection: TransactionConnection, notes: Note[] = [], log: StatementLog | null = null) {
-    this.#connection = connection;
-    this.notes = notes;
-    this.#log = log;
+  constructor(commit: CommitParts) {
+    this.#commit = commit;
   }
 
   get<T>(sql: string, ...values: Value[]): T | null {
-    const row = this.#live().get<T>(sql, ...values);
-    this.#note(sql, values);
-    return row;
+    return this.#answered(sql, values, this.#live().get<T>(sql, ...values));
   }
 
   all<T>(sql: string, ...values: Value[]): T[] {
-    const rows = this.#live().all<T>(sql, ...values);
-    this.#note(sql, values);
-    return rows;
+    return this.#answered(sql, values, this.#live().all<T>(sql, ...values));
   }
 
   some<T>(statement: { sql: string; values: readonly Value[] }, isLast: (row: T) => boolean): T[] {
-    const rows = this.#live().some(statement, isLast);
-    this.#note(statement.sql, statement.values);
-    return rows;
+    return this.#answered(statement.sql, statement.values, this.#live().some(statement, isLast));
   }
 
   run(sql: string, ...values: Value[]): number {
-    const changes = this.#live().run(sql, ...values);
-    this.hasWritten = true;
-    this.#log?.add(sql, values, countsChanges(sql) ? changes : null);
-    return changes;
+    return this.#changed(sql, values, this.#live().run(sql, ...values));
+  }
+
+  get slow(): SlowTransactor {
+    const slow = this.#commit.thread ?? asSlowTransactor(this.#commit.connection);
+    return {
+      get: async <T>(sql: string, ...values: Value[]) => this.#answered(sql, values, await slow.get<T>(sql, ...values)),
+      all: async <T>(sql: string, ...values: Value[]) => this.#answered(sql, values, await slow.all<T>(sql, ...values)),
+      run: async (sql, ...values) => this.#changed(sql, values, await slow.run(sql, ...values)),
+    };
   }
 
   note(note: Note): void {
-    this.notes.push(note);
+    this.#commit.notes.push(note);
   }
 
   lastNote<T>({ kind }: NoteKind<T>): T | null {
-    for (let at = this.notes.length - 1; at >= 0; at--) {
-      const note = this.notes[at];
-      // The kind of a note determines the type of the data.
-      if (note?.kind === kind) return note.data as T;
-    }
-    return null;
+    // The kind of a note determines the type of the data.
+    return (this.#commit.notes.findLast((note) => note.kind === kind)?.data ?? null) as T | null;
   }
 
   endBatch(): void {
@@ -255,48 +256,35 @@ export class JobTransactor implements Transactor {
   }
 
   onDurable(effect: () => unknown): void {
-    this.durableEffects.push(effect);
+    this.effects.push(effect);
   }
 
   end(): void {
     this.#open = false;
   }
 
-  /** Notes a statement that has answered rows: a statement with RETURNING has written. */
-  #note(sql: string, values: readonly Value[]): void {
-    if (sql.startsWith("SELECT ")) return;
+  /** A statement has answered rows. A statement with RETURNING has written. */
+  #answered<R>(sql: string, values: readonly Value[], rows: R): R {
+    if (sql.startsWith("SELECT ")) return rows;
     this.hasWritten = true;
-    if (this.#log !== null && returnsChanges(sql)) this.#log.add(sql, values, null);
+    const { log } = this.#commit;
+    if (log !== null && returnsChanges(sql)) log.add(sql, values, null);
+    return rows;
+  }
+
+  #changed(sql: string, values: readonly Value[], changes: number): number {
+    this.hasWritten = true;
+    this.#commit.log?.add(sql, values, countsChanges(sql) ? changes : null);
+    return changes;
   }
 
   #live(): TransactionConnection {
     if (!this.#open) throw new Error("A transaction was used after its end");
-    return this.#connection;
+    return this.#commit.connection;
   }
 }
 
-/** A transactor for a migration whose statements a log takes. */
-export function loggedSlow(slow: SlowTransactor, log: StatementLog): SlowTransactor {
-  return {
-    async get(sql, ...values) {
-      const row = await slow.get<never>(sql, ...values);
-      if (returnsChanges(sql)) log.add(sql, values, null);
-      return row;
-    },
-    async all(sql, ...values) {
-      const rows = await slow.all<never>(sql, ...values);
-      if (returnsChanges(sql)) log.add(sql, values, null);
-      return rows;
-    },
-    async run(sql, ...values) {
-      const changes = await slow.run(sql, ...values);
-      log.add(sql, values, countsChanges(sql) ? changes : null);
-      return changes;
-    },
-  };
-}
-
 /** A connection of the event loop, for migrations of few rows. */
-export function asSlowTransactor(connection: TransactionConnection): SlowTransactor {
+function asSlowTransactor(connection: TransactionConnection): SlowTransactor {
   return { ...asSlowReader(connection), run: async (sql, ...values) => connection.run(sql, ...values) };
 }

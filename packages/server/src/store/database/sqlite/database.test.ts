@@ -6,7 +6,7 @@ import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { databases, manualSync, numbers } from "../../../../test/databases.ts";
 import { temporaryFolder } from "../../../../test/kit.ts";
-import { Flusher, flushOf } from "./jobs.ts";
+import { Flusher, flushOf } from "./flush.ts";
 import { openDescriptor } from "./open-file.ts";
 
 const folder = temporaryFolder();

@@ -1,12 +1,11 @@
 /** Write side: the parts that only the process has that writes the database: the lock, the writer, the checkpoints and the reserve. */
-import type { SetupError } from "../../../base/kernel/index.ts";
 import type { Logger } from "../../../base/logging/index.ts";
 import type { Projection } from "../transaction.ts";
 import { Checkpointer } from "./checkpointer.ts";
-import type { Connection, SnapshotReader } from "./connection.ts";
+import type { SnapshotReader } from "./connection.ts";
+import { Flusher, flushOf, type SqliteMeter } from "./flush.ts";
 import { addFunctions } from "./functions.ts";
 import type { HoldOptions } from "./held-state.ts";
-import { Flusher, flushOf, type SqliteMeter } from "./jobs.ts";
 import { DatabaseLock, openDescriptor, openWriter } from "./open-file.ts";
 import { Reserve } from "./reserve.ts";
 import { ThreadConnection } from "./thread-connection.ts";
@@ -38,38 +37,31 @@ interface WriteSideParts extends WriteSideOptions {
   readonly closers: (() => void)[];
 }
 
-interface StartedParts {
+export interface WriteSide {
   readonly writer: Writer;
   readonly checkpointer: Checkpointer;
   readonly holdOptions: HoldOptions;
-  readonly reserve: Reserve | null;
+  /** Call `close` after the writer is closed. */
+  close(): Promise<void>;
 }
 
-/** Opened in two steps: the constructor makes a missing file, and `start` needs the reader, which needs the file. */
-export class WriteSide {
-  readonly #parts: WriteSideParts;
-  readonly #lock: DatabaseLock;
-  readonly #connection: Connection;
-  #started: StartedParts | null = null;
-
-  /** @throws SetupError when the file cannot be used. */
-  constructor(parts: WriteSideParts) {
-    const { path, logger, closers } = parts;
-    this.#parts = parts;
-    this.#lock = new DatabaseLock(path);
-    closers.push(() => this.#lock.close());
-    parts.onLocked?.();
-    warnOfUnrecoveredFrames(path, logger);
-    const connection = openWriter(path);
-    this.#connection = connection;
-    closers.push(() => connection.close());
-    addFunctions(connection, parts.onProbe);
-  }
-
-  /** Opens the writer. Call `start` once. */
-  start(reader: SnapshotReader, { meter, projection }: { meter: SqliteMeter; projection: Projection }): void {
-    const { path, logger, onFatal, closers, sync, hasReserve, logLimit = 64 * 1024 ** 2 } = this.#parts;
-    const connection = this.#connection;
+/**
+ * Opens the file, and makes a missing file.
+ * @returns opens the writer, once; the reader needs the file.
+ * @throws SetupError when the file cannot be used.
+ */
+export function openWriteSide(
+  parts: WriteSideParts,
+): (reader: SnapshotReader, state: { meter: SqliteMeter; projection: Projection }) => WriteSide {
+  const { path, logger, onFatal, closers, sync, hasReserve, logLimit = 64 * 1024 ** 2 } = parts;
+  const lock = new DatabaseLock(path);
+  closers.push(() => lock.close());
+  parts.onLocked?.();
+  warnOfUnrecoveredFrames(path, logger);
+  const connection = openWriter(path);
+  closers.push(() => connection.close());
+  addFunctions(connection, parts.onProbe);
+  return (reader, { meter, projection }) => {
     const { file: logFile, close: closeLog } = openDescriptor(path, "-wal");
     closers.push(closeLog);
     const { file, close } = openDescriptor(path, "");
@@ -77,43 +69,19 @@ export class WriteSide {
     closers.unshift(close);
     const checkpointer = new Checkpointer({ path, file, writer: connection, limit: logLimit, logger });
     const reserve = hasReserve === true ? new Reserve({ path, logger, connection }) : null;
-    const writer = new Writer({
-      connection,
-      flusher: new Flusher(sync ?? flushOf(path, logFile), meter),
+    const flusher = new Flusher(sync ?? flushOf(path, logFile), meter);
+    const openThread = (): ThreadConnection => new ThreadConnection(path);
+    const shared = { connection, flusher, checkpointer, reader, openThread, onFatal, meter, projection };
+    const writer = new Writer({ ...shared, logger, reserve });
+    lock.watch({ file, log: logFile, logger, onLost: (error) => writer.refuse(error) });
+    return {
+      writer,
       checkpointer,
-      reader,
-      openThread: () => new ThreadConnection(path),
-      onFatal,
-      meter,
-      projection,
-      logger,
-      reserve,
-    });
-    this.#started = { writer, checkpointer, holdOptions: { path, file, logFile, checkpointer }, reserve };
-    const onLost = (error: SetupError): void => writer.refuse(error);
-    this.#lock.watch({ file, log: logFile, logger, onLost });
-  }
-
-  get #all(): StartedParts {
-    if (this.#started === null) throw new Error("The write side is used before its start");
-    return this.#started;
-  }
-
-  get writer(): Writer {
-    return this.#all.writer;
-  }
-
-  get checkpointer(): Checkpointer {
-    return this.#all.checkpointer;
-  }
-
-  get holdOptions(): HoldOptions {
-    return this.#all.holdOptions;
-  }
-
-  /** Call `close` after the writer is closed. */
-  async close(): Promise<void> {
-    await this.#all.reserve?.close();
-    await this.#all.checkpointer.close();
-  }
+      holdOptions: { path, file, logFile, checkpointer },
+      async close() {
+        await reserve?.close();
+        await checkpointer.close();
+      },
+    };
+  };
 }

@@ -1,31 +1,18 @@
 /** Writer: runs all transactions and migrations, one after another, with group commit. */
-import { AppError } from "../../../base/kernel/index.ts";
-import type { CommitEntry, Note } from "../entry.ts";
-import {
-  asSlowTransactor,
-  JobTransactor,
-  type Lead,
-  loggedSlow,
-  type Migration,
-  type TransactOptions,
-  type Transactor,
-} from "../transaction.ts";
+import { AppError, nextTurn } from "../../../base/kernel/index.ts";
+import type { Logger } from "../../../base/logging/index.ts";
+import { beginning, type ChainPlace } from "../../journal/index.ts";
+import { type MigrationSite, type Note, StatementLog } from "../entry.ts";
+import { type CommitParts, JobTransactor, type Lead, type Migration, type Projection } from "../transaction.ts";
+import type { Checkpointer } from "./checkpointer.ts";
+import type { Connection, SnapshotReader } from "./connection.ts";
 import { hasMetDamage, outcomeUnknown, refusalCause, stopping } from "./errors.ts";
-import {
-  type Asked,
-  JobQueues,
-  type LongJob,
-  type LongOptions,
-  rejectAll,
-  rollBack,
-  type ShortJob,
-  settle,
-} from "./jobs.ts";
-import { type Numbered, Numbering } from "./numbering.ts";
+import type { Flusher, SqliteMeter } from "./flush.ts";
+import { NumberedCommit } from "./numbering.ts";
 import { placeOf } from "./position-table.ts";
-import { replayIn } from "./replay.ts";
+import { type Job, type JobOptions, WriterQueue } from "./queue.ts";
+import type { Reserve } from "./reserve.ts";
 import type { ThreadConnection } from "./thread-connection.ts";
-import type { WriterParts } from "./writer-parts.ts";
 
 /** The bounds of a shared commit: the number of short transactions, and their time on the event loop. */
 const maxShared = 256;
@@ -34,11 +21,33 @@ const sharedMs = 8;
 /** Interval of flushes while a migration runs on a thread. */
 const flushEveryMs = 50;
 
-/** After a transaction: the next transaction of the commit, the commit, or the commit from its start. */
-type Next = "go on" | "commit" | "begin anew";
+/** The longest time for which effects of flushed transactions hold the event loop; the other effects run in the next turn. */
+const effectsMs = 5;
+
+interface WriterParts {
+  readonly connection: Connection;
+  readonly flusher: Flusher;
+  readonly checkpointer: Checkpointer;
+  readonly reader: SnapshotReader;
+  /** Opens a connection for a long migration. */
+  readonly openThread: () => ThreadConnection;
+  /** Called once, when a flush has failed and the writer can no longer promise durability. */
+  readonly onFatal: (error: unknown) => void;
+  readonly meter: SqliteMeter;
+  readonly projection: Projection;
+  readonly logger: Logger;
+  readonly reserve: Reserve | null;
+}
+
+/** After a short transaction: the next transaction of the commit, the commit, or the commit from the start, perhaps without the transaction. */
+type Next = "go on" | "commit" | "begin anew" | "leave out";
 
 /**
- * The only writer of the database, with queues for short and for long transactions.
+ * The only writer of the database. Each commit goes through the same states, one commit after the other up to the notes:
+ *
+ *     collect ──► begin ──► run ──► decide ──► commit ──► notes ──► flush ──► answers
+ *        ▲                   │        │ the journal of a cluster refuses, or the disk
+ *        └── run again ◄─────┴────────┘
  *
  * Short transactions are functions without promises. Transactions that arrive during one turn of the event loop share a
  * `BEGIN IMMEDIATE … COMMIT`. Each has a savepoint, so a failure rolls back only the failed transaction. If all of the
@@ -54,71 +63,59 @@ type Next = "go on" | "commit" | "begin anew";
  */
 export class Writer {
   readonly #parts: WriterParts;
-  readonly #jobs = new JobQueues();
+  readonly #queue = new WriterQueue();
   /** The number of transactions requested so far. */
   #asked = 0;
+  /** The turns of the waiting transactions; null if no transaction waits. */
+  #turning: Promise<void> | null = null;
+  /** The answers of all commits, in commit order; resolves after the last. */
+  #answering: Promise<void> = Promise.resolve();
   /** The thread of the running migration. */
   #thread: ThreadConnection | null = null;
-  #isOutOfTime = false;
+  #flushing: Timer | undefined;
   readonly #closing = new Set<Promise<void>>();
-  #turning: Promise<void> | null = null;
-  #unsettled = 0;
-  /** The effects of all batches that are on disk, in commit order; resolves after the last. */
-  #settling: Promise<void> = Promise.resolve();
+  #isOutOfTime = false;
   #refusal: AppError | null = null;
   #hasFailed = false;
   /** The number of the last short transaction in a commit that runs again with savepoints. */
   #again = -1;
-  readonly numbering = new Numbering();
+  #lead: Lead | null = null;
+  #place: ChainPlace = beginning;
 
   constructor(parts: WriterParts) {
     this.#parts = parts;
   }
 
-  /** Queues a short transaction: its changes are complete when `work` returns. */
-  transact<T>(work: (tx: Transactor) => T, { makesRoom = false, isRepeatable = false }: TransactOptions): Promise<T> {
-    return this.#ask((asked) => this.#jobs.short.push({ ...asked, work, makesRoom, isRepeatable }));
-  }
-
-  /** Queues a long transaction. @param caller takes turns with the other callers of long transactions. */
-  transactLong<T>(work: (tx: Migration) => T | Promise<T>, options: LongOptions): Promise<T> {
-    return this.#ask((asked) => {
-      const job: LongJob = { ...asked, ...options, work };
-      this.#jobs.addLong(job);
-    });
-  }
-
-  /** See `Database.lead`. No transaction runs or waits. */
-  lead(lead: Lead): void {
-    this.numbering.start(lead, placeOf(this.#parts.connection));
-  }
-
-  /** Runs the entry of the next position. @throws EntryMismatch when the database differs from the database of the entry. */
-  replay(entry: CommitEntry, id: string | null): Promise<void> {
-    const work = (tx: Migration): Promise<void> => replayIn(tx, entry);
-    const options = { site: entry.site, caller: "", makesRoom: true, replayed: id };
-    return this.#queue((asked) => this.#jobs.long.add("", { ...asked, ...options, work }));
-  }
-
-  #ask<T>(put: (asked: Omit<Asked, "makesRoom">) => void): Promise<T> {
-    const refusal = this.#refusal ?? this.numbering.refusal;
-    return refusal === null ? this.#queue(put) : Promise.reject(refusal);
-  }
-
-  #queue<T>(put: (asked: Omit<Asked, "makesRoom">) => void): Promise<T> {
-    if (this.#refusal !== null) return Promise.reject(this.#refusal);
+  /** Queues a transaction: a long one if the options name a caller; the changes of a short one are complete when `work` returns. */
+  transact<T>(work: (tx: Migration) => T | Promise<T>, options: JobOptions): Promise<T> {
+    const refused = options.replayed === undefined ? this.#lead?.commitPoint?.refusal : null;
+    const refusal = this.#refusal ?? refused ?? null;
+    if (refusal !== null) return Promise.reject(refusal);
     return new Promise<T>((resolve, reject) => {
+      const number = this.#asked++;
       // `resolve` is only called with the value that `work` returned.
-      put({ number: this.#asked++, resolve: resolve as (value: unknown) => void, reject, outcome: null });
-      this.#turning ??= this.#nextTurn();
+      this.#queue.add({ number, work, options, resolve: resolve as (value: unknown) => void, reject, outcome: null });
+      this.#turning ??= this.#turns();
     });
+  }
+
+  /** See `Database.lead`. No long transaction runs. */
+  lead(lead: Lead): void {
+    this.#lead = lead;
+    this.#place = placeOf(this.#parts.connection);
+  }
+
+  /** The place of the last commit. */
+  get place(): ChainPlace {
+    return this.#place;
   }
 
   /** Refuses new transactions and waits for the accepted ones. After `graceMs`, the rest is refused, too. */
   async close(graceMs: number): Promise<void> {
     this.#refusal ??= stopping();
     const timer = setTimeout(() => this.giveUp(), graceMs);
-    while (this.#turning !== null || this.#unsettled > 0) await (this.#turning ?? Bun.sleep(1));
+    while (this.#turning !== null) await this.#turning;
+    await this.#answering;
     clearTimeout(timer);
     // An abandoned thread ends with its statement; the process may end before.
     if (!this.#isOutOfTime) await Promise.all(this.#closing);
@@ -137,113 +134,39 @@ export class Writer {
     this.#fail([], error);
   }
 
-  /** The next turn begins after the sockets have delivered the requests of this turn, so that the batch contains these requests. */
-  #nextTurn(): Promise<void> {
-    return new Promise((resolve) => {
-      setImmediate(() => {
-        this.#turn()
-          // The state in memory and the database may differ now.
-          .catch((error: unknown) => this.#fail([], error))
-          .then(() => {
-            const isDone = this.#jobs.isEmpty;
-            this.#turning = isDone ? null : this.#nextTurn();
-            resolve();
-          });
-      });
-    });
+  /** Each turn begins after the sockets have delivered the requests of the turn before, so that a commit contains these requests. */
+  async #turns(): Promise<void> {
+    try {
+      do {
+        await nextTurn();
+        await this.#turn();
+      } while (!this.#queue.isEmpty);
+    } catch (error) {
+      // The state in memory and the database may differ now.
+      this.#fail([], error);
+    }
+    this.#turning = null;
   }
 
-  /** Runs the waiting short transactions, and the next long ones. */
+  /** Collects the waiting short transactions, then the next long ones. */
   async #turn(): Promise<void> {
     if (this.#isOutOfTime) {
       // An abandoned thread may hold the lock until its statement has ended, so no transaction begins.
-      rejectAll(this.#jobs.clear(), this.#refusal);
+      rejectAll(this.#queue.clear(), this.#refusal);
       return;
     }
-    const due = this.#jobs.due(maxShared);
-    if (due > 0) {
+    if (this.#queue.hasShort) {
       await this.#catchUp();
-      await this.#commit(this.#admitted(this.#jobs.short.splice(0, due)));
+      await this.#commit(this.#queue.takeShort(maxShared));
     }
     // Quick long transactions share a turn; after a slower one, newly arrived short transactions go first.
     const until = performance.now() + sharedMs;
     do {
-      const long = this.#jobs.nextLong();
+      const long = this.#queue.takeLong();
       if (long === null) return;
       await this.#catchUp();
-      for (const job of this.#admitted([long])) await this.#runAlone(job);
-    } while (this.#jobs.short.length === 0 && performance.now() < until);
-  }
-
-  /** Runs short transactions in one commit. Transactions that exceed the time go back to the queue. */
-  async #commit(batch: ShortJob[]): Promise<void> {
-    if (batch.length === 0) return;
-    const hasSavepoints = batch.some(({ number, isRepeatable }) => number <= this.#again || !isRepeatable);
-    const until = performance.now() + sharedMs;
-    let done = 0;
-    const notes: Note[] = [];
-    let joined: readonly Note[];
-    const numbered = this.numbering.begin();
-    try {
-      this.#parts.connection.run("BEGIN IMMEDIATE");
-      for (const job of batch) {
-        done += 1;
-        const next = this.#attempt(job, { notes, numbered, hasSavepoint: hasSavepoints });
-        if (next === "begin anew") {
-          this.#again = batch.at(-1)?.number ?? this.#again;
-          this.#runAgain(batch);
-          return;
-        }
-        if (job.outcome !== null && "error" in job.outcome && hasMetDamage(job.outcome.error)) {
-          // A transaction in which a statement has met damage cannot be committed. The job fails alone.
-          this.#runAgain(batch.filter((other) => other !== job));
-          job.reject(job.outcome.error);
-          return;
-        }
-        // State that changes with the commit (definitions, sessions) must be in force for the next transaction.
-        if (next === "commit" || performance.now() > until) break;
-      }
-      this.#jobs.short.unshift(...batch.splice(done));
-      const giveUp = (reason: AppError): void => {
-        rejectAll(batch, reason);
-        rejectAll(this.#jobs.clear(), this.numbering.refusal ?? reason);
-      };
-      joined = this.#parts.projection.joined(notes);
-      const deciding = numbered.decide(this.#parts.connection, joined, { site: null, giveUp });
-      if (deciding !== null) await deciding;
-      this.#parts.connection.run("COMMIT");
-    } catch (thrown) {
-      if (numbered.isDecided) this.#failDecided(batch, thrown);
-      else if (this.#makesRoomFor(batch, thrown)) this.#runAgain(batch);
-      else {
-        for (const job of batch) job.reject(this.#parts.meter.asRefusal(thrown));
-        rollBack(this.#parts.connection);
-      }
-      return;
-    }
-    this.#parts.reader.end();
-    this.#committed(batch, joined);
-  }
-
-  /** The transactions that may run: after the reserve is released, only the ones that make room. */
-  #admitted<J extends Asked>(jobs: J[]): J[] {
-    const full = this.#parts.reserve?.releasedFor ?? null;
-    if (full === null) return jobs;
-    for (const job of jobs) if (!job.makesRoom) job.reject(this.#parts.meter.asRefusal(full));
-    return jobs.filter(({ makesRoom }) => makesRoom);
-  }
-
-  /** Whether the batch did not fit on the disk, and runs again with the room of the reserve, as far as the batch makes room. */
-  #makesRoomFor(batch: readonly Asked[], thrown: unknown): boolean {
-    const wantsRoom = refusalCause(thrown) === "full" && batch.some(({ makesRoom }) => makesRoom);
-    return wantsRoom && this.#parts.reserve?.release(thrown) === true;
-  }
-
-  /** Rolls the whole commit back, and runs these transactions of the commit again. */
-  #runAgain(jobs: readonly ShortJob[]): void {
-    rollBack(this.#parts.connection);
-    for (const job of jobs) job.outcome = null;
-    this.#jobs.short.unshift(...jobs);
+      await this.#commit([long]);
+    } while (!this.#queue.hasShort && performance.now() < until);
   }
 
   /** Waits for as long as the checkpointer asks. */
@@ -253,144 +176,273 @@ export class Writer {
     await pause;
     // The log starts over with the next write, unless a snapshot reads from the log.
     this.#parts.reader.end();
-    await this.numbering.renew();
+    await this.#lead?.followers?.renew();
   }
 
   /**
-   * Runs a long transaction. In a migration, tables change for all readers at one moment: reads see the old tables until the
-   * commit, and after the commit the new tables together with the matching state in memory.
+   * Before a migration. Tables change for all readers at one moment: reads see the old tables until the commit, and after the commit the
+   * new tables together with the matching state in memory.
    */
-  async #runAlone(job: LongJob): Promise<void> {
-    const { site } = job;
-    let thread: ThreadConnection | null = null;
-    let flushing: Timer | undefined;
-    let notes: readonly Note[] | null = null;
-    try {
-      // Events are told by the definitions of their commit.
-      if (site !== null && this.#unsettled > 0) await this.#parts.flusher.flush().then(() => this.#settling);
-      if (site !== null) this.#parts.reader.hold();
-      if (site === "thread") {
-        thread = this.#parts.openThread();
-        // Flushes during the migration leave less to flush at its commit.
-        flushing = setInterval(() => void this.#parts.flusher.flush().catch(() => undefined), flushEveryMs);
-      }
-      this.#thread = thread;
-      notes = await this.#runIn(thread, job);
-    } catch (thrown) {
-      if (this.#makesRoomFor([job], thrown)) this.#jobs.long.putBack(job.caller, job);
-      else job.reject(this.#parts.meter.asRefusal(thrown));
-    }
-    clearInterval(flushing);
-    if (site === null) this.#parts.reader.end();
-    else this.#parts.reader.release({ isMigrated: notes !== null });
-    if (notes !== null) this.#committed([job], notes, site !== null);
-    if (thread !== null) this.#endThread(thread);
+  async #hold(site: MigrationSite): Promise<void> {
+    const { reader, flusher, openThread } = this.#parts;
+    // Events are told by the definitions of their commit.
+    await this.#answering;
+    reader.hold();
+    if (site === "event-loop") return;
+    this.#thread = openThread();
+    // Flushes during the migration leave less to flush at its commit.
+    this.#flushing = setInterval(() => void flusher.flush().catch(() => undefined), flushEveryMs);
   }
 
-  /** @param thread null for the connection of the event loop. Answers the notes of the commit. */
-  async #runIn(thread: ThreadConnection | null, job: LongJob): Promise<readonly Note[]> {
-    const now = thread?.now ?? this.#parts.connection;
-    const slow = thread ?? asSlowTransactor(this.#parts.connection);
-    await slow.run("BEGIN IMMEDIATE");
-    const numbered = this.numbering.begin(job.replayed);
-    const { log } = numbered;
-    const tx = Object.assign(new JobTransactor(now, [], log), { slow: log === null ? slow : loggedSlow(slow, log) });
-    try {
-      job.outcome = { value: await job.work(tx), tx };
-      const notes = this.#parts.projection.joined(tx.notes);
-      await numbered.decide(now, notes, { site: job.site, giveUp: job.reject });
-      await slow.run("COMMIT");
-      return notes;
-    } catch (thrown) {
-      if (numbered.isDecided) this.#failDecided([job], thrown);
-      // The error, or the end of the thread, may have rolled the transaction back already.
-      await slow.run("ROLLBACK").catch(() => undefined);
-      throw thrown;
-    } finally {
-      tx.end();
-    }
-  }
-
-  #endThread(thread: ThreadConnection): void {
+  #endThread(): void {
+    const thread = this.#thread;
+    if (thread === null) return;
+    const { connection, checkpointer, logger } = this.#parts;
     this.#thread = null;
+    clearInterval(this.#flushing);
     const closing = thread.close().finally(() => this.#closing.delete(closing));
     this.#closing.add(closing);
     try {
       // This connection reads the new tables now, rather than when a statement does not match the schema.
-      this.#parts.connection.get("SELECT 1 FROM sqlite_schema LIMIT 1");
+      connection.get("SELECT 1 FROM sqlite_schema LIMIT 1");
     } catch (error) {
-      this.#parts.logger.error("The tables could not be looked at after a migration", { error });
+      logger.error("The tables could not be looked at after a migration", { error });
     }
-    this.#parts.checkpointer.catchUpSoon();
+    checkpointer.catchUpSoon();
   }
 
-  #committed(batch: readonly Asked[], notes: readonly Note[], isMigration = false): void {
-    this.#unsettled += batch.length;
-    let followed: Promise<void> | null = null;
+  /** Takes transactions through the states of a commit: short transactions together, or a long transaction alone. */
+  async #commit(asked: readonly Job[]): Promise<void> {
+    const jobs = this.#admitted(asked);
+    const [first] = jobs;
+    if (first === undefined) return;
+    const { caller, site = null, replayed } = first.options;
+    const { connection, projection, reader } = this.#parts;
+    let numbered: NumberedCommit | null = null;
+    let notes: readonly Note[];
     try {
-      this.#parts.projection.apply(notes);
-      followed = this.numbering.committed(notes, isMigration);
-    } catch (error) {
-      // The state in memory and the database differ.
-      this.#fail(batch, error);
+      if (site !== null) await this.#hold(site);
+      const thread = this.#thread;
+      const log = replayed === undefined && (this.#lead?.commitPoint ?? null) !== null ? new StatementLog() : null;
+      const commit: CommitParts = { connection: thread?.now ?? connection, thread, notes: [], log };
+      if (thread === null) connection.run("BEGIN IMMEDIATE");
+      else await thread.run("BEGIN IMMEDIATE");
+      if (caller !== undefined) await runLong(first, commit);
+      else if (!this.#runShort(jobs, commit)) return;
+      notes = projection.joined(commit.notes);
+      // The transaction may have begun to lead.
+      if (this.#lead !== null) {
+        numbered = new NumberedCommit(this.#lead, this.#place, { log, replayed: replayed ?? null });
+        await numbered.decide(commit.connection, notes, { site, giveUp: (reason) => this.#giveUpOn(jobs, reason) });
+      }
+      if (thread === null) connection.run("COMMIT");
+      else await thread.run("COMMIT");
+    } catch (thrown) {
+      if (numbered?.isDecided === true) {
+        // The journal has the commit, and this database does not: another instance will have the changes.
+        rejectAll(jobs, outcomeUnknown(thrown));
+        this.#fail([], thrown);
+      } else await this.#takeBack(jobs, thrown);
+      if (site !== null) reader.release({ isMigrated: false });
+      this.#endThread();
       return;
     }
-    this.#parts.flusher.flush().then(
-      () => {
-        this.#settling = (followed === null ? this.#settling : this.#settling.then(() => followed))
-          .then(() => settle(batch, this.#parts.logger))
-          .then(() => {
-            this.#unsettled -= batch.length;
-          });
-      },
-      (error) => this.#fail(batch, error),
-    );
+    this.#committed(jobs, notes, { numbered, isMigration: site !== null });
+    this.#endThread();
   }
 
-  /** @param commit `hasSavepoint`: a failure can be rolled back without the other transactions of the commit. */
-  #attempt(
-    job: ShortJob,
-    { notes, numbered: { log }, hasSavepoint }: { notes: Note[]; numbered: Numbered; hasSavepoint: boolean },
-  ): Next {
+  /** The transactions that may run: after the reserve is released, only the ones that make room. */
+  #admitted(jobs: readonly Job[]): Job[] {
+    const full = this.#parts.reserve?.releasedFor ?? null;
+    const makesRoom = ({ options }: Job): boolean => options.makesRoom === true;
+    if (full !== null)
+      this.#refuse(
+        jobs.filter((job) => !makesRoom(job)),
+        full,
+      );
+    return full === null ? [...jobs] : jobs.filter(makesRoom);
+  }
+
+  #refuse(jobs: readonly Job[], thrown: unknown): void {
+    for (const { reject } of jobs) reject(this.#parts.meter.asRefusal(thrown));
+  }
+
+  /** While the outcome of a commit is unknown, neither the commit nor the transactions behind wait. */
+  #giveUpOn(jobs: readonly Job[], reason: AppError): void {
+    rejectAll(jobs, reason);
+    rejectAll(this.#queue.clear(), this.#lead?.commitPoint?.refusal ?? reason);
+  }
+
+  /** Whether the transactions did not fit on the disk, and run again with the room of the reserve, as far as they make room. */
+  #makesRoomFor(jobs: readonly Job[], thrown: unknown): boolean {
+    const wantsRoom = refusalCause(thrown) === "full" && jobs.some(({ options }) => options.makesRoom === true);
+    return wantsRoom && this.#parts.reserve?.release(thrown) === true;
+  }
+
+  /** Takes a commit back that has failed. */
+  async #takeBack(jobs: readonly Job[], thrown: unknown): Promise<void> {
+    if (this.#makesRoomFor(jobs, thrown)) this.#queue.putBack(jobs);
+    else this.#refuse(jobs, thrown);
+    if (this.#thread === null) this.#rollBack();
+    // The error, or the end of the thread, may have rolled the transaction back already.
+    else await this.#thread.run("ROLLBACK").catch(() => undefined);
+  }
+
+  /** Rolls an open transaction back. @throws an error if the transaction stays open. */
+  #rollBack(): void {
+    const { connection } = this.#parts;
+    try {
+      if (connection.inTransaction) connection.run("ROLLBACK");
+    } catch (error) {
+      // Damage ends a transaction, and the statement reports damage again. An open transaction would take in the next one.
+      if (connection.inTransaction) throw error;
+    }
+  }
+
+  /**
+   * Runs short transactions. Transactions that exceed the time go back to the queue, and are removed from `jobs`.
+   * @returns false if the transactions were rolled back, and run again in another commit.
+   */
+  #runShort(jobs: Job[], commit: CommitParts): boolean {
+    const hasSavepoints = jobs.some(({ number, options }) => number <= this.#again || options.isRepeatable !== true);
+    const until = performance.now() + sharedMs;
+    for (const [i, job] of jobs.entries()) {
+      const next = this.#attempt(job, commit, hasSavepoints);
+      if (next === "begin anew" || next === "leave out") {
+        if (next === "begin anew") this.#again = jobs.at(-1)?.number ?? this.#again;
+        const others = next === "leave out" ? jobs.filter((other) => other !== job) : jobs;
+        this.#queue.putBack(others);
+        this.#rollBack();
+        return false;
+      }
+      // State that changes with the commit (definitions, sessions) must be in force for the next transaction.
+      if (next === "commit" || performance.now() > until) this.#queue.putBack(jobs.splice(i + 1));
+    }
+    return true;
+  }
+
+  /** @param hasSavepoint whether a failure can be rolled back without the other transactions of the commit. */
+  #attempt(job: Job, commit: CommitParts, hasSavepoint: boolean): Next {
+    const { connection, meter } = this.#parts;
+    const { notes, log } = commit;
     const before = notes.length;
     const logged = log?.length ?? 0;
-    const tx = new JobTransactor(this.#parts.connection, notes, log);
-    if (hasSavepoint) this.#parts.connection.run("SAVEPOINT job");
+    const tx = new JobTransactor(commit);
+    if (hasSavepoint) connection.run("SAVEPOINT job");
     try {
       const value = job.work(tx);
       if (value instanceof Promise) throw new Error("A short transaction must not answer a promise");
-      if (hasSavepoint) this.#parts.connection.run("RELEASE job");
-      job.outcome = { value, tx };
+      if (hasSavepoint) connection.run("RELEASE job");
+      job.outcome = { value, effects: tx.effects };
       return tx.endsBatch ? "commit" : "go on";
     } catch (thrown) {
       notes.length = before;
       log?.cut(logged);
-      job.outcome = { error: this.#parts.meter.asRefusal(thrown) };
-      if (hasMetDamage(thrown)) return "go on";
+      const error = meter.asRefusal(thrown);
+      job.outcome = { error };
+      if (hasMetDamage(thrown)) {
+        // A transaction in which a statement has met damage cannot be committed. The job fails alone.
+        job.reject(error);
+        return "leave out";
+      }
       // Some errors (a full disk) end the whole transaction: no part of this batch was written.
-      if (!this.#parts.connection.inTransaction || this.#makesRoomFor([job], thrown)) throw thrown;
+      if (!connection.inTransaction || this.#makesRoomFor([job], thrown)) throw thrown;
       if (!hasSavepoint) return tx.hasWritten ? "begin anew" : "go on";
-      this.#parts.connection.run("ROLLBACK TO job");
-      this.#parts.connection.run("RELEASE job");
+      connection.run("ROLLBACK TO job");
+      connection.run("RELEASE job");
       return "go on";
     } finally {
       tx.end();
     }
   }
 
-  /** The journal has the commit, and this database does not: another instance will have the changes. */
-  #failDecided(batch: readonly Asked[], error: unknown): void {
-    rejectAll(batch, outcomeUnknown(error));
-    this.#fail([], error);
+  /** The commit has happened: state in memory and the other processes follow, then the flush, then the answers. */
+  #committed(
+    jobs: readonly Job[],
+    notes: readonly Note[],
+    { numbered, isMigration }: { numbered: NumberedCommit | null; isMigration: boolean },
+  ): void {
+    const { reader, projection } = this.#parts;
+    try {
+      if (isMigration) reader.release({ isMigrated: true });
+      else reader.end();
+      projection.apply(notes);
+      this.#place = numbered?.place ?? this.#place;
+      this.#answering = this.#answer(jobs, numbered?.tell(notes, isMigration) ?? null);
+    } catch (error) {
+      // The state in memory and the database differ.
+      this.#fail(jobs, error);
+    }
   }
 
-  #fail(batch: readonly Asked[], error: unknown): void {
+  /** @param followed resolves when the other processes have the commit. */
+  async #answer(jobs: readonly Job[], followed: Promise<void> | null): Promise<void> {
+    const earlier = this.#answering;
+    try {
+      await this.#parts.flusher.flush();
+    } catch (error) {
+      this.#fail(jobs, error);
+      return;
+    }
+    await earlier;
+    await followed;
+    await answerAll(jobs, this.#parts.logger);
+  }
+
+  #fail(jobs: readonly Job[], error: unknown): void {
     const isFirst = !this.#hasFailed;
     this.#hasFailed = true;
     const message = "The database could not be written to disk; the service is stopping.";
     this.#refusal = new AppError("unavailable", message, { cause: error });
-    rejectAll([...batch, ...this.#jobs.clear()], this.#refusal);
-    this.#unsettled -= batch.length;
+    rejectAll([...jobs, ...this.#queue.clear()], this.#refusal);
     if (isFirst) this.#parts.onFatal(error);
+  }
+}
+
+function rejectAll(jobs: readonly Job[], reason: unknown): void {
+  for (const { reject } of jobs) reject(reason);
+}
+
+async function runLong(job: Job, commit: CommitParts): Promise<void> {
+  const tx = new JobTransactor(commit);
+  try {
+    job.outcome = { value: await job.work(tx), effects: tx.effects };
+  } finally {
+    tx.end();
+  }
+}
+
+/**
+ * Answers each transaction of a commit after its effects. If the effects of a transaction are slow, the transaction is answered at once, and
+ * the effects and the answer of the next wait for the slow effects.
+ */
+async function answerAll(jobs: readonly Job[], logger: Logger): Promise<void> {
+  let until = performance.now() + effectsMs;
+  for (const { outcome, resolve, reject } of jobs) {
+    if (outcome === null) continue;
+    if ("error" in outcome) {
+      reject(outcome.error);
+      continue;
+    }
+    for (const effect of outcome.effects) {
+      const running = runEffect(effect, logger);
+      if (running === undefined && performance.now() < until) continue;
+      resolve(outcome.value);
+      await (running ?? nextTurn());
+      until = performance.now() + effectsMs;
+    }
+    resolve(outcome.value);
+  }
+}
+
+/** Runs an effect. The change is on disk, so an error of the effect does not change the answer. */
+function runEffect(effect: () => unknown, logger: Logger): Promise<void> | undefined {
+  const failed = (error: unknown): void => logger.error("An effect after a change failed", { error });
+  try {
+    const running = effect();
+    return running === undefined ? undefined : Promise.resolve(running).then(() => undefined, failed);
+  } catch (error) {
+    failed(error);
+    return undefined;
   }
 }
