@@ -38,6 +38,14 @@ export type FieldOperation = (typeof FIELD_OPERATIONS)[number];
  */
 export type FieldPermissions = { [operation in FieldOperation]?: Rule };
 
+/** The times of every record: names of fields that no definition has, and that indexes may contain. */
+export const RECORD_TIMES = ["createdAt", "updatedAt"] as const;
+
+/** Whether the service keeps the name of a field for every record, in any case of letters. */
+export function isSystemFieldName(name: string): boolean {
+  return ["id", ...RECORD_TIMES].some((each) => each.toLowerCase() === name.toLowerCase());
+}
+
 /** The effects on a record when the target of the relation is deleted. */
 export const ON_DELETE = ["restrict", "cascade", "clear"] as const;
 export type OnDelete = (typeof ON_DELETE)[number];

@@ -1,6 +1,7 @@
 /** Types and names on the wire. The package imports nothing, so that a server and any client can share the package. */
 export * from "./admin.ts";
 export * from "./admin-scripts.ts";
+export * from "./attributes.ts";
 export * from "./auth.ts";
 export * from "./batch.ts";
 export * from "./collections.ts";

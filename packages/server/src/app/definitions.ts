@@ -95,7 +95,7 @@ export async function planAgainst(
 async function planOn(texts: readonly DefinitionText[], reader: Reader | null): Promise<MigrationPlan[]> {
   const definitions = reader === null ? [] : definitionsIn(reader);
   const current = new Map(definitions.map((definition) => [definition.name, definition]));
-  const change = await changeByFiles(texts, reader, current);
+  const change = changeByFiles(texts, reader, current);
   const plans = planChange(change, current, { users: userTable, successorsOf: () => [] });
   const slow: SlowReader = reader === null ? { get: async () => null, all: async () => [] } : asSlowReader(reader);
   await checkRecords(slow, plans);

@@ -187,7 +187,7 @@ export const onLogin: OnLogin = async ({ db, record }) => {
 };
 `,
   });
-  const { definition } = await parseDefinition({
+  const { definition } = parseDefinition({
     name: "users",
     fields: [
       { name: "name", type: "string", required: true },

@@ -104,9 +104,7 @@ async function readSchema(remote: Remote): Promise<{ definitions: CollectionDefi
   const { body, headers } = await remote("GET", schemaPath);
   const collections = isObject(body) ? body["collections"] : null;
   if (!Array.isArray(collections)) throw new SetupError("the answer of the service has no collections");
-  const definitions: CollectionDefinition[] = [];
-  for (const item of collections) definitions.push((await parseDefinition(item)).definition);
-  return { definitions, tag: headers.get("etag") };
+  return { definitions: collections.map((item) => parseDefinition(item).definition), tag: headers.get("etag") };
 }
 
 /** The exit code of a plan that drops values. */

@@ -7,7 +7,7 @@ const base = (type: FieldType): object => (type === "relation" ? { collection: "
 
 async function problemOf(field: object): Promise<string | null> {
   const definition = { name: "things", fields: [{ name: "f", ...field }] };
-  return parseDefinition(definition).then(
+  return Promise.try(parseDefinition, definition).then(
     () => null,
     (thrown: Error) => thrown.message,
   );
@@ -285,7 +285,7 @@ for (const [attribute, { good, malformed, fields = [] }] of Object.entries(attri
               continue;
             }
             // The spec gives the rule to every type.
-            const { definition, warnings = [] } = await parseDefinition({
+            const { definition, warnings = [] } = parseDefinition({
               name: "things",
               fields: [{ name: "f", ...field }],
             });
@@ -301,8 +301,8 @@ for (const [attribute, { good, malformed, fields = [] }] of Object.entries(attri
     test("null counts as an absent attribute", async () => {
       for (const type of FIELD_TYPES.filter((each) => attribute !== "collection" || each !== "relation"))
         expect(
-          await parseDefinition({ name: "things", fields: [{ name: "f", type, ...base(type), [attribute]: null }] }),
-        ).toEqual(await parseDefinition({ name: "things", fields: [{ name: "f", type, ...base(type) }] }));
+          parseDefinition({ name: "things", fields: [{ name: "f", type, ...base(type), [attribute]: null }] }),
+        ).toEqual(parseDefinition({ name: "things", fields: [{ name: "f", type, ...base(type) }] }));
     });
     for (const [field, message] of fields)
       test(`${JSON.stringify(field).slice(0, 80)} is refused`, async () => {
@@ -331,6 +331,8 @@ test("no sequence counts by a multiple field", async () => {
     { name: "tags", type: "string", multiple: true },
     { name: "n", type: "integer", sequence: ["tags"] },
   ];
-  const problem = await parseDefinition({ name: "things", fields }).catch((thrown: Error) => thrown.message);
+  const problem = await Promise.try(parseDefinition, { name: "things", fields }).catch(
+    (thrown: Error) => thrown.message,
+  );
   expect(problem).toBe('field "n": "sequence" names "tags", which is multiple');
 });

@@ -7,6 +7,7 @@ import {
   type FieldDefinition,
   type Operation,
   type PermissionRule,
+  RECORD_TIMES,
   USERS,
 } from "@socle/protocol";
 import { quote } from "../../base/kernel/index.ts";
@@ -14,9 +15,6 @@ import type { QueryTable } from "../../store/database/index.ts";
 import type { Expression, ExpressionSchema, SchemaField } from "../expressions/index.ts";
 import { type Pattern, scopeOf, typeOf } from "../fields/index.ts";
 import { type FieldPolicies, ownerColumn, type Policy, selectsByOwner } from "../permissions/index.ts";
-
-/** The times that every record has, in columns of the same names. */
-export const recordTimes = ["createdAt", "updatedAt"] as const;
 
 /** A collection in force: the definition, and derived values. Immutable; a migration makes a new collection. */
 export interface Collection {
@@ -204,7 +202,7 @@ export interface SchemaSource {
 
 /** A field that every record has, or that a user has. */
 export function systemField(name: string, isIndexed = false): SchemaField {
-  const valueType = name === "createdAt" || name === "updatedAt" ? "datetime" : "text";
+  const valueType = RECORD_TIMES.some((time) => time === name) ? "datetime" : "text";
   return { name, valueType, column: name, isRelation: false, isIndexed };
 }
 
@@ -226,7 +224,7 @@ function fieldsOf(definition: CollectionDefinition): ReadonlyMap<string, SchemaF
       ...(order !== null && { order: { values: field.values ?? [], column: order } }),
     };
   });
-  const times = ["createdAt", "updatedAt"].map((name) => systemField(name, leading.has(name)));
+  const times = RECORD_TIMES.map((name) => systemField(name, leading.has(name)));
   return new Map([systemField("id", true), ...times, ...own].map((field) => [field.name, field]));
 }
 

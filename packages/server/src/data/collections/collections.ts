@@ -24,7 +24,7 @@ import {
 } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
 import type { Expression, ExpressionPart } from "../expressions/index.ts";
-import type { Pattern } from "../fields/index.ts";
+import { type Pattern, storedPattern } from "../fields/index.ts";
 import { FieldPolicies, type FieldPolicy, Policy } from "../permissions/index.ts";
 import {
   type Collection,
@@ -49,7 +49,6 @@ import {
 import { type DropCause, type DroppedRow, droppedRows, entryOf } from "./dropped-table.ts";
 import { nameFormerRules } from "./former-rules.ts";
 import { marksAfter, marksOfOlder } from "./log-marks.ts";
-import { storedPattern } from "./pattern.ts";
 import type { CollectionPlan, Definitions } from "./plan.ts";
 import { planChange, type SchemaChange } from "./plan-change.ts";
 import { parseRule, partsAt, type RuleSite, ruleAt, ruleSource, rulesInForce } from "./rules.ts";

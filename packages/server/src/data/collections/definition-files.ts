@@ -1,7 +1,4 @@
-/**
- * Definition files: reads `collections/*.json`, finds the changed files, and applies the definitions. Also the entrance
- * to the parser.
- */
+/** Definition files: reads `collections/*.json`, finds the changed files, and applies the definitions. */
 import type { Dirent } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { basename, join } from "node:path";
@@ -11,21 +8,12 @@ import type { Logger } from "../../base/logging/index.ts";
 import type { Database, Reader, Transactor } from "../../store/database/index.ts";
 import { withNewTargets } from "./collection-renames.ts";
 import type { Collections } from "./collections.ts";
+import { parseDefinition } from "./definition.ts";
 import { mergeDefinition } from "./definition-merge.ts";
 import { type AppliedFile, appliedFiles, deleteAppliedFile, putAppliedFile } from "./definition-table.ts";
 import { MigrationError } from "./migration-error.ts";
 import type { CollectionPlan, Definitions, ParsedDefinition } from "./plan.ts";
 import type { SchemaChange } from "./plan-change.ts";
-
-/**
- * Reads a collection definition from JSON. A service without changed definitions never loads the validator, and
- * is 2 MB smaller.
- * @throws AppError `bad_request` with a message that lists every problem.
- */
-export async function parseDefinition(input: unknown): Promise<ParsedDefinition> {
-  const definition = await import("./definition.ts");
-  return definition.parseDefinition(input);
-}
 
 interface DefinitionFile {
   readonly file: string;
@@ -96,18 +84,18 @@ export async function readDefinitionTexts(folder: string): Promise<DefinitionTex
  * The change that a start would make with these files.
  * @param reader of the database; null without a database. @throws SetupError with the file and the reason.
  */
-export async function changeByFiles(
+export function changeByFiles(
   texts: readonly DefinitionText[],
   reader: Reader | null,
   current: Definitions,
-): Promise<SchemaChange> {
+): SchemaChange {
   const rows = reader === null ? [] : appliedFiles(reader);
-  return changeOf((await compareFiles(texts.map(toFile), rows, current)).changed);
+  return changeOf(compareFiles(texts.map(toFile), rows, current).changed);
 }
 
-async function parseFile(read: DefinitionFile): Promise<ParsedFile> {
+function parseFile(read: DefinitionFile): ParsedFile {
   try {
-    return { ...read, parsed: await parseDefinition(JSON.parse(read.content)) };
+    return { ...read, parsed: parseDefinition(JSON.parse(read.content)) };
   } catch (thrown) {
     throw thrown instanceof AppError ? new SetupError(`${read.path}: ${thrown.message}`) : thrown;
   }
@@ -149,7 +137,7 @@ function renameAdvice({ before, after, steps }: CollectionPlan): string {
 
 /** The present definition files. @throws SetupError with the file and the reason. */
 export async function readDefinitionFiles(folder: string): Promise<{ path: string; parsed: ParsedDefinition }[]> {
-  return Array.fromAsync(await readFiles(folder), parseFile);
+  return (await readFiles(folder)).map(parseFile);
 }
 
 /** The definition files of a folder, not parsed. @param onIgnored see `listFiles`. */
@@ -163,11 +151,11 @@ async function readFiles(folder: string, onIgnored?: (path: string) => void): Pr
  * The files that changed since the last application, merged with the definitions of the database.
  * @param rows the files as applied last. @throws SetupError with the file and the reason.
  */
-async function compareFiles(
+function compareFiles(
   files: readonly DefinitionFile[],
   rows: readonly AppliedFile[],
   current: Definitions,
-): Promise<ComparedFiles> {
+): ComparedFiles {
   const changed: (ParsedFile & { former: AppliedFile | null })[] = [];
   const others: AppliedFile[] = [];
   const gone: string[] = [];
@@ -176,7 +164,7 @@ async function compareFiles(
     const former = formerOf(read, rows, present);
     if (former !== null && former.file !== read.file) gone.push(former.file);
     // Applied definitions were validated then.
-    if (former?.fingerprint !== read.fingerprint) changed.push({ ...(await parseFile(read)), former });
+    if (former?.fingerprint !== read.fingerprint) changed.push({ ...parseFile(read), former });
     else if (former.file !== read.file || former.content === null)
       others.push({ ...former, file: read.file, content: read.content });
   }
@@ -186,11 +174,7 @@ async function compareFiles(
     ),
   );
   const defined = new Set(changed.map(({ parsed }) => parsed.definition.name));
-  return {
-    others,
-    gone,
-    changed: await Array.fromAsync(changed, (file) => mergeFile(file, { current, renames, defined })),
-  };
+  return { others, gone, changed: changed.map((file) => mergeFile(file, { current, renames, defined })) };
 }
 
 /** The name in the text of a file; undefined in a text that is no definition. */
@@ -212,13 +196,13 @@ function formerOf(
   return same[0] ?? null;
 }
 
-async function mergeFile(
+function mergeFile(
   file: ParsedFile & { former: AppliedFile | null },
   around: { current: Definitions; renames: ReadonlyMap<string, string>; defined: ReadonlySet<string> },
-): Promise<ChangedFile> {
+): ChangedFile {
   const { parsed, former } = file;
   const { name } = parsed.definition;
-  const base = await formerDefinition(former);
+  const base = formerDefinition(former);
   const { collectionFrom, ...others } = parsed;
   const isRename =
     collectionFrom !== undefined &&
@@ -232,7 +216,7 @@ async function mergeFile(
   const input = { file: wanted, base, now: withNewTargets(stored, around.renames), name: followed?.name ?? name };
   try {
     const { definition, replaced, kept, ...renames } = mergeDefinition(input);
-    const merged = await parseDefinition(JSON.parse(JSON.stringify(definition)));
+    const merged = parseDefinition(JSON.parse(JSON.stringify(definition)));
     return { ...file, asked: { ...wanted, ...renames, definition: merged.definition }, replaced, kept };
   } catch (thrown) {
     if (!(thrown instanceof AppError)) throw thrown;
@@ -241,12 +225,14 @@ async function mergeFile(
 }
 
 /** The file as applied last; null if the text was not kept, or this version does not read the text. */
-async function formerDefinition(former: AppliedFile | null): Promise<ParsedDefinition | null> {
+function formerDefinition(former: AppliedFile | null): ParsedDefinition | null {
   if (former === null || former.content === null) return null;
-  return parseDefinition(JSON.parse(former.content)).catch((thrown: unknown) => {
+  try {
+    return parseDefinition(JSON.parse(former.content));
+  } catch (thrown) {
     if (thrown instanceof AppError) return null;
     throw thrown;
-  });
+  }
 }
 
 /**
@@ -259,7 +245,7 @@ export async function changedDefinitions(
   reader: Reader | null,
   { current, plan }: { current: Definitions; plan: (change: SchemaChange) => CollectionPlan[] },
 ): Promise<CollectionPlan[]> {
-  const { changed } = await compareFiles(await readFiles(folder), reader === null ? [] : appliedFiles(reader), current);
+  const { changed } = compareFiles(await readFiles(folder), reader === null ? [] : appliedFiles(reader), current);
   try {
     return plan(changeOf(changed));
   } catch (thrown) {
@@ -293,9 +279,9 @@ export async function applyDefinitionFiles(options: {
   const files = await readFiles(folder, (path) =>
     logger.warn(`${path} is no definition: definitions are files of this folder that end in .json`),
   );
-  const compare = (reader: Reader): Promise<ComparedFiles> =>
+  const compare = (reader: Reader): ComparedFiles =>
     compareFiles(files, appliedFiles(reader), collections.definitions());
-  let { changed, others, gone } = await compare(database.reader);
+  let { changed, others, gone } = compare(database.reader);
   if (changed.length === 0 && others.length === 0) return;
   let plans: readonly CollectionPlan[];
   try {
@@ -303,7 +289,7 @@ export async function applyDefinitionFiles(options: {
     const site = await collections.siteOf(change, collections.plan(change));
     // In development mode, requests go on meanwhile, and may have changed the definitions.
     plans = await database.migrate(async (tx) => {
-      ({ changed, others, gone } = await compare(tx));
+      ({ changed, others, gone } = compare(tx));
       for (const file of gone) deleteAppliedFile(tx, file);
       for (const row of others) putAppliedFile(tx, row);
       for (const file of changed) putApplied(tx, file);
@@ -333,7 +319,7 @@ export async function keepAgreedTexts(options: {
   const { collections, database, folder } = options;
   const files = await readFiles(folder);
   await database.transactLong("definitions", async (tx) => {
-    const { changed } = await compareFiles(files, appliedFiles(tx), collections.definitions());
+    const { changed } = compareFiles(files, appliedFiles(tx), collections.definitions());
     for (const file of changed)
       if (collections.plan(changeOf([file])).every(({ steps }) => steps.length === 0)) putApplied(tx, file);
   });

@@ -12,11 +12,11 @@ import {
   type IndexDefinition,
   isAccountField,
   OPERATIONS,
+  RECORD_TIMES,
   type Rule,
   USERS,
 } from "@socle/protocol";
 import { AppError } from "../../base/kernel/index.ts";
-import { recordTimes } from "./collection.ts";
 import type { ParsedDefinition, ValueRename } from "./plan.ts";
 import { type RuleSite, ruleAt, withRule } from "./rules.ts";
 
@@ -227,7 +227,7 @@ export function mergeDefinition(input: MergeInput): Merged {
     return (field === null ? source : source.fields.find((each) => each.name === field))?.permissions;
   };
   const names = namesOf(former ?? stored, file, stored).filter((each) => merged.get(fieldUnit(each)) !== undefined);
-  const isThere = (field: string): boolean => names.includes(field) || recordTimes.some((time) => time === field);
+  const isThere = (field: string): boolean => names.includes(field) || RECORD_TIMES.some((time) => time === field);
   const all = [...(now.indexes ?? []), ...(file.indexes ?? [])];
   const indexes = all.filter((index) => merged.get(indexUnit(index)) === index);
   const lost = indexes.filter((index) => !fieldsOf(index).every(isThere));

@@ -78,13 +78,15 @@ const refused: [unknown, RegExp][] = [
 ];
 
 test.each(refused)("%j is refused", async (input, message) => {
-  const failure = await parseDefinition(input).catch((thrown: unknown) => thrown);
+  const failure = await Promise.try(parseDefinition, input).catch((thrown: unknown) => thrown);
   expect(failure).toMatchObject({ code: "bad_request" });
   expect(String(failure)).toMatch(message);
 });
 
 test("all problems of a definition are reported at once", async () => {
-  const failure = await parseDefinition({ name: "auth", fields: [{ name: "id", type: "x" }, 7] }).catch(String);
+  const failure = await Promise.try(parseDefinition, { name: "auth", fields: [{ name: "id", type: "x" }, 7] }).catch(
+    String,
+  );
   for (const part of ["auth", '"id" is a reserved', '"type" must be', "field 2"]) expect(failure).toContain(part);
 });
 
@@ -98,7 +100,7 @@ test("null is an absent attribute or rule", async () => {
     search: null,
     renamedFrom: null,
   };
-  expect(await parseDefinition(input)).toEqual({
+  expect(parseDefinition(input)).toEqual({
     converted: new Set(),
     definition: {
       name: "posts",
@@ -110,7 +112,7 @@ test("null is an absent attribute or rule", async () => {
     renamedValues: new Map(),
   } as never);
   const users = { name: "users", fields: [], permissions: { read: "public", update: null, create: null } };
-  expect((await parseDefinition(users)).definition.permissions).toEqual({ read: "public", update: "owner" });
+  expect(parseDefinition(users).definition.permissions).toEqual({ read: "public", update: "owner" });
 });
 
 const ignored: readonly [object, RegExp][] = [
@@ -144,13 +146,13 @@ const ignored: readonly [object, RegExp][] = [
 ];
 
 test.each(ignored)("%j: a part without effect is reported, and not stored", async (input, message) => {
-  const { definition, warnings = [] } = await parseDefinition(input);
+  const { definition, warnings = [] } = parseDefinition(input);
   expect(warnings.join("; ")).toMatch(message);
   const stored = JSON.stringify(definition);
   for (const name of ["description", "label", '"min":1', '"max"', "regex", "where", "unique", "search", "note"])
     if (name !== '"min":1' || !JSON.stringify(input).includes('"description":null')) expect(stored).not.toContain(name);
   // A stored definition has no such part.
-  expect((await parseDefinition(definition)).warnings).toBeUndefined();
+  expect(parseDefinition(definition).warnings).toBeUndefined();
 });
 
 test("a definition is stored as written", async () => {
@@ -163,13 +165,13 @@ test("a definition is stored as written", async () => {
     ],
     permissions: { read: "owner" },
   } as const;
-  const { definition, renamedFrom } = await parseDefinition(input);
+  const { definition, renamedFrom } = parseDefinition(input);
   expect<unknown>(definition).toEqual(input);
   expect(renamedFrom.size).toBe(0);
 });
 
 test("renamedFrom is reported, but not stored", async () => {
-  const { definition, renamedFrom } = await parseDefinition({
+  const { definition, renamedFrom } = parseDefinition({
     name: "p",
     fields: [
       { ...title, renamedFrom: "name" },

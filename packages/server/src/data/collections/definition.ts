@@ -1,77 +1,63 @@
 /** Collection definition: parses and validates JSON, and names every problem. */
 import {
+  ATTRIBUTE_NAMES,
+  ATTRIBUTES,
+  type AttributeForm,
+  type ChangedField,
   type CollectionDefinition,
+  DEFINITION_ATTRIBUTES,
+  DEFINITION_LIMITS,
   FIELD_OPERATIONS,
   FIELD_TYPES,
   type FieldDefinition,
+  hasForm,
   type IndexDefinition,
+  isIndexable,
   isReservedCollectionName,
   isRuleWord,
+  isSearchable,
+  isSystemFieldName,
   NAME_PATTERN,
+  ON_DELETE,
   OPERATIONS,
   PERMISSION_RULES,
+  RECORD_TIMES,
   type Rule,
-  type ValueChange,
 } from "@socle/protocol";
-import * as z from "zod/mini";
-import { AppError, allOf, isObject, messageOf, nearest, oneOf, quote } from "../../base/kernel/index.ts";
+import { AppError, isObject, nearest, oneOf, quote } from "../../base/kernel/index.ts";
 import { ExpressionError, syntaxOf } from "../expressions/index.ts";
-import { attributeProblems, type Pattern, scopeProblems, typeNamed, typeOf, typesWith } from "../fields/index.ts";
-import { recordTimes } from "./collection.ts";
+import { attributeProblems, scopeProblems } from "../fields/index.ts";
 import { knownAttributes, type Report, withoutNulls } from "./given-attributes.ts";
-import { compilePattern } from "./pattern.ts";
 import type { ParsedDefinition, ValueRename } from "./plan.ts";
 import { completeUsers } from "./user-definition.ts";
-
-/** SQLite allows 2,000 columns; a form of more fields is not readable. */
-const maxFields = 500;
-
-/** Each field that is searched makes changes dearer. */
-const maxSearched = 10;
-/** The most indexes: every write of a record writes all indexes. */
-const maxIndexes = 20;
-const maxIndexFields = 8;
 
 const allowedRules = [...PERMISSION_RULES, "an expression"];
 
 /** The most problems that a message lists. */
 const maxProblems = 50;
 
-const textsOrRenames = 'must be an array of texts, or of { "name", "renamedFrom" } for a text with another name before';
+/** The attributes of a field as sent, with the attributes of a change, in the order in which definitions are stored. */
+const fieldForms: ReadonlyMap<string, AttributeForm> = new Map([
+  ...ATTRIBUTE_NAMES.map((name) => [name, ATTRIBUTES[name].form] as const),
+  ["renamedFrom", "formerName"],
+  ["convertedFrom", "formerType"],
+]);
+const fieldAttributes = ["name", "type", ...fieldForms.keys()];
 
-function isValue(value: unknown): value is string | ValueChange {
-  if (!isObject(value)) return typeof value === "string";
-  const { name, renamedFrom = null, ...others } = value;
-  const isRename = renamedFrom === null || typeof renamedFrom === "string";
-  return typeof name === "string" && isRename && Object.keys(others).length === 0;
-}
-
-const fieldSchema = z.object({
-  name: z.string("must be a string"),
-  type: z.enum(FIELD_TYPES, `must be ${oneOf(FIELD_TYPES)}`),
-  required: z.optional(z.boolean("must be true or false")),
-  min: z.optional(z.number("must be a number")),
-  max: z.optional(z.number("must be a number")),
-  regex: z.optional(z.string("must be a string")),
-  unique: z.optional(z.boolean("must be true or false")),
-  collection: z.optional(z.string("must be the name of a collection")),
-  owner: z.optional(z.boolean("must be true or false")),
-  onDelete: z.optional(z.string("must be restrict, cascade or clear")),
-  anyTarget: z.optional(z.boolean("must be true or false")),
-  sequence: z.optional(z.union([z.literal(true), z.array(z.string())], "must be true, or an array of names of fields")),
-  default: z.optional(z.unknown()),
-  multiple: z.optional(z.boolean("must be true or false")),
-  values: z.optional(z.array(z.custom<string | ValueChange>(isValue, textsOrRenames), "must be an array of texts")),
-  permissions: z.optional(z.nullable(z.looseObject({}, "must be an object"))),
-  renamedFrom: z.optional(z.nullable(z.string("must be the name of a field, or null"))),
-  convertedFrom: z.optional(z.literal("integer", 'must be "integer", on a float')),
-});
-const definitionAttributes = ["name", "fields", "permissions", "indexes", "search", "renamedFrom", "$schema"];
-
-const indexSchema = z.object({
-  fields: z.array(z.unknown(), "must be an array of names of fields"),
-  unique: z.optional(z.boolean("must be true or false")),
-});
+/** The forms of values, as the end of a sentence that begins with the name of the attribute. */
+const formsInWords: { readonly [form in AttributeForm]: string } = {
+  boolean: "must be true or false",
+  number: "must be a number",
+  string: "must be a string",
+  collection: "must be the name of a collection",
+  onDelete: `must be ${oneOf(ON_DELETE)}`,
+  values: 'must be an array of texts, or of { "name", "renamedFrom" } for a text with another name before',
+  scope: "must be true, or an array of names of fields",
+  rules: "must be an object",
+  any: "may be any value",
+  formerName: "must be the name of a field, or null",
+  formerType: 'must be "integer", on a float',
+};
 
 const form = "a name starts with a letter, goes on with letters, digits or _, and has at most 63 characters";
 
@@ -79,21 +65,26 @@ const form = "a name starts with a letter, goes on with letters, digits or _, an
 function nameProblem(kind: "collection" | "field", name: unknown): string | null {
   if (typeof name !== "string") return `a ${kind} needs a "name", a string`;
   if (!NAME_PATTERN.test(name)) return `${quote(name)} is not a ${kind} name: ${form}`;
-  const isReserved =
-    kind === "collection"
-      ? isReservedCollectionName(name)
-      : ["id", "createdat", "updatedat"].includes(name.toLowerCase());
+  const isReserved = kind === "collection" ? isReservedCollectionName(name) : isSystemFieldName(name);
   return isReserved ? `${quote(name)} is a reserved ${kind} name` : null;
 }
 
-/** The problems that zod finds in an object, each problem with the attribute and the value. */
-function shapeProblems(error: z.core.$ZodError, value: object, where: string): string[] {
-  return error.issues.map((issue) => {
-    const [attribute = ""] = issue.path.map(String);
-    const given = Object.hasOwn(value, attribute) ? Reflect.get(value, attribute) : undefined;
-    if (given === undefined) return `${where}: "${attribute}" is missing; it ${issue.message}`;
-    return `${where}: "${attribute}" ${issue.message}, not ${quote(given)}`;
-  });
+/** The problems of the type and of the forms of the attributes of a field. */
+function formProblems(input: Readonly<Record<string, unknown>>, where: string): string[] {
+  const { type } = input;
+  const hasType = FIELD_TYPES.some((each) => each === type);
+  const problems = hasType ? [] : [formProblem(`${where}: "type"`, type, `must be ${oneOf(FIELD_TYPES)}`)];
+  for (const [name, form] of fieldForms) {
+    const value = input[name];
+    if (value === undefined || hasForm(form, value)) continue;
+    const words = form === "values" && !Array.isArray(value) ? "must be an array of texts" : formsInWords[form];
+    problems.push(formProblem(`${where}: "${name}"`, value, words));
+  }
+  return problems;
+}
+
+function formProblem(where: string, value: unknown, words: string): string {
+  return value === undefined ? `${where} is missing; it ${words}` : `${where} ${words}, not ${quote(value)}`;
 }
 
 /** A field as sent: with the old names, which are not stored. */
@@ -106,14 +97,13 @@ interface ParsedField {
 
 /** The known attributes of the fields and of the collection. The service may add to the answer: no object of the sender is in the answer. */
 function knownParts(sent: Record<string, unknown>, report: Report): Record<string, unknown> {
-  const input = knownAttributes(sent, { known: definitionAttributes, where: "collection" }, report);
+  const input = knownAttributes(sent, { known: DEFINITION_ATTRIBUTES, where: "collection" }, report);
   const { fields, permissions } = input;
   if (permissions !== undefined) input["permissions"] = withoutNulls(permissions);
   if (!Array.isArray(fields)) return input;
-  const known = Object.keys(fieldSchema.shape);
   const givenFields = fields.map((item: unknown, position) => {
     if (!isObject(item)) return item;
-    const field = knownAttributes(item, { known, where: placeOf(item, position) }, report);
+    const field = knownAttributes(item, { known: fieldAttributes, where: placeOf(item, position) }, report);
     // Null says that the field is no rename.
     if (item["renamedFrom"] === null) field["renamedFrom"] = null;
     if (field["permissions"] !== undefined) field["permissions"] = withoutNulls(field["permissions"]);
@@ -135,17 +125,18 @@ function parseField(input: unknown, position: number, problems: string[]): Parse
   const badName = nameProblem("field", input["name"]);
   const where = placeOf(input, position);
   if (badName !== null) problems.push(`${where}: ${badName}`);
-  const before = problems.length;
-  const result = fieldSchema.safeParse(badName === null ? input : { ...input, name: "unnamed" });
-  if (!result.success) problems.push(...shapeProblems(result.error, input, where));
-  if (!result.success || badName !== null || problems.length > before) return null;
-  const { renamedFrom, convertedFrom, permissions: given, values, ...attributes } = result.data;
+  const wrong = formProblems(input, where);
+  problems.push(...wrong);
+  if (badName !== null || wrong.length > 0) return null;
+  const known = fieldAttributes.map((name) => [name, input[name]]).filter(([, value]) => value !== undefined);
+  // The forms were checked.
+  const sent = Object.fromEntries(known) as ChangedField;
+  const { renamedFrom, convertedFrom, permissions: given, values, ...attributes } = sent;
+  const field: FieldDefinition = attributes;
   const isConverted = convertedFrom !== undefined;
-  if (isConverted && attributes.type !== "float")
-    problems.push(`${where}: "convertedFrom" is for a float that was an integer, not for ${attributes.type}`);
+  if (isConverted && field.type !== "float")
+    problems.push(`${where}: "convertedFrom" is for a float that was an integer, not for ${field.type}`);
   const permissions = parseRules(given, { operations: FIELD_OPERATIONS, where: `${where}: permissions` }, problems);
-  // Zod types optional attributes as `T | undefined`; absent attributes are absent at run time.
-  const field = attributes as FieldDefinition;
   if (values !== undefined) field.values = values.map((value) => (typeof value === "string" ? value : value.name));
   if (permissions !== undefined) field.permissions = permissions;
   const renamedValues = (values ?? []).flatMap((value) =>
@@ -154,57 +145,6 @@ function parseField(input: unknown, position: number, problems: string[]): Parse
       : { from: value.renamedFrom, to: value.name },
   );
   return { field, renamedFrom, isConverted, renamedValues };
-}
-
-/**
- * The problems of the rules of a field. `min`, `max` and `regex` on a type without a meaning of the rule are removed from the
- * field, with a warning: the spec gives the rules to every type.
- */
-function ruleProblems(field: FieldDefinition, warnings: string[]): string[] {
-  const problems: string[] = [];
-  const where = `field "${field.name}"`;
-  const meaningless = (attribute: string, types: string): string =>
-    `${where}: "${attribute}" means nothing on type ${field.type}; it is for ${types}`;
-  const refuse = (attribute: string, types: string): void => {
-    problems.push(meaningless(attribute, types));
-  };
-  const ignore = (attribute: "min" | "max" | "regex", types: string): void => {
-    warnings.push(`${meaningless(attribute, types)}, and is ignored`);
-    delete field[attribute];
-  };
-  const { rules, reference } = typeOf(field);
-  let pattern: Pattern | undefined;
-  if (field.min !== undefined && field.max !== undefined && field.min > field.max)
-    problems.push(`${where}: "min" (${field.min}) is greater than "max" (${field.max})`);
-  for (const bound of ["min", "max"] as const) {
-    const value = field[bound];
-    if (value === undefined) continue;
-    if (rules.bounds === null) ignore(bound, allOf(typesWith((type) => type.rules.bounds !== null)));
-    else if (rules.bounds !== "value" && (!Number.isSafeInteger(value) || value < 0)) {
-      const meaning = rules.bounds === "length" ? "a length" : "a number of items";
-      problems.push(`${where}: "${bound}" is ${meaning} here and must be a whole number from 0, not ${quote(value)}`);
-    }
-  }
-  if (field.regex !== undefined) {
-    if (!rules.regex) ignore("regex", allOf(typesWith((type) => type.rules.regex)));
-    else {
-      try {
-        pattern = compilePattern(field.regex);
-      } catch (thrown) {
-        const reason = messageOf(thrown).replace(/^error parsing regexp: /, "");
-        problems.push(
-          `${where}: "regex" ${quote(field.regex)} cannot be used: ${reason} (patterns run in linear time: no backreferences, no lookaround)`,
-        );
-      }
-    }
-  }
-  if (field.unique === true && !rules.unique) refuse("unique", allOf(typesWith((type) => type.rules.unique)));
-  if (reference === "record" && field.collection === undefined)
-    problems.push(`${where}: a relation needs "collection", the name of the collection it points to`);
-  if (reference !== "record" && field.collection !== undefined) refuse("collection", "relation");
-  if (field.owner === true && field.collection !== "users") refuse("owner", 'a relation to "users"');
-  // A default is looked at by the other rules, so the other rules must be in order.
-  return problems.length > 0 ? problems : attributeProblems(field, pattern);
 }
 
 /** The reason why a text is no rule, as far as that can be told without other definitions. */
@@ -271,26 +211,26 @@ function collectionProblems(fields: readonly FieldDefinition[]): string[] {
 type FieldTypes = ReadonlyMap<unknown, unknown> | null;
 
 function fieldTypes(input: unknown): FieldTypes {
-  if (!Array.isArray(input) || input.length > maxFields) return null;
+  if (!Array.isArray(input) || input.length > DEFINITION_LIMITS.fields) return null;
   return new Map(input.filter(isObject).map(({ name, type }) => [name, type]));
 }
 
 function indexedProblem(name: unknown, types: FieldTypes): string | null {
   if (typeof name !== "string") return `a field is named by a string, not ${quote(name)}`;
   if (name === "id") return `"id" is indexed already`;
-  if (types === null || recordTimes.some((time) => time === name)) return null;
-  const type = typeNamed(types.get(name));
-  if (type?.isIndexable === false) return `field ${quote(name)} is ${type.name}, which cannot be indexed`;
+  if (types === null || RECORD_TIMES.some((time) => time === name)) return null;
+  const type = types.get(name);
+  if (!isIndexable({ type })) return `field ${quote(name)} is ${type}, which cannot be indexed`;
   if (types.has(name)) return null;
   const known = [...types.keys()].filter((each) => typeof each === "string");
-  const near = nearest(name, [...known, ...recordTimes]);
+  const near = nearest(name, [...known, ...RECORD_TIMES]);
   const hint = near === null ? "allowed: those of the collection, createdAt, updatedAt" : `did you mean "${near}"?`;
   return `there is no field ${quote(name)}; ${hint}`;
 }
 
 function listProblems(names: readonly unknown[], types: FieldTypes): string[] {
-  if (names.length === 0 || names.length > maxIndexFields)
-    return [`1 to ${maxIndexFields} fields are allowed, not ${names.length}`];
+  if (names.length === 0 || names.length > DEFINITION_LIMITS.indexFields)
+    return [`1 to ${DEFINITION_LIMITS.indexFields} fields are allowed, not ${names.length}`];
   return names.flatMap((name, i) => {
     const problem = names.indexOf(name) < i ? `field ${quote(name)} is named twice` : indexedProblem(name, types);
     return problem ?? [];
@@ -304,16 +244,16 @@ function parseIndex(input: unknown, types: FieldTypes, report: Report & { where:
     return [];
   }
   const given = Array.isArray(input) ? { fields: input } : input;
-  const object = knownAttributes(given, { known: Object.keys(indexSchema.shape), where }, report);
-  const result = indexSchema.safeParse(object);
-  if (!result.success) {
-    problems.push(...shapeProblems(result.error, object, where));
+  const { fields: names, unique } = knownAttributes(given, { known: ["fields", "unique"], where }, report);
+  if (unique !== undefined && typeof unique !== "boolean")
+    problems.push(formProblem(`${where}: "unique"`, unique, formsInWords.boolean));
+  if (!Array.isArray(names)) {
+    problems.push(formProblem(`${where}: "fields"`, names, "must be an array of names of fields"));
     return [];
   }
-  const { fields: names, unique } = result.data;
   problems.push(...listProblems(names, types).map((problem) => `${where}: ${problem}`));
   const fields = names.filter((name) => typeof name === "string");
-  return Array.isArray(input) ? fields : { fields, ...(unique !== undefined && { unique }) };
+  return Array.isArray(input) ? fields : { fields, ...(typeof unique === "boolean" && { unique }) };
 }
 
 /** Reads the indexes of a definition, each in the given form, and adds to the report. */
@@ -324,8 +264,8 @@ function parseIndexes(input: unknown, types: FieldTypes, report: Report): IndexD
     problems.push(`"indexes" must be an array of indexes, not ${quote(input)}`);
     return [];
   }
-  if (input.length > maxIndexes) {
-    problems.push(`${input.length} indexes are too many; at most ${maxIndexes} are allowed`);
+  if (input.length > DEFINITION_LIMITS.indexes) {
+    problems.push(`${input.length} indexes are too many; at most ${DEFINITION_LIMITS.indexes} are allowed`);
     return [];
   }
   const places = new Map<string, number>();
@@ -350,13 +290,13 @@ function parseSearch(input: unknown, types: FieldTypes, problems: string[]): str
     return undefined;
   }
   const names = input.map(String);
-  if (names.length > maxSearched)
-    problems.push(`"search" names ${names.length} fields; at most ${maxSearched} are allowed`);
+  if (names.length > DEFINITION_LIMITS.searched)
+    problems.push(`"search" names ${names.length} fields; at most ${DEFINITION_LIMITS.searched} are allowed`);
   for (const [i, name] of names.entries()) {
     if (names.indexOf(name) < i) problems.push(`"search" names ${quote(name)} twice`);
     const type = types?.get(name);
     if (types !== null && type === undefined) problems.push(`"search" names ${quote(name)}, which is no field`);
-    else if (type !== undefined && type !== "string" && type !== "text")
+    else if (type !== undefined && !isSearchable({ type }))
       problems.push(`"search" names ${quote(name)}, which is of type ${String(type)}; only string and text have words`);
   }
   return names.length === 0 ? undefined : names;
@@ -383,8 +323,8 @@ export function parseDefinition(sent: unknown): ParsedDefinition {
   if (!Array.isArray(given)) {
     const shown = "fields" in input ? `, not ${quote(given)}` : "";
     problems.push(`"fields" must be an array of field definitions${shown}`);
-  } else if (given.length > maxFields) {
-    problems.push(`${given.length} fields are too many; at most ${maxFields} are allowed`);
+  } else if (given.length > DEFINITION_LIMITS.fields) {
+    problems.push(`${given.length} fields are too many; at most ${DEFINITION_LIMITS.fields} are allowed`);
   } else {
     for (const [position, item] of given.entries()) {
       const parsed = parseField(item, position, problems);
@@ -394,7 +334,7 @@ export function parseDefinition(sent: unknown): ParsedDefinition {
       if (parsed.renamedFrom !== undefined) renamedFrom.set(field.name, parsed.renamedFrom);
       if (parsed.isConverted) converted.add(field.name);
       if (parsed.renamedValues.length > 0) renamedValues.set(field.name, parsed.renamedValues);
-      problems.push(...ruleProblems(field, warnings));
+      problems.push(...attributeProblems(field, warnings));
     }
     problems.push(...collectionProblems(fields));
   }

@@ -20,13 +20,13 @@ export {
 export { collectionRenames, withNewTargets } from "./collection-renames.ts";
 export { Collections, definitionsChanged } from "./collections.ts";
 export { type Counter, counterKey, keepNumber, lastNumber } from "./counter-table.ts";
+export { parseDefinition } from "./definition.ts";
 export {
   applyDefinitionFiles,
   changeByFiles,
   changedDefinitions,
   type DefinitionText,
   keepAgreedTexts,
-  parseDefinition,
   readDefinitionFiles,
   readDefinitionTexts,
 } from "./definition-files.ts";

@@ -199,7 +199,7 @@ describe("definition files that change", () => {
 test("a migration on the event loop sees the indexes of a migration on a thread, and the other way round", async () => {
   const { service } = await openApi({ collections: [posts([text("a"), text("b")])] });
   const change = async (indexes: IndexDefinition[], place: "event-loop" | "thread"): Promise<string[]> => {
-    const define = [await parseDefinition(posts([text("a"), text("b")], indexes))];
+    const define = [parseDefinition(posts([text("a"), text("b")], indexes))];
     await service.database.migrate((tx) => service.collections.migrate(tx, { define, drop: [] }, system), place);
     return indexTexts(service, "posts");
   };

@@ -46,18 +46,18 @@ const refused: [unknown, string][] = [
 ];
 
 test.each(refused)("%j is refused", async (indexes, message) => {
-  const failure = await parseDefinition(withIndexes(indexes)).catch((thrown: unknown) => thrown);
+  const failure = await Promise.try(parseDefinition, withIndexes(indexes)).catch((thrown: unknown) => thrown);
   expect(failure).toMatchObject({ code: "bad_request" });
   expect(String(failure)).toContain(message);
 });
 
 test("all problems of indexes are reported at once, and nothing twice", async () => {
   const wrong = { name: "posts", fields: [{ name: "a", type: "strin" }], indexes: [["a"], ["b"], { fields: [1] }] };
-  const failure = await parseDefinition(wrong).catch(String);
+  const failure = await Promise.try(parseDefinition, wrong).catch(String);
   for (const part of ['field "a": "type"', 'index 2: there is no field "b"', "index 3: a field is named by"])
     expect(failure).toContain(part);
   expect(failure).not.toContain("index 1");
-  const noFields = await parseDefinition({ name: "posts", indexes: [["a"], []] }).catch(String);
+  const noFields = await Promise.try(parseDefinition, { name: "posts", indexes: [["a"], []] }).catch(String);
   expect(noFields).toContain("index 2: 1 to 8 fields");
   expect(noFields).not.toContain("no field");
 });
@@ -71,11 +71,11 @@ test("indexes are stored as written", async () => {
     { fields: ["updatedAt"], unique: false },
     { fields: ["count"] },
   ];
-  const { definition } = await parseDefinition(withIndexes(indexes));
+  const { definition } = parseDefinition(withIndexes(indexes));
   expect<unknown>(definition).toEqual({ name: "posts", fields, indexes });
 });
 
 test.each([[[]], [null], [undefined]])("%j is no index", async (indexes) => {
-  const { definition } = await parseDefinition(withIndexes(indexes));
+  const { definition } = parseDefinition(withIndexes(indexes));
   expect(Object.keys(definition)).toEqual(["name", "fields"]);
 });

@@ -1,5 +1,13 @@
 /** Migration plan: the renames and the steps from a collection definition to the next. */
-import type { CollectionDefinition, FieldDefinition, FieldType, IndexDefinition, JsonValue } from "@socle/protocol";
+import {
+  ATTRIBUTE_NAMES,
+  ATTRIBUTES,
+  type CollectionDefinition,
+  type FieldDefinition,
+  type FieldType,
+  type IndexDefinition,
+  type JsonValue,
+} from "@socle/protocol";
 import { isLiteral } from "@socle/protocol/filter";
 import { AppError, quote } from "../../base/kernel/index.ts";
 import { fillOf, maxItemsOf } from "../fields/index.ts";
@@ -276,7 +284,7 @@ function compareField(
   for (const step of ["default", "onDelete"] as const)
     if (JSON.stringify(old[step]) !== JSON.stringify(field[step])) steps.push({ step, field: name });
   const loosened = old.required === true && field.required !== true;
-  const isOther = (["min", "max", "regex", "anyTarget"] as const).some((rule) => old[rule] !== field[rule]);
+  const isOther = ATTRIBUTE_NAMES.some((name) => ATTRIBUTES[name].isRule === true && old[name] !== field[name]);
   if (loosened || turns(old, field) || isOther)
     steps.push({ step: "rules", field: name, stricter: stricterRules(old, field) });
   if (JSON.stringify(old.permissions ?? null) !== JSON.stringify(field.permissions ?? null))

@@ -50,6 +50,6 @@ const cases: [string, object, object, boolean][] = [
 ];
 
 test.each(cases)("whether a migration touches the records: %s", async (_name, before, after, touches) => {
-  const [old, next] = [await parseDefinition({ name: "p", ...before }), await parseDefinition({ name: "p", ...after })];
+  const [old, next] = [parseDefinition({ name: "p", ...before }), parseDefinition({ name: "p", ...after })];
   expect(touchesRecords(planMigration(old.definition, next))).toBe(touches);
 });

@@ -1,5 +1,5 @@
 /** The check of one value: the type of the field, and the rules without the database. */
-import type { ErrorRule, FieldDefinition } from "@socle/protocol";
+import { boundsOf, type ErrorRule, type FieldDefinition } from "@socle/protocol";
 import { count, nearest, oneOf, quote } from "../../base/kernel/index.ts";
 import type { Value } from "../../store/database/index.ts";
 import { emptyOf, type FieldType, maxItemLength, maxItemsOf, type OperatorName, typeOf } from "./types.ts";
@@ -37,10 +37,10 @@ function codePoints(text: string): number {
   return length;
 }
 
-function boundProblem(field: FieldDefinition, type: FieldType, value: Value): ValueProblem | null {
+function boundProblem(field: FieldDefinition, value: Value): ValueProblem | null {
   const { min, max } = field;
   if (min === undefined && max === undefined) return null;
-  const isText = type.rules.bounds === "length";
+  const isText = boundsOf(field) === "length";
   const measure = isText ? codePoints(String(value)) : Number(value);
   const unit = (bound: number): string => (isText ? `${count(bound, "character")} long` : String(bound));
   if (min !== undefined && measure < min) return { rule: "min", message: `must be at least ${unit(min)}` };
@@ -124,6 +124,6 @@ export function checkOf(field: FieldDefinition, pattern: Pattern | undefined): (
     const checked = checkType(field, type, value);
     if ("rule" in checked) return checked;
     const { stored } = checked;
-    return boundProblem(field, type, stored) ?? patternProblem(field, stored, pattern) ?? checked;
+    return boundProblem(field, stored) ?? patternProblem(field, stored, pattern) ?? checked;
   };
 }

@@ -11,6 +11,7 @@ export {
 } from "./attributes.ts";
 export { type CheckedValue, checkOf, type Pattern, type ValueProblem } from "./check-value.ts";
 export { mayBeOperators, operated } from "./operators.ts";
+export { compilePattern, storedPattern } from "./pattern.ts";
 export {
   decode,
   emptyOf,
@@ -22,6 +23,5 @@ export {
   type OperatorName,
   typeNamed,
   typeOf,
-  typesWith,
   type ValueType,
 } from "./types.ts";

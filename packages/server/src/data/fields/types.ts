@@ -2,7 +2,13 @@
  * Field types: the column, the stored form and the JSON form of each type, and the rules that apply. Every question about a type is
  * asked here. A new type is an object below and a line in `types`.
  */
-import type { FieldDefinition, FieldType as FieldTypeName, JsonValue } from "@socle/protocol";
+import {
+  ATTRIBUTES,
+  DEFINITION_LIMITS,
+  type FieldDefinition,
+  type FieldType as FieldTypeName,
+  type JsonValue,
+} from "@socle/protocol";
 import { parseDatetime } from "../../base/kernel/index.ts";
 import type { Value } from "../../store/database/index.ts";
 
@@ -24,18 +30,9 @@ export interface FieldType {
   encode(value: unknown): Value | undefined;
   /** The JSON value of a stored value. Absent if both are the same. */
   decode?(stored: Exclude<Value, null>): JsonValue;
-  /** The rules that mean something on this type. */
-  readonly rules: {
-    /** `min` and `max` bound the length in code points, the value, or the number of items; null if the type has no bounds. */
-    readonly bounds: "length" | "value" | "items" | null;
-    readonly regex: boolean;
-    readonly unique: boolean;
-  };
   readonly operators: readonly OperatorName[];
   /** The stored value, as an SQL literal, that counts as empty beside null; null if only null is empty. */
   readonly emptyLiteral: string | null;
-  /** Whether an index may hold the value. */
-  readonly isIndexable: boolean;
   /** The kind of thing that the value names by id; null for a value that is no id. */
   readonly reference: "record" | "file" | null;
   /** Whether a value of the field may be longer than 100 characters. */
@@ -50,10 +47,8 @@ export interface FieldType {
 
 /** The parts of a type with short values, unique if the definition says so, and without bounds. */
 const scalar = {
-  rules: { bounds: null, regex: false, unique: true },
   operators: [],
   emptyLiteral: null,
-  isIndexable: true,
   reference: null,
   mayBeLong: () => false,
 } as const;
@@ -79,7 +74,6 @@ const string: FieldType = {
   ...textual,
   name: "string",
   expected: "a string of Unicode text without NUL",
-  rules: { bounds: "length", regex: true, unique: true },
   // `max` bounds the length.
   mayBeLong: ({ max }) => max === undefined || max > 100,
 };
@@ -96,7 +90,6 @@ const integer: FieldType = {
   expected: "a whole number between -(2^53-1) and 2^53-1",
   // `+ 0` turns -0 into 0.
   encode: (value) => (typeof value === "number" && Number.isSafeInteger(value) ? value + 0 : undefined),
-  rules: { bounds: "value", regex: false, unique: true },
   operators: ["$increment"],
   schema: { type: "integer", minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER },
   typescript: { type: "number", note: "a whole number" },
@@ -172,9 +165,7 @@ const json: FieldType = {
   expected: `a JSON value, at most ${maxDepth} levels deep, with whole numbers between -(2^53-1) and 2^53-1, with finite numbers and without lone surrogates`,
   encode: (value) => (isFaithful(value, 0) ? JSON.stringify(value) : undefined),
   decode: parsed,
-  rules: { bounds: null, regex: false, unique: false },
   emptyLiteral: `'""'`,
-  isIndexable: false,
   mayBeLong: () => true,
   schema: {},
   typescript: { type: "JsonValue" },
@@ -225,27 +216,20 @@ function multipleOf(item: FieldType): FieldType {
       return isEncoded ? JSON.stringify(value) : undefined;
     },
     decode: parsed,
-    rules: { ...item.rules, bounds: "items" },
     operators: ["$add", "$remove"],
     emptyLiteral: `'${noItems}'`,
-    isIndexable: false,
     mayBeLong: () => true,
     item,
     typescript: { ...item.typescript, type: `${item.typescript.type}[]` },
   };
 }
 
-const multipleTypes: { readonly [name in FieldTypeName]?: FieldType } = {
-  string: multipleOf(string),
-  relation: multipleOf(relation),
-  file: multipleOf(file),
-};
-
-/** The names of the types that a multiple field may have. */
-export const multipleTypeNames = Object.keys(multipleTypes);
+const multipleTypes: { readonly [name in FieldTypeName]?: FieldType } = Object.fromEntries(
+  (ATTRIBUTES.multiple.types ?? []).map((name) => [name, multipleOf(types[name])]),
+);
 
 /** The most items of a multiple field. */
-export function maxItemsOf({ max = 100 }: FieldDefinition): number {
+export function maxItemsOf({ max = DEFINITION_LIMITS.itemsByDefault }: FieldDefinition): number {
   return max;
 }
 

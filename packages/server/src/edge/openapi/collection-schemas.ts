@@ -1,5 +1,6 @@
 /** Schemas of a collection: the record, and the bodies that create and change a record. */
 import {
+  boundsOf,
   type CollectionDefinition,
   type FieldDefinition,
   isAccountField,
@@ -7,7 +8,7 @@ import {
   USERS,
 } from "@socle/protocol";
 import { quote } from "../../base/kernel/index.ts";
-import { type OperatorName, typeOf } from "../../data/fields/index.ts";
+import { maxItemsOf, type OperatorName, typeOf } from "../../data/fields/index.ts";
 import { arrayOf, freeObject, integer, mapOf, orNull, ref, type Schema, string, time } from "./schema.ts";
 
 /** A collection as a reader of the document may know the collection. */
@@ -60,12 +61,12 @@ function noteOf(field: FieldDefinition, { knows }: DescribedCollection): string 
   return text === "" ? null : text;
 }
 
-/** The bounds of a single value. */
-function boundsOf(field: FieldDefinition, mode: Mode): Schema {
+/** The bounds and the pattern of a single value. */
+function rulesOf(field: FieldDefinition, mode: Mode): Schema {
   // The rules may be newer than the value.
   if (mode === "record") return {};
   const { min, max, regex, required } = field;
-  const { bounds } = typeOf({ type: field.type }).rules;
+  const bounds = boundsOf({ type: field.type });
   const pattern = regex === undefined ? null : patternOf(regex);
   const least = bounds === "length" && required === true ? Math.max(min ?? 1, 1) : min;
   const [minName, maxName] = bounds === "length" ? ["minLength", "maxLength"] : ["minimum", "maximum"];
@@ -83,13 +84,13 @@ function singleOf(field: FieldDefinition, mode: Mode): Schema {
   const { schema } = typeOf({ type: field.type });
   // A date is answered as a time.
   if (field.type === "datetime" && mode !== "record") return { anyOf: [time, { type: "string", format: "date" }] };
-  return { ...schema, ...boundsOf(field, mode) };
+  return { ...schema, ...rulesOf(field, mode) };
 }
 
 function valuesOf(field: FieldDefinition, mode: Mode): Schema {
   if (field.multiple !== true) return singleOf(field, mode);
-  const { min, max } = field;
-  const bounds = mode === "record" ? {} : { ...(min !== undefined && { minItems: min }), maxItems: max ?? 100 };
+  const { min } = field;
+  const bounds = mode === "record" ? {} : { ...(min !== undefined && { minItems: min }), maxItems: maxItemsOf(field) };
   return { ...arrayOf(singleOf(field, mode)), uniqueItems: true, ...bounds };
 }
 

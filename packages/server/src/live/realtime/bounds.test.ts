@@ -83,7 +83,7 @@ describe("channels", () => {
     await other.ask({ action: "unsubscribe", channel: "late.created" });
     // Topics take memory, and a stranger could ask for any number of collections that do not exist.
     expect(joined).not.toHaveBeenCalled();
-    const define = [await parseDefinition({ name: "late", fields: [{ name: "text", type: "text" }] })];
+    const define = [parseDefinition({ name: "late", fields: [{ name: "text", type: "text" }] })];
     await migrate(server.service, { define, drop: [] });
     const { id } = (await server.service.records.create("late", system, { text: "" })).record;
     await client.subscribe("late.updated");

@@ -146,7 +146,7 @@ class Model {
         return;
       }
       case "rule": {
-        const parsed = await parseDefinition(definition(what.collection, what.rule));
+        const parsed = parseDefinition(definition(what.collection, what.rule));
         await migrate(server.service, { define: [parsed], drop: [] });
         this.#widened(what.collection, this.rules.get(what.collection) ?? "admin", what.rule);
         this.rules.set(what.collection, what.rule);

@@ -338,7 +338,7 @@ test("a subscription receives exactly the events that pass its filter and the re
   const sequence = fc.array(step, { minLength: 15, maxLength: 60, size: "max" });
   await fc.assert(
     fc.asyncProperty(fc.constantFrom(...rules), sequence, async (rule, steps) => {
-      await migrate(server.service, { define: [await parseDefinition(tasks(rule))], drop: [] });
+      await migrate(server.service, { define: [parseDefinition(tasks(rule))], drop: [] });
       const model = new Model(rule);
       for (const listener of listeners) {
         const client = await connect(listener);

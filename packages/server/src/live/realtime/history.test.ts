@@ -22,7 +22,7 @@ async function open(permissions: object = {}, folder?: string) {
   });
   const { records, events } = server.service;
   const redefine = async (definition: object) => {
-    const parsed = await parseDefinition({ name: "notes", fields: [text, secret], permissions, ...definition });
+    const parsed = parseDefinition({ name: "notes", fields: [text, secret], permissions, ...definition });
     await migrate(server.service, { define: [parsed], drop: [] });
   };
   return {

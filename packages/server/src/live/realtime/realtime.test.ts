@@ -267,7 +267,7 @@ describe("events by listener", () => {
     const cy = await server.register("cy@example.com");
     const file = await service.storage.store(system, async () => ({ filename: "a.txt", visibility: "protected" }));
     await service.storage.delete(file.id, system);
-    const definition = await parseDefinition({ name: "late", fields: [field] });
+    const definition = parseDefinition({ name: "late", fields: [field] });
     await migrate(service, { define: [definition], drop: [] });
     await server.request("POST", "/api/auth/logout", { token: cy.accessToken });
     const payload = { userId: cy.user.id, role: "authenticated" };

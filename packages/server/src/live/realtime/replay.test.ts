@@ -153,7 +153,7 @@ describe("since", () => {
     const place = await newest(server);
     await create("secret");
     const { parseDefinition } = await import("../../data/collections/index.ts");
-    const again = await parseDefinition({ name: "notes", fields });
+    const again = parseDefinition({ name: "notes", fields });
     await migrate(server.service, { define: [], drop: ["notes"] });
     const anonymous = await server.connect();
     await anonymous.subscribe("notes.*", place);
@@ -271,7 +271,7 @@ describe("slow readers", () => {
       for (const channel of ["notes.*", "late.*"]) client.send({ action: "subscribe", channel, since: place });
       await until(() => client.frames.filter(({ type }) => type === "subscribed").length === 2);
       await until(() => read.mock.calls.length > 0);
-      const define = [await parseDefinition({ name: "late", fields: [...fields, secret] })];
+      const define = [parseDefinition({ name: "late", fields: [...fields, secret] })];
       using appeared = spyOn(SocketConnection.prototype, "appear");
       await migrate(server.service, { define, drop: [] });
       await until(() => appeared.mock.calls.length > 0);

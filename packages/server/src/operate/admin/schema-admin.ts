@@ -42,7 +42,7 @@ import type { AdminChanges } from "./admin-changes.ts";
 import { tellChange } from "./schema-plan.ts";
 
 /** Makes a change from the definitions before the change. */
-type ChangeBuilder = (definitions: Definitions) => SchemaChange | Promise<SchemaChange>;
+type ChangeBuilder = (definitions: Definitions) => SchemaChange;
 
 /** The fingerprints of the schemas that the caller is ready to change; null for any. */
 type Expected = readonly string[] | null;
@@ -66,8 +66,8 @@ interface CollectionChange {
 }
 
 /** A new collection. @throws AppError `bad_request` for a malformed definition; `build` for a name that is taken. */
-export async function additionOf(body: unknown): Promise<CollectionChange> {
-  const parsed = await parseDefinition(body);
+export function additionOf(body: unknown): CollectionChange {
+  const parsed = parseDefinition(body);
   const { name } = parsed.definition;
   if (name === USERS)
     throw new AppError(
@@ -105,7 +105,7 @@ export function changeOf(present: string, body: Record<string, unknown>): Collec
   return {
     name,
     ...(isRename && { from: present }),
-    async build(definitions) {
+    build(definitions) {
       // Users are there without a definition, too.
       const stored = present === USERS ? (definitions.get(USERS) ?? bareUsers) : existing(definitions, present);
       if (isRename && renamedFrom !== present)
@@ -117,7 +117,7 @@ export function changeOf(present: string, body: Record<string, unknown>): Collec
       const { permissions = definition.permissions } = body;
       const given = Object.entries(body).filter(([attribute]) => !answered.includes(attribute));
       const fields = body["fields"] ?? definition.fields;
-      const parsed = await parseDefinition({ ...Object.fromEntries(given), name: asked, fields, permissions });
+      const parsed = parseDefinition({ ...Object.fromEntries(given), name: asked, fields, permissions });
       const guessing = { ...parsed, mayGuess: true };
       return { define: [keepUnsent(definition, guessing, { indexes, search })], drop: [], cause: "PUT" };
     },
@@ -147,7 +147,7 @@ function fingerprintOf(definitions: Definitions): string {
   return Bun.SHA256.hash(JSON.stringify([...definitions.values()]), "hex").slice(0, 32);
 }
 
-async function parseSchema(body: Record<string, unknown>): Promise<ParsedDefinition[]> {
+function parseSchema(body: Record<string, unknown>): ParsedDefinition[] {
   const { collections, $schema: _, ...others } = body;
   for (const key of Object.keys(others))
     throw new AppError("bad_request", `Unknown attribute ${quote(key)}; allowed: collections`);
@@ -160,15 +160,22 @@ async function parseSchema(body: Record<string, unknown>): Promise<ParsedDefinit
   for (const [i, item] of collections.entries()) {
     const name =
       isObject(item) && typeof item["name"] === "string" ? `collection ${quote(item["name"])}` : `collection ${i + 1}`;
-    const one = await parseDefinition(item).catch((thrown: unknown) => {
-      throw thrown instanceof AppError ? new AppError("bad_request", `${name}: ${thrown.message}`) : thrown;
-    });
+    const one = parseNamed(name, item);
     const key = one.definition.name.toLowerCase();
     if (seen.has(key)) throw new AppError("bad_request", `${name} is there twice, also without regard to case.`);
     seen.add(key);
     parsed.push(one);
   }
   return parsed;
+}
+
+/** @throws AppError that names the collection. */
+function parseNamed(name: string, input: unknown): ParsedDefinition {
+  try {
+    return parseDefinition(input);
+  } catch (thrown) {
+    throw thrown instanceof AppError ? new AppError("bad_request", `${name}: ${thrown.message}`) : thrown;
+  }
 }
 
 /** The plan of a change, and the schema before the change. */
@@ -272,7 +279,7 @@ export class SchemaAdmin {
    * @throws AppError `bad_request`, or `conflict` when the schema has changed meanwhile.
    */
   async updateSchema(body: Record<string, unknown>, expected: Expected, admin: SignedIn): Promise<PlannedSchema> {
-    const define = await parseSchema(body);
+    const define = parseSchema(body);
     const build = wholeChange(define, expected);
     let changes: MigrationPlan[] = [];
     const { after } = await this.#migrate(admin, build, async (tx, change) => {
@@ -283,19 +290,22 @@ export class SchemaAdmin {
 
   /** The migrations that `updateSchema` would run on the schema of the fingerprint. Throws as `updateSchema` does. */
   async planSchema(body: Record<string, unknown>, expected: Expected, waiter: Waiter): Promise<PlannedSchema> {
-    return this.#plan(wholeChange(await parseSchema(body), expected), waiter).catch(namingCollection);
+    return this.#plan(wholeChange(parseSchema(body), expected), waiter).catch(namingCollection);
   }
 
   /** The migrations that a start would run with the definitions as changed definition files. */
   async planFiles(body: Record<string, unknown>, waiter: Waiter): Promise<PlannedSchema> {
-    const texts = (await parseSchema(body)).map(({ definition }, i) => ({
+    const texts = parseSchema(body).map(({ definition }, i) => ({
       path: `${definition.name}.json`,
       content: Array.isArray(body["collections"]) ? body["collections"][i] : null,
     }));
-    const build: ChangeBuilder = (definitions) =>
-      changeByFiles(texts, this.#options.database.reader, definitions).catch((thrown: unknown) => {
+    const build: ChangeBuilder = (definitions) => {
+      try {
+        return changeByFiles(texts, this.#options.database.reader, definitions);
+      } catch (thrown) {
         throw thrown instanceof SetupError ? new AppError("bad_request", thrown.message) : thrown;
-      });
+      }
+    };
     return this.#plan(build, waiter).catch(namingCollection);
   }
 
@@ -305,10 +315,10 @@ export class SchemaAdmin {
    * @returns the change, the plans, and the collections in force after the commit, by name.
    */
   async #migrate(admin: SignedIn, build: ChangeBuilder, before?: Before) {
-    const expected = await build(this.#collections.definitions());
+    const expected = build(this.#collections.definitions());
     const site = await this.#collections.siteOf(expected, this.#collections.plan(expected));
     return this.#options.changes.migrate(admin, site, async (tx, audit) => {
-      const change = await build(this.#collections.definitions());
+      const change = build(this.#collections.definitions());
       await before?.(tx, change);
       const dropped = change.drop.map((name) => this.#options.records.collection(name));
       const { plans, after, restorable } = await this.#collections.migrate(tx, change, admin);
@@ -328,7 +338,7 @@ export class SchemaAdmin {
     const definitions = this.#collections.definitions();
     const reader = this.#options.database.longRead();
     try {
-      const change = await build(definitions);
+      const change = build(definitions);
       const site = await this.#collections.siteOf(change, this.#collections.plan(change, definitions));
       if (site === "event-loop") return await this.#planWith(asSlowReader(reader), definitions, build);
     } finally {
@@ -341,7 +351,7 @@ export class SchemaAdmin {
   }
 
   async #planWith(reader: SlowReader, definitions: Definitions, build: ChangeBuilder): Promise<PlannedSchema> {
-    const change = await build(definitions);
+    const change = build(definitions);
     const plans = this.#collections.plan(change, definitions);
     await this.#collections.check(reader, plans);
     return { changes: await this.#tell(reader, change, plans), fingerprint: fingerprintOf(definitions) };

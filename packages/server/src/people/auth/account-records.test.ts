@@ -37,7 +37,7 @@ test("the record of a user is the account's, whatever happens", async () => {
     const change =
       fields === null
         ? { define: [], drop: collections.get("users") === undefined ? [] : ["users"] }
-        : { define: [await parseDefinition({ name: "users", fields })], drop: [] };
+        : { define: [parseDefinition({ name: "users", fields })], drop: [] };
     await database
       .migrate((tx) => collections.migrate(tx, change, system), "event-loop")
       .catch((thrown: unknown) => {

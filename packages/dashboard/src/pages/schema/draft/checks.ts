@@ -1,9 +1,19 @@
 /** The checks of a draft during typing: the mistakes that the service would refuse. The plan checks the stored data. */
-import { FIELD_OPERATIONS, isReservedCollectionName, NAME_PATTERN, OPERATIONS } from "@socle/protocol";
+import {
+  boundsOf,
+  DEFINITION_LIMITS,
+  FIELD_OPERATIONS,
+  isReservedCollectionName,
+  isSearchable,
+  isSystemFieldName,
+  NAME_PATTERN,
+  OPERATIONS,
+  RECORD_TIMES,
+} from "@socle/protocol";
 import { text } from "../../../texts/index.ts";
-import { hasDefault, isDefault } from "./defaults.ts";
-import { type FieldDraft, keptFields, refName, type SchemaDraft } from "./draft.ts";
-import { isMultiple, isText, numberOf, rulesOf, typesFor, valuesOf } from "./rules.ts";
+import { isDefault } from "./defaults.ts";
+import { attributesOf, type FieldDraft, keptFields, refName, type SchemaDraft } from "./draft.ts";
+import { isMultiple, numberOf, typesFor, valuesOf } from "./rules.ts";
 
 /** The part of a draft that a problem is about. */
 export type Part =
@@ -37,19 +47,7 @@ export interface Surroundings {
   readonly isNew: boolean;
 }
 
-/** Reserved names in lower case: the names are reserved in any case of their letters. */
-const systemFields: readonly string[] = ["id", "createdat", "updatedat"];
-export const indexableTimes: readonly string[] = ["createdAt", "updatedAt"];
-const maxFields = 500;
-const maxValues = 200;
-const maxValueLength = 100;
-/** Items of a multiple field: the most items that a bound may allow, and the bound of a field without its own bound. */
-const mostItems = 1_000;
-const usualItems = 100;
-export const maxIndexes = 20;
-export const maxIndexFields = 8;
-export const maxSearched = 10;
-
+const limits = DEFINITION_LIMITS;
 const words = text.schema.problems;
 
 function nameProblem(name: string): string | null {
@@ -67,9 +65,9 @@ export function collectionProblem(name: string, collections: readonly string[]):
 }
 
 function boundProblems(field: FieldDraft): Problem[] {
-  const { key, min, max } = field;
-  const { bounds } = rulesOf(field);
-  if (bounds === null) return [];
+  const { key, type, min, max } = field;
+  const bounds = boundsOf({ type, multiple: field.isMultiple });
+  if (!attributesOf(field).has("min")) return [];
   const problems: Problem[] = [];
   for (const [part, typed] of [
     ["min", min],
@@ -78,13 +76,13 @@ function boundProblems(field: FieldDraft): Problem[] {
     if (typed.trim() === "") continue;
     const value = numberOf(typed);
     if (value === null) problems.push({ key, part, message: words.noNumber });
-    else if (bounds !== "number" && (!Number.isSafeInteger(value) || value < 0))
+    else if (bounds !== "value" && (!Number.isSafeInteger(value) || value < 0))
       problems.push({ key, part, message: words.length });
   }
   const [least, most] = [numberOf(min), numberOf(max)];
-  const mostOf = bounds === "items" ? (most ?? usualItems) : most;
-  if (bounds === "items" && most !== null && (most < 1 || most > mostItems))
-    problems.push({ key, part: "max", message: words.items(mostItems) });
+  const mostOf = bounds === "items" ? (most ?? limits.itemsByDefault) : most;
+  if (bounds === "items" && most !== null && (most < 1 || most > limits.items))
+    problems.push({ key, part: "max", message: words.items(limits.items) });
   else if (least !== null && mostOf !== null && least > mostOf)
     problems.push({ key, part: "max", message: words.minOverMax });
   return problems;
@@ -92,16 +90,14 @@ function boundProblems(field: FieldDraft): Problem[] {
 
 function valuesProblem(field: FieldDraft): string | null {
   const values = valuesOf(field);
-  if (values.length > maxValues) return words.manyValues(maxValues);
-  if (values.some((value) => value.length > maxValueLength)) return words.longValue(maxValueLength);
+  if (values.length > limits.values) return words.manyValues(limits.values);
+  if (values.some((value) => value.length > limits.valueLength)) return words.longValue(limits.valueLength);
   const twin = values.find((value, i) => values.indexOf(value) < i);
   return twin === undefined ? null : words.valueTwice(twin);
 }
 
 /** The service's patterns run in linear time. The browser finds syntax errors; look-around and back references are checked here. */
-function regexProblem(field: FieldDraft): string | null {
-  const { regex } = field;
-  if (!rulesOf(field).regex || regex === "") return null;
+function regexProblem({ regex }: FieldDraft): string | null {
   if (/\(\?(?:=|!|<=|<!)/.test(regex)) return words.lookaround;
   if (/(?:^|[^\\])(?:\\\\)*\\(?:[1-9]|k<)/.test(regex)) return words.backreference;
   try {
@@ -119,13 +115,14 @@ function fieldProblems(field: FieldDraft, draft: SchemaDraft, { collections }: S
   const report = (part: Part, message: string | null): void => {
     if (message !== null) problems.push({ key, part, message });
   };
-  report("name", systemFields.includes(name.toLowerCase()) ? words.systemField(name) : nameProblem(name));
+  report("name", isSystemFieldName(name) ? words.systemField(name) : nameProblem(name));
   // The service takes a field with the name of a dropped field for the dropped field, whatever the user wants.
   const isOfDropped = draft.fields.some((other) => other.isDropped && other.stored?.name === name);
   if (isOfDropped && stored?.name !== name && name !== "") report("name", words.droppedName(name));
   if (stored !== null && !typesFor(field).includes(type)) report("type", words.typeChange(stored.type, type));
   problems.push(...boundProblems(field));
-  report("regex", regexProblem(field));
+  const has = attributesOf(field);
+  if (has.has("regex")) report("regex", regexProblem(field));
   const isEmptyRule = FIELD_OPERATIONS.some((operation) => field.permissions[operation]?.trim() === "");
   report("rule", isEmptyRule ? text.schema.permissions.emptyRule : null);
   if (type === "integer" && field.sequence !== null) {
@@ -134,10 +131,10 @@ function fieldProblems(field: FieldDraft, draft: SchemaDraft, { collections }: S
     return problems;
   }
   report("values", valuesProblem(field));
-  if (field.default !== null && hasDefault(field)) {
+  if (field.default !== null && has.has("default")) {
     if (!isDefault(field, field.default, valuesOf(field)))
       report("default", isMultiple(field) ? words.noDefaultItems : words.noDefault[type]);
-    else if (field.isUnique && rulesOf(field).unique && type !== "relation") report("default", words.sameDefault);
+    else if (field.isUnique && has.has("unique") && type !== "relation") report("default", words.sameDefault);
   }
   if (type === "relation") {
     if (field.onDelete === "clear" && field.isRequired) report("onDelete", words.clearRequired);
@@ -173,12 +170,12 @@ function indexProblems(draft: SchemaDraft): Problem[] {
   };
   for (const { key, refs } of draft.indexes) {
     if (refs.length === 0) report(key, words.emptyIndex);
-    if (refs.length > maxIndexFields) report(key, words.longIndex(maxIndexFields));
+    if (refs.length > limits.indexFields) report(key, words.longIndex(limits.indexFields));
     for (const [i, ref] of refs.entries()) {
       const field = draft.fields.find((each) => each.key === ref);
       const name = refName(draft, ref);
       if (refs.indexOf(ref) < i) report(key, words.indexTwice(name));
-      else if (field === undefined && !indexableTimes.includes(ref)) report(key, words.indexUnknown(name));
+      else if (field === undefined && !RECORD_TIMES.some((time) => time === ref)) report(key, words.indexUnknown(name));
       else if (field?.isDropped === true) report(key, words.indexDropped(name));
       else if (field?.type === "json") report(key, words.indexJson(name));
       else if (field !== undefined && isMultiple(field)) report(key, words.indexMultiple(name));
@@ -195,14 +192,14 @@ function searchProblems(draft: SchemaDraft): Problem[] {
   const report = (message: string): void => {
     problems.push({ key: null, part: "search", message });
   };
-  if (draft.search.length > maxSearched) report(words.manySearched(maxSearched));
+  if (draft.search.length > limits.searched) report(words.manySearched(limits.searched));
   for (const [i, ref] of draft.search.entries()) {
     const field = draft.fields.find((each) => each.key === ref);
     const name = refName(draft, ref);
     if (draft.search.indexOf(ref) < i) report(words.indexTwice(name));
     else if (field === undefined) report(words.indexUnknown(name));
     else if (field.isDropped) report(words.indexDropped(name));
-    else if (!isText(field.type) || isMultiple(field)) report(words.noWords(name));
+    else if (!isSearchable({ type: field.type, multiple: isMultiple(field) })) report(words.noWords(name));
   }
   return problems;
 }
@@ -213,9 +210,10 @@ export function problemsOf(draft: SchemaDraft, surroundings: Surroundings): read
   const problems: Problem[] = [];
   const nameMessage = surroundings.isNew ? collectionProblem(draft.name.trim(), surroundings.collections) : null;
   if (nameMessage !== null) problems.push({ key: null, part: "name", message: nameMessage });
-  if (fields.length > maxFields) problems.push({ key: null, part: "fields", message: words.manyFields(maxFields) });
-  if (draft.indexes.length > maxIndexes)
-    problems.push({ key: null, part: "fields", message: words.manyIndexes(maxIndexes) });
+  if (fields.length > limits.fields)
+    problems.push({ key: null, part: "fields", message: words.manyFields(limits.fields) });
+  if (draft.indexes.length > limits.indexes)
+    problems.push({ key: null, part: "fields", message: words.manyIndexes(limits.indexes) });
   for (const operation of OPERATIONS)
     if (draft.permissions[operation]?.trim() === "")
       problems.push({ key: null, part: "rule", message: text.schema.permissions.emptyRule });

@@ -9,16 +9,6 @@ interface Shape {
   readonly isMultiple: boolean;
 }
 
-/** Whether the service accepts a default on the field. */
-export function hasDefault(field: {
-  readonly type: FieldType;
-  readonly collection: string;
-  readonly isOwner: boolean;
-}): boolean {
-  const { type, collection, isOwner } = field;
-  return type !== "file" && (type !== "relation" || (collection === "users" && !isOwner));
-}
-
 function isWritten({ type, isMultiple }: Shape): boolean {
   if (isMultiple) return false;
   return type === "string" || type === "text" || type === "datetime" || type === "relation";

@@ -3,6 +3,8 @@
  * definition when its name changes. A stored field that the user drops stays in the list, marked as dropped.
  */
 import {
+  type AttributeName,
+  attributesFor,
   type ChangedField,
   type CollectionDefinition,
   FIELD_OPERATIONS,
@@ -15,10 +17,11 @@ import {
   OPERATIONS,
   type Operation,
   type Rule,
+  SCOPE_TYPES,
   USERS,
 } from "@socle/protocol";
-import { defaultText, defaultValue, hasDefault } from "./defaults.ts";
-import { isMultiple, numberOf, rulesOf, valuesOf } from "./rules.ts";
+import { defaultText, defaultValue } from "./defaults.ts";
+import { isMultiple, numberOf, valuesOf } from "./rules.ts";
 
 /** The rules of a field; null for an operation without a rule of the field. */
 type FieldPermissionDraft = { readonly [operation in FieldOperation]: Rule | null };
@@ -161,7 +164,7 @@ function hasOptions(field: FieldDraft): boolean {
 }
 
 /** Whether a field has its own rules. */
-export function hasRules({ permissions }: Pick<FieldDraft, "permissions">): boolean {
+function hasRules({ permissions }: Pick<FieldDraft, "permissions">): boolean {
   return FIELD_OPERATIONS.some((operation) => permissions[operation] !== null);
 }
 
@@ -173,12 +176,10 @@ function given<O extends string>(permissions: { readonly [operation in O]: Rule 
   };
 }
 
-const scopeTypes: readonly FieldType[] = ["string", "integer", "boolean", "datetime", "relation", "file"];
-
 /** The names of the fields that a sequence may count by. */
 export function scopesIn(draft: SchemaDraft): string[] {
   return keptFields(draft)
-    .filter((field) => scopeTypes.includes(field.type) && !isMultiple(field))
+    .filter((field) => SCOPE_TYPES.includes(field.type) && !isMultiple(field))
     .filter(({ type, sequence }) => type !== "integer" || sequence === null)
     .map(({ name }) => name.trim());
 }
@@ -198,37 +199,42 @@ export function keptFields(draft: SchemaDraft): readonly FieldDraft[] {
   return draft.fields.filter((field) => !field.isDropped && !isPlaceholder(field));
 }
 
-/** The definition of a field, without rules that have no meaning for its type. */
-export function fieldOf(field: FieldDraft): FieldDefinition {
-  const sequence = field.type === "integer" ? field.sequence : null;
-  if (sequence !== null)
-    return {
-      name: field.name.trim(),
-      type: field.type,
-      sequence: sequence.length === 0 ? true : [...sequence],
-      ...(hasRules(field) && { permissions: given(field.permissions) }),
-      ...field.extra,
-    };
-  const { bounds, regex, unique, target, owner } = rulesOf(field);
-  const [min, max] = [numberOf(field.min), numberOf(field.max)];
-  const values = valuesOf(field);
+/** The attributes of a field that the form sets, whether or not the field may have them. An owner has no default. */
+function setAttributes(field: FieldDraft): FieldDefinition {
+  const { type, collection, onDelete, sequence, permissions, regex } = field;
+  const [min, max, values] = [numberOf(field.min), numberOf(field.max), valuesOf(field)];
+  const isOwner = type === "relation" && field.isOwner;
   return {
     name: field.name.trim(),
-    type: field.type,
-    ...(target && field.collection !== "" && { collection: field.collection }),
-    ...(owner && field.isOwner && { owner: true }),
-    ...(target && field.onDelete !== null && { onDelete: field.onDelete }),
-    ...(isMultiple(field) && { multiple: true }),
+    type,
+    ...(sequence !== null && { sequence: sequence.length === 0 ? true : [...sequence] }),
+    ...(collection !== "" && { collection }),
+    ...(isOwner && { owner: true }),
+    ...(onDelete !== null && { onDelete }),
+    ...(field.isMultiple && { multiple: true }),
     ...(field.isRequired && { required: true }),
-    ...(unique && field.isUnique && { unique: true }),
-    ...(bounds !== null && min !== null && { min }),
-    ...(bounds !== null && max !== null && { max }),
-    ...(regex && field.regex !== "" && { regex: field.regex }),
+    ...(field.isUnique && { unique: true }),
+    ...(min !== null && { min }),
+    ...(max !== null && { max }),
+    ...(regex !== "" && { regex }),
     ...(values.length > 0 && { values }),
-    ...(hasDefault(field) && field.default !== null && { default: defaultValue(field, field.default) }),
-    ...(hasRules(field) && { permissions: given(field.permissions) }),
-    ...field.extra,
+    ...(field.default !== null && !isOwner && { default: defaultValue(field, field.default) }),
+    ...(hasRules(field) && { permissions: given(permissions) }),
   };
+}
+
+/** The attributes that a field may have beside the attributes that the form sets. */
+export function attributesOf(field: FieldDraft): ReadonlySet<AttributeName> {
+  const set = setAttributes(field);
+  return new Set([...attributesFor(set)].filter((name) => name !== "default" || set.owner === undefined));
+}
+
+/** The definition of a field, without the attributes that mean nothing. */
+export function fieldOf(field: FieldDraft): FieldDefinition {
+  const { name, type, ...attributes } = setAttributes(field);
+  const possible: ReadonlySet<string> = attributesOf(field);
+  const meant = Object.entries(attributes).filter(([attribute]) => possible.has(attribute));
+  return { name, type, ...Object.fromEntries(meant), ...field.extra };
 }
 
 /** The name of a field in an index or the search. */

@@ -12,15 +12,15 @@ import {
   type TextInputProps,
 } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
+import { boundsOf, DEFINITION_LIMITS, mayHave } from "@socle/protocol";
 import { IconCheck, IconX } from "@tabler/icons-react";
 import { memo, useEffect, useState } from "react";
 import { Choice } from "../../../kit/index.ts";
 import { text } from "../../../texts/index.ts";
 import type { Part, Problem } from "../draft/checks.ts";
-import { hasDefault } from "../draft/defaults.ts";
-import type { FieldDraft } from "../draft/draft.ts";
+import { attributesOf, type FieldDraft } from "../draft/draft.ts";
 import type { FieldPatch } from "../draft/edits.ts";
-import { rulesOf, typesFor, valueChanges } from "../draft/rules.ts";
+import { isMultiple, typesFor, valueChanges } from "../draft/rules.ts";
 import { DefaultOption, Flag } from "./default-option.tsx";
 import { FieldRules } from "./field-rules.tsx";
 
@@ -54,15 +54,17 @@ interface OptionProps extends Pick<FieldOptionsProps, "field" | "onPatch"> {
 
 export const FieldOptions = memo(function FieldOptions(props: FieldOptionsProps) {
   const { field, problems, targets, scopes, onPatch, onTarget, onTargetLeft, onAddLike } = props;
-  const { bounds, regex, unique, target, values, multiple } = rulesOf(field);
-  const isNumbered = field.type === "integer" && field.sequence !== null;
+  const has = attributesOf(field);
+  const bounds = boundsOf({ type: field.type, multiple: field.isMultiple });
   const problem = (part: Part): string | undefined => problems.find((each) => each.part === part)?.message;
   const option = { field, onPatch, problem };
   return (
     <Stack gap="md" pt={4} pb={20} pr={16} pl={{ base: 16, sm: 70 }}>
-      {target && <TargetOptions {...option} targets={targets} onTarget={onTarget} onTargetLeft={onTargetLeft} />}
-      {field.type === "integer" && <SequenceOption field={field} scopes={scopes} onPatch={onPatch} />}
-      {multiple && (
+      {has.has("collection") && (
+        <TargetOptions {...option} targets={targets} onTarget={onTarget} onTargetLeft={onTargetLeft} />
+      )}
+      {has.has("sequence") && <SequenceOption field={field} scopes={scopes} onPatch={onPatch} />}
+      {has.has("multiple") && (
         <Flag
           label={words.multiple}
           hint={words.multipleHint}
@@ -70,7 +72,7 @@ export const FieldOptions = memo(function FieldOptions(props: FieldOptionsProps)
           onChange={(isMultiple) => onPatch({ isMultiple })}
         />
       )}
-      {unique && !isNumbered && (
+      {has.has("unique") && (
         <Flag
           label={words.unique}
           hint={words.uniqueHint}
@@ -78,17 +80,15 @@ export const FieldOptions = memo(function FieldOptions(props: FieldOptionsProps)
           onChange={(isUnique) => onPatch({ isUnique })}
         />
       )}
-      {bounds !== null && !isNumbered && (
+      {bounds !== null && has.has("min") && (
         <SimpleGrid cols={2} spacing="md" maw={420}>
           <Bound {...option} bound="min" label={words.min[bounds]} />
           <Bound {...option} bound="max" label={words.max[bounds]} />
         </SimpleGrid>
       )}
-      {regex && <Pattern {...option} />}
-      {values && <Values {...option} />}
-      {hasDefault(field) && !isNumbered && (
-        <DefaultOption field={field} onPatch={onPatch} problem={problem("default")} />
-      )}
+      {has.has("regex") && <Pattern {...option} />}
+      {has.has("values") && <Values {...option} />}
+      {has.has("default") && <DefaultOption {...option} problem={problem("default")} />}
       <FieldRules field={field} onPatch={onPatch} />
       {(typesFor(field).length === 1 || problem("type") !== undefined) && (
         <Text size="xs" c={problem("type") === undefined ? "dimmed" : "var(--mantine-color-error)"}>
@@ -213,7 +213,7 @@ function TargetOptions({ field, targets, onPatch, problem, onTarget, onTargetLef
         onChange={(next) => onPatch({ onDelete: next === "nothing" ? null : next })}
         error={problem("onDelete")}
       />
-      {rulesOf(field).owner && (
+      {mayHave(field, "owner") && !isMultiple(field) && (
         <Flag
           mt={24}
           label={words.owner}
@@ -252,7 +252,7 @@ function SequenceOption(props: {
           placeholder={sequence.length === 0 ? words.sequenceAll : ""}
           data={names}
           value={[...sequence]}
-          maxValues={4}
+          maxValues={DEFINITION_LIMITS.scope}
           onChange={(next) => onPatch({ sequence: next })}
         />
       )}

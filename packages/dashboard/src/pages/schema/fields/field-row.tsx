@@ -2,7 +2,7 @@
 import { useSortable } from "@dnd-kit/sortable";
 import { CSS } from "@dnd-kit/utilities";
 import { Badge, Checkbox, Text, TextInput, Tooltip, UnstyledButton } from "@mantine/core";
-import type { FieldType } from "@socle/protocol";
+import { boundsOf, type FieldType } from "@socle/protocol";
 import { IconArrowBackUp, IconChevronDown, IconChevronUp, IconGripVertical, IconTrash } from "@tabler/icons-react";
 import { type KeyboardEvent, memo, type RefObject, useEffect, useRef, useState } from "react";
 import { kinds } from "../../../fields/index.ts";
@@ -11,10 +11,9 @@ import { TypeIcon } from "../../../kit/type-icon.tsx";
 import { text } from "../../../texts/index.ts";
 import { isSame } from "../draft/change.ts";
 import type { Problem } from "../draft/checks.ts";
-import { hasDefault } from "../draft/defaults.ts";
-import { type FieldDraft, fieldDraft, fieldOf, hasRules } from "../draft/draft.ts";
+import { type FieldDraft, fieldDraft, fieldOf } from "../draft/draft.ts";
 import type { Edit, FieldPatch } from "../draft/edits.ts";
-import { isMultiple, rulesOf, typesFor, valuesOf } from "../draft/rules.ts";
+import { typesFor } from "../draft/rules.ts";
 import { FieldOptions } from "./field-options.tsx";
 import classes from "./fields.module.css";
 import { TypeMenu } from "./type-menu.tsx";
@@ -304,8 +303,10 @@ export function fieldStatus(field: FieldDraft): "new" | "dropped" | "changed" | 
 
 /** The badges of a field. The page cuts a long pattern or name; a long number is shortened here. */
 function badgesOf(field: FieldDraft, isNewCollection: boolean) {
-  const { type, stored } = field;
-  const { bounds, regex, unique, target, owner } = rulesOf(field);
+  const { stored } = field;
+  const definition = fieldOf(field);
+  const { collection, onDelete, sequence, values, min, max } = definition;
+  const bounds = boundsOf(definition) ?? "value";
   const badges: { label: string; tone: "rule" | "new" | "changed" | "drop" }[] = [];
   const rule = (label: string): void => {
     badges.push({ label, tone: "rule" });
@@ -317,22 +318,18 @@ function badgesOf(field: FieldDraft, isNewCollection: boolean) {
     const isRenamed = stored !== null && stored.name !== field.name.trim();
     badges.push({ label: isRenamed ? words.renamed(stored.name) : words.changed, tone: "changed" });
   }
-  if (target && field.collection !== "") rule(words.badges.target(field.collection));
-  if (isMultiple(field)) rule(words.badges.multiple);
-  if (owner && field.isOwner) rule(words.badges.owner);
-  if (target && field.onDelete !== null) rule(words.badges.onDelete[field.onDelete]);
-  if (field.isRequired) rule(words.badges.required);
-  if (unique && field.isUnique) rule(words.badges.unique);
-  if (field.default !== null && hasDefault(field)) rule(words.badges.default(field.default.slice(0, 20)));
-  if (hasRules(field)) rule(words.badges.rules);
-  if (type === "integer" && field.sequence !== null) {
-    rule(words.badges.sequence);
-    return badges;
-  }
-  const values = valuesOf(field);
-  if (values.length > 0) rule(words.badges.values(values.length));
-  if (bounds !== null && field.min !== "") rule(words.badges.min[bounds](field.min));
-  if (bounds !== null && field.max !== "") rule(words.badges.max[bounds](field.max));
-  if (regex && field.regex !== "") rule(words.badges.pattern);
+  if (collection !== undefined) rule(words.badges.target(collection));
+  if (definition.multiple) rule(words.badges.multiple);
+  if (definition.owner) rule(words.badges.owner);
+  if (onDelete !== undefined) rule(words.badges.onDelete[onDelete]);
+  if (definition.required) rule(words.badges.required);
+  if (definition.unique) rule(words.badges.unique);
+  if (definition.default !== undefined) rule(words.badges.default(field.default?.slice(0, 20) ?? ""));
+  if (definition.permissions !== undefined) rule(words.badges.rules);
+  if (sequence !== undefined) rule(words.badges.sequence);
+  if (values !== undefined) rule(words.badges.values(values.length));
+  if (min !== undefined) rule(words.badges.min[bounds](String(min)));
+  if (max !== undefined) rule(words.badges.max[bounds](String(max)));
+  if (definition.regex !== undefined) rule(words.badges.pattern);
   return badges;
 }

@@ -1,7 +1,7 @@
 /** The indexes that the service makes automatically: ids, unique fields, relations, and the owner if rules use the owner. */
 import { text } from "../../../texts/index.ts";
-import { keptFields, type SchemaDraft } from "../draft/draft.ts";
-import { isMultiple, rulesOf } from "../draft/rules.ts";
+import { attributesOf, keptFields, type SchemaDraft } from "../draft/draft.ts";
+import { isMultiple } from "../draft/rules.ts";
 import { effectiveRule } from "../permissions/rules.ts";
 
 export interface ImplicitIndex {
@@ -15,7 +15,7 @@ export function implicitIndexes(draft: SchemaDraft): readonly ImplicitIndex[] {
   const indexes: ImplicitIndex[] = [{ name: "id", reason: words.becauseId }];
   for (const field of fields) {
     const { name, type, isUnique } = field;
-    if (isUnique && rulesOf(field).unique) indexes.push({ name: name.trim(), reason: words.becauseUnique });
+    if (isUnique && attributesOf(field).has("unique")) indexes.push({ name: name.trim(), reason: words.becauseUnique });
     else if (type === "relation" || isMultiple(field))
       indexes.push({ name: name.trim(), reason: isMultiple(field) ? words.becauseMultiple : words.becauseRelation });
   }

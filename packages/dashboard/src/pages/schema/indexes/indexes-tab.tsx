@@ -13,15 +13,16 @@ import {
   Tooltip,
   UnstyledButton,
 } from "@mantine/core";
+import { DEFINITION_LIMITS, isIndexable, isSearchable, RECORD_TIMES } from "@socle/protocol";
 import { IconPlus, IconTrash } from "@tabler/icons-react";
 import { useRef } from "react";
 import { Action, CodeText, Complaint, Dim, IconAction } from "../../../kit/index.ts";
 import { Sortable } from "../../../kit/sortable.tsx";
 import { text } from "../../../texts/index.ts";
-import { indexableTimes, maxIndexes, maxIndexFields, maxSearched, type Problem } from "../draft/checks.ts";
+import type { Problem } from "../draft/checks.ts";
 import { type IndexDraft, keptFields, refName, type SchemaDraft } from "../draft/draft.ts";
 import { type Edit, moved } from "../draft/edits.ts";
-import { isMultiple, isText } from "../draft/rules.ts";
+import { isMultiple } from "../draft/rules.ts";
 import { implicitIndexes } from "./implicit.ts";
 import classes from "./indexes.module.css";
 
@@ -59,7 +60,7 @@ export function IndexesTab({ draft, apply, problems }: IndexesTabProps) {
           icon={IconPlus}
           label={words.add}
           variant="light"
-          disabled={draft.indexes.length >= maxIndexes}
+          disabled={draft.indexes.length >= DEFINITION_LIMITS.indexes}
           onClick={() => apply({ edit: "addIndex" })}
         />
       </div>
@@ -93,9 +94,9 @@ function IndexRow(props: {
   const picker = useRef<HTMLInputElement>(null);
   const free = [
     ...keptFields(draft)
-      .filter((field) => field.type !== "json" && !isMultiple(field) && field.name.trim() !== "")
+      .filter((field) => isIndexable({ type: field.type, multiple: isMultiple(field) }) && field.name.trim() !== "")
       .map((field) => ({ value: field.key, label: field.name.trim() })),
-    ...indexableTimes.map((name) => ({ value: name, label: name })),
+    ...RECORD_TIMES.map((name) => ({ value: name, label: name })),
   ].filter(({ value }) => !refs.includes(value));
   const setRefs = (next: readonly string[]): void => apply({ edit: "changeIndex", key, refs: next });
   return (
@@ -108,7 +109,7 @@ function IndexRow(props: {
           onChange={setRefs}
           onEmptied={() => picker.current?.focus()}
         />
-        {refs.length < maxIndexFields && (
+        {refs.length < DEFINITION_LIMITS.indexFields && (
           <Select
             ref={picker}
             size="xs"
@@ -151,7 +152,7 @@ function IndexRow(props: {
 function SearchFields(props: { draft: SchemaDraft; apply: (edit: Edit) => void; problem: string | undefined }) {
   const { draft, apply, problem } = props;
   const texts = keptFields(draft)
-    .filter((field) => isText(field.type) && !isMultiple(field) && field.name.trim() !== "")
+    .filter((field) => isSearchable({ type: field.type, multiple: isMultiple(field) }) && field.name.trim() !== "")
     .map(({ key, name }) => ({ value: key, label: name.trim() }));
   // A dropped field, or a field that is no text any more, stays visible until the user removes the field.
   const gone = [...new Set(draft.search)]
@@ -173,7 +174,7 @@ function SearchFields(props: { draft: SchemaDraft; apply: (edit: Edit) => void; 
         data={[...texts, ...gone]}
         value={[...new Set(draft.search)]}
         onChange={(refs) => apply({ edit: "search", refs })}
-        maxValues={maxSearched}
+        maxValues={DEFINITION_LIMITS.searched}
         nothingFoundMessage={text.schema.search.noTexts}
         error={problem}
         hidePickedOptions

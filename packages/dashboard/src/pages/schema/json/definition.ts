@@ -1,7 +1,12 @@
 /** Definitions in JSON: the reader of a text checks the shape, with the position of each mistake, and the form takes the definition over. */
 import {
+  ATTRIBUTE_NAMES,
+  ATTRIBUTES,
+  type AttributeForm,
   type ChangedDefinition,
+  DEFINITION_ATTRIBUTES,
   FIELD_TYPES,
+  hasForm,
   type IndexDefinition,
   type JsonValue,
   OPERATIONS,
@@ -28,44 +33,21 @@ export type Reading =
   | { readonly definition: null; readonly mistakes: readonly Mistake[] };
 
 const words = text.schema.json;
-const definitionKeys = ["$schema", "name", "fields", "permissions", "indexes", "search", "renamedFrom"];
-
 function areTexts(value: JsonValue): value is string[] {
   return Array.isArray(value) && value.every((each) => typeof each === "string");
 }
 
-/** Whether a value lists texts, or texts with the former names. */
-function areValues(value: JsonValue): boolean {
-  const isRename = (each: JsonValue): boolean =>
-    isObject(each) && typeof each["name"] === "string" && ["string", "undefined"].includes(typeof each["renamedFrom"]);
-  return Array.isArray(value) && value.every((each) => typeof each === "string" || isRename(each));
-}
+/** The attributes of a field, with their forms. */
+const attributes: readonly (readonly [name: string, form: AttributeForm])[] = [
+  ...ATTRIBUTE_NAMES.map((name) => [name, ATTRIBUTES[name].form] as const),
+  ["renamedFrom", "formerName"],
+];
 
-interface Attribute {
-  readonly message: string;
-  readonly isCorrect: (value: JsonValue) => boolean;
+function isOfForm(form: AttributeForm, value: JsonValue): boolean {
+  return form === "rules"
+    ? isObject(value) && areTexts(Object.values(value).filter((rule) => rule !== null))
+    : hasForm(form, value);
 }
-
-function attributeOf(type: "boolean" | "number" | "string", name: string): [name: string, attribute: Attribute] {
-  return [name, { message: words[type](name), isCorrect: (value) => typeof value === type }];
-}
-
-/** The attributes of a field that have a shape. An absent attribute is correct; null is an absent attribute. */
-const attributes = new Map<string, Attribute>([
-  ...["required", "unique", "owner", "multiple"].map((name) => attributeOf("boolean", name)),
-  ...["min", "max"].map((name) => attributeOf("number", name)),
-  ...["regex", "collection"].map((name) => attributeOf("string", name)),
-  ["values", { message: words.values, isCorrect: areValues }],
-  [
-    "permissions",
-    {
-      message: words.fieldRules,
-      isCorrect: (value) => isObject(value) && areTexts(Object.values(value).filter((rule) => rule !== null)),
-    },
-  ],
-  ["sequence", { message: words.sequence, isCorrect: (value) => value === true || areTexts(value) }],
-  attributeOf("string", "renamedFrom"),
-]);
 
 /** Collects mistakes. Each method answers null after a mistake. */
 class Reader {
@@ -76,7 +58,8 @@ class Reader {
       this.#report([], words.notObject);
       return definition;
     }
-    for (const key of Object.keys(value)) if (!definitionKeys.includes(key)) this.#report([key], words.unknownKey(key));
+    for (const key of Object.keys(value))
+      if (!DEFINITION_ATTRIBUTES.includes(key)) this.#report([key], words.unknownKey(key));
     const { name, fields, permissions, indexes, search } = value;
     if (typeof name === "string") definition.name = name;
     else this.#report(name === undefined ? [] : ["name"], words.noName);
@@ -100,9 +83,10 @@ class Reader {
     const { name, type } = value;
     const before = this.mistakes.length;
     if (typeof name !== "string") this.#report(name === undefined ? path : [...path, "name"], words.fieldName);
-    for (const [key, { message, isCorrect }] of attributes) {
-      const given = value[key];
-      if (given !== undefined && given !== null && !isCorrect(given)) this.#report([...path, key], message);
+    for (const [key, form] of attributes) {
+      // Null is an absent attribute.
+      const given = value[key] ?? undefined;
+      if (given !== undefined && !isOfForm(form, given)) this.#report([...path, key], words.forms[form](key));
     }
     const known = FIELD_TYPES.find((each) => each === type);
     if (known === undefined)
@@ -148,7 +132,7 @@ class Reader {
       const unique = isObject(index) ? index["unique"] : undefined;
       if (fields === undefined || !areTexts(fields)) this.#report(path, words.index);
       else if (unique !== undefined && typeof unique !== "boolean")
-        this.#report([...path, "unique"], words.boolean("unique"));
+        this.#report([...path, "unique"], words.forms.boolean("unique"));
       else return [{ fields, ...(unique === true && { unique }) }];
       return [];
     });

@@ -1,8 +1,9 @@
 /** Data check of a migration: checks before any change whether the records allow the new definition. */
-import type { ErrorDetail, FieldDefinition } from "@socle/protocol";
+import { boundsOf, type ErrorDetail, type FieldDefinition, RECORD_TIMES } from "@socle/protocol";
 import { AppError, count, nearest, nextTurn, quote } from "../../../base/kernel/index.ts";
 import { identifier, literal, type SlowReader, type Value } from "../../../store/database/index.ts";
 import {
+  compilePattern,
   decode,
   fillOf,
   isEmptySql,
@@ -10,13 +11,11 @@ import {
   maxItemsOf,
   scopeOf,
   storedDefault,
-  typeOf,
 } from "../../fields/index.ts";
 import { ownerColumn } from "../../permissions/index.ts";
-import { columnName, recordTimes, tableName } from "../collection.ts";
+import { columnName, tableName } from "../collection.ts";
 import { isSetSql, restoredSql } from "../dropped-table.ts";
 import { rethrow } from "../migration-error.ts";
-import { compilePattern } from "../pattern.ts";
 import { type BoundRule, type CollectionPlan, originOf, type PlanStep, renamedValuesOf } from "../plan.ts";
 import { turnedSql } from "../table.ts";
 
@@ -142,7 +141,7 @@ class DataCheck {
   }
 
   async #refuseBounds(field: FieldDefinition, value: string, rules: readonly BoundRule[]): Promise<void> {
-    const { bounds } = typeOf(field).rules;
+    const bounds = boundsOf(field);
     const measure =
       bounds === "length" ? `length(${value})` : bounds === "items" ? `nullif(json_array_length(${value}), 0)` : value;
     const has = {
@@ -253,7 +252,7 @@ class DataCheck {
 
   /** The value that a field, or a time of the record, will have. */
   #value(name: string): string {
-    if (recordTimes.some((time) => time === name)) return this.#qualified(name);
+    if (RECORD_TIMES.some((time) => time === name)) return this.#qualified(name);
     const owner = this.#qualified(ownerColumn);
     const field = this.#after.get(name);
     const isOwner = field?.owner === true;

@@ -163,7 +163,7 @@ test("a caller with the right to change a record, and not to read it, has its ta
 
 test("a migration changes the response and not the version", async () => {
   const { path, tag } = await note();
-  const wider = await parseDefinition({ name: "notes", fields: [...fields, { name: "added", type: "string" }] });
+  const wider = parseDefinition({ name: "notes", fields: [...fields, { name: "added", type: "string" }] });
   await migrate(service, { define: [wider], drop: [] });
   const answer = await get(path, tag);
   expect([answer.status, answer.body["added"]]).toEqual([200, null] as never);

@@ -22,7 +22,7 @@ export function collectionRoutes({ schema, trials }: Admin): AdminRoutes {
       async POST(exchange, admin) {
         const isDry = isDryRun(exchange);
         const body = await readAdminBody(exchange);
-        const change = await additionOf(body);
+        const change = additionOf(body);
         if (isDry) return exchange.json(200, await schema.plan(change, waiterOf(exchange, admin)));
         return exchange.json(201, await schema.migrate(change, admin));
       },

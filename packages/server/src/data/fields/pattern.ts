@@ -1,5 +1,5 @@
 /** Pattern of a `regex` rule: compiled by RE2JS, which takes time linear in the text. */
-import type { Pattern } from "../fields/index.ts";
+import type { Pattern } from "./check-value.ts";
 
 /**
  * Compiles a pattern in JavaScript's notation.
