@@ -77,7 +77,7 @@ test.each(planted)("%s is found", async (_name, file, source, message) => {
   expect(violations[0]).toMatch(message);
 });
 
-test("this checkout has no circle of files, and no type exported twice", async () => {
+test("this checkout has no circle of files or of parts of modules, and no type exported twice", async () => {
   expect(await findCircles(root)).toEqual([]);
   expect(await findTwins(root)).toEqual([]);
 });
@@ -105,6 +105,17 @@ test("circles are found in the dashboard and in the end-to-end tests, also by an
   expect(circles.toSorted()).toEqual([
     "e2e/a.ts -> e2e/b.ts -> e2e/a.ts is a circle of imports",
     "packages/dashboard/src/a.tsx -> packages/dashboard/src/b.tsx -> packages/dashboard/src/a.tsx is a circle of imports",
+  ]);
+});
+
+test("a folder of a module that imports a file beside the folder is found, if the file leads back to the folder", async () => {
+  const files = {
+    "base/kernel/a.ts": 'import "./inner/b.ts";',
+    "base/kernel/inner/b.ts": "export {};",
+    "base/kernel/inner/c.ts": 'import "../a.ts";',
+  };
+  expect(await findCircles(await copyWith(files))).toEqual([
+    "base/kernel/a.ts -> base/kernel/inner -> base/kernel/a.ts is a circle of imports",
   ]);
 });
 

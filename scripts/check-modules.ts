@@ -2,7 +2,8 @@
  * Checks that each module of the server imports only modules that stand above in the table of ARCHITECTURE.md, and only
  * through an index.ts; type imports count. Packages likewise import only the packages that the table of packages allows. No
  * files import each other in a circle: in the packages, end-to-end tests, measurements and scripts, in source and tests. No two
- * files of the server export a type of the same name.
+ * files of the server export a type of the same name. Within a module of the server,
+ * a folder and the files beside the folder import in a single direction.
  *
  * The check cannot see imports with a path computed at run time, nor dependencies that are passed at run time. The check
  * reads `import … from "x"`, `export … from "x"`, `import "x"`, `import("x")` and `new URL("x", import.meta.url)`.
@@ -113,21 +114,44 @@ async function sourcesIn(root: string, ...patterns: readonly string[]): Promise<
   return sources;
 }
 
-/** Every circle of files, type imports included, as a line that names the files in the order of the imports. */
+/**
+ * Every circle of files, and of the parts of modules, type imports included, as a line that names the circle in the order of the
+ * imports. A part of a module is a folder of the module, or a file beside the folders.
+ */
 export async function findCircles(root: string): Promise<string[]> {
   const sources = await sourcesIn(root, "{packages,e2e,bench,scripts}/**/*.{ts,tsx}");
+  const imports = new Map([...sources].map(([file, source]) => [file, relativeImports(file, source)]));
+  const ofParts = new Map<string, string[]>();
+  for (const [file, imported] of imports) {
+    if (!file.startsWith(join("packages", "server", "src")) || file.endsWith(".test.ts")) continue;
+    const others = imported.map(partOf).filter((part) => part !== partOf(file));
+    ofParts.set(partOf(file), [...(ofParts.get(partOf(file)) ?? []), ...others]);
+  }
+  const ofFiles = circlesOf(imports);
+  return ofFiles.length > 0 ? ofFiles : circlesOf(ofParts);
+}
+
+/** The circles of a graph. @param graph the imported names by the importing name; imports of names outside the graph do not count. */
+function circlesOf(graph: ReadonlyMap<string, readonly string[]>): string[] {
   const circles: string[] = [];
   const done = new Set<string>();
-  const visit = (file: string, way: readonly string[]): void => {
-    const source = sources.get(file);
-    if (source === undefined || done.has(file)) return;
-    const start = way.indexOf(file);
-    if (start >= 0) circles.push(`${[...way.slice(start), file].join(" -> ")} is a circle of imports`);
-    else for (const each of relativeImports(file, source)) visit(each, [...way, file]);
-    done.add(file);
+  const visit = (name: string, way: readonly string[]): void => {
+    const imported = graph.get(name);
+    if (imported === undefined || done.has(name)) return;
+    const start = way.indexOf(name);
+    if (start >= 0) circles.push(`${[...way.slice(start), name].join(" -> ")} is a circle of imports`);
+    else for (const each of imported) visit(each, [...way, name]);
+    done.add(name);
   };
-  for (const file of [...sources.keys()].toSorted()) visit(file, []);
+  for (const name of [...graph.keys()].toSorted()) visit(name, []);
   return circles;
+}
+
+/** The part of a module that a file belongs to: `people/auth/keys` for `people/auth/keys/keys.ts`; a file beside the folders is a part. */
+function partOf(file: string): string {
+  const path = relative(join("packages", "server", "src"), file);
+  const depth = moduleOf(path).split("/").length + 1;
+  return path.split(sep).slice(0, depth).join("/");
 }
 
 function relativeImports(file: string, source: string): string[] {

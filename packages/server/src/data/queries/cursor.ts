@@ -15,7 +15,6 @@ import { plain, type SqlPart, separated, sqlPart } from "../expressions/index.ts
 import type { ValueType } from "../fields/index.ts";
 import type { CursorPosition, KeyPlan, PageOutcome, SortPlan } from "./plan.ts";
 import { refuseParameter } from "./query-text.ts";
-import { direction } from "./sql/rows.ts";
 
 /** Longer values stay out of the cursor, which is part of an address; the record is read again instead. */
 const maxCharacters = 1_000;
@@ -161,4 +160,8 @@ function tie({ text, values }: KeyPlan, value: Value): SqlPart {
 
 function sign(isDescending: boolean): "<" | ">" {
   return isDescending ? "<" : ">";
+}
+
+export function direction(isDescending: boolean): "DESC" | "ASC" {
+  return isDescending ? "DESC" : "ASC";
 }

@@ -8,7 +8,7 @@ import { openApi } from "../../../test/kit.ts";
 import { randomNumbers, randomSeed } from "../../../test/random.ts";
 import { system } from "../../base/kernel/index.ts";
 import { parseDefinition } from "../../data/collections/index.ts";
-import { nothingShown, proveAddress } from "./credentials.ts";
+import { nothingShown } from "./credentials.ts";
 
 const roles: readonly Role[] = ["admin", "authenticated", "public"];
 const bases = [
@@ -53,10 +53,7 @@ test("the record of a user is the account's, whatever happens", async () => {
     },
     () => database.transact((tx) => users.setRole(tx, { id: pick(ids) ?? "", role: pick(roles) ?? "admin" }, system)),
     () => database.transact((tx) => users.delete(tx, pick(ids) ?? "", system)),
-    () =>
-      database.transact((tx) =>
-        proveAddress(tx, users.get(pick(ids) ?? "", tx), { shown: nothingShown, users, notice: null }),
-      ),
+    () => database.transact((tx) => users.prove(tx, users.get(pick(ids) ?? "", tx), { shown: nothingShown, by: null })),
     () =>
       database.transact((tx) =>
         users.change(

@@ -7,22 +7,26 @@ import type { Database, Reader, Transactor } from "../../store/database/index.ts
 import type { EventLog } from "../../store/events/index.ts";
 import { type Mails, normaliseEmail } from "../mail/index.ts";
 import { AccessTokens, invalidToken } from "./access-tokens.ts";
-import { storedEmail } from "./address-table.ts";
 import { Callers } from "./callers.ts";
+import { CredentialKinds } from "./credentials.ts";
+import { authenticatorApp, methodsOf } from "./factors/factor-table.ts";
 import { Factors } from "./factors/factors.ts";
+import { passkeys } from "./factors/passkey-table.ts";
 import { Passkeys } from "./factors/passkeys.ts";
+import { apiKeys } from "./keys/key-table.ts";
 import { Keys } from "./keys/keys.ts";
 import { LoginGuard } from "./login-guard.ts";
 import { Notices } from "./notices.ts";
 import type { PasswordCost } from "./password-worker.ts";
 import { type CommonPasswords, ownCaller, type PasswordCaller, PasswordChecks, Passwords } from "./passwords.ts";
 import { Proofs } from "./proofs/proofs.ts";
+import { linksTo } from "./providers/provider-table.ts";
 import { Registrations } from "./registrations.ts";
 import { Sessions } from "./sessions.ts";
 import { SignIns, signedIn } from "./sign-ins.ts";
-import { sweepExpired } from "./sweep.ts";
+import { storeUses, sweepExpired } from "./sweep.ts";
 import { UserForms } from "./user-forms.ts";
-import { setPasswordHash } from "./user-table.ts";
+import { setPasswordHash, storedEmail } from "./user-table.ts";
 import { findByEmail, isAdminEmailSpent, type NewUser, spendAdminEmail, Users } from "./users.ts";
 import { Uses } from "./uses.ts";
 
@@ -116,11 +120,13 @@ export class Auth {
     this.notices = new Notices(options);
     const { sessions, notices, uses } = this;
     const tokens = (): AccessTokens => this.#issuer;
-    const users = new Users({ ...options, sessions, passwords: this.#passwords });
+    const kinds = [authenticatorApp, passkeys, apiKeys, linksTo(options.providers)];
+    const credentials = new CredentialKinds({ kinds, codes: options.codes });
+    const users = new Users({ ...options, sessions, notices, credentials, passwords: this.#passwords });
     const keys = new Keys({ ...options, sessions, users, notices, uses, maxPerUser: options.maxKeysPerUser });
     this.users = users;
     this.keys = keys;
-    this.signIns = new SignIns({ ...options, sessions, tokens });
+    this.signIns = new SignIns({ ...options, sessions, tokens, secondFactorsOf: methodsOf });
     this.forms = new UserForms({ ...options, users });
     this.callers = new Callers({ ...options, sessions, users, keys, uses, tokens });
     const guard = { ...options, maxWaiting: options.maxPasswords };
@@ -198,8 +204,7 @@ export class Auth {
     const { signal } = this.#closing;
     try {
       await sweepExpired(this.#database, signal);
-      await this.keys.sweep(signal);
-      await this.uses.store(this.#database, signal);
+      await storeUses(this.uses, this.#database, signal);
     } catch (error) {
       if (!signal.aborted) this.#options.logger.warn("Expired sessions and API keys were not removed", { error });
     }

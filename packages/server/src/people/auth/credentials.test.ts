@@ -1,7 +1,7 @@
 /** Tests of the first proof of an address: which credentials the first proof removes, and which stay. */
 import { describe, expect, test } from "bun:test";
 import { openApi } from "../../../test/kit.ts";
-import { nothingShown, proveAddress, type ShownCredentials } from "./credentials.ts";
+import { nothingShown, type ShownCredentials } from "./credentials.ts";
 import { insertPasskey } from "./factors/passkey-table.ts";
 
 const api = await openApi({});
@@ -25,7 +25,7 @@ async function loginOf(email: string, given = password): Promise<number> {
 }
 
 async function prove(id: string, shown: ShownCredentials): Promise<void> {
-  await database.transact((tx) => proveAddress(tx, auth.users.get(id, tx), { shown, users: auth.users, notice: null }));
+  await database.transact((tx) => auth.users.prove(tx, auth.users.get(id, tx), { shown, by: null }));
 }
 
 describe("the first proof of an address", () => {

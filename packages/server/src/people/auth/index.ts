@@ -1,11 +1,10 @@
 /** Auth: users, passwords, sessions and tokens; finds the principal of an access token, and slows down wrong passwords. */
 export { Account } from "./account.ts";
-export { sharedAddresses } from "./address-table.ts";
 export { Auth } from "./auth.ts";
 export { isCommonPassword } from "./common-password.ts";
 export type { Factors } from "./factors/factors.ts";
 export type { Keys } from "./keys/keys.ts";
-export { readNewKey } from "./keys/new-key.ts";
+export { readNewKey } from "./keys/keys.ts";
 export type { Notices } from "./notices.ts";
 export { checkRecent } from "./own-change.ts";
 export type { PasswordCost } from "./password-worker.ts";
@@ -27,4 +26,5 @@ export { authSchema } from "./schema.ts";
 export type { AuthHooks, AuthStep, StepReads } from "./sign-ins.ts";
 export { UserDeletions } from "./user-deletions.ts";
 export type { UserForms } from "./user-forms.ts";
+export { sharedAddresses } from "./user-table.ts";
 export { type NewUser, type Users, userQueryTable, userTable } from "./users.ts";

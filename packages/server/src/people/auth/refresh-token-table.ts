@@ -1,5 +1,6 @@
 /** SQL of refresh tokens, of which only hashes are stored, and of the marks of their first use. */
 import type { Reader, Transactor } from "../../store/database/index.ts";
+import type { ExpiringRows } from "./expiring-table.ts";
 
 /** The grace time of a used token: two tabs that refresh at the same time use the same token. */
 export const graceMs = 10_000;
@@ -46,12 +47,11 @@ export function keepToken(
   tx.run(sql, hash, sessionId, Date.now(), isSeen);
 }
 
-/** The hashes of up to `most` refresh tokens whose grace time is over. */
-export function spentTokens(reader: Reader, now: number, most: number): string[] {
-  const sql = "SELECT hash FROM _refresh_tokens WHERE usedAt < ? LIMIT ?";
-  return reader.all<{ hash: string }>(sql, now - graceMs, most).map(({ hash }) => hash);
-}
-
-export function removeToken(tx: Transactor, hash: string): void {
-  tx.run("DELETE FROM _refresh_tokens WHERE hash = ?", hash);
-}
+/** Refresh tokens whose grace time is over. */
+export const spentTokens: ExpiringRows = {
+  over(reader, now, most) {
+    const sql = "SELECT hash FROM _refresh_tokens WHERE usedAt < ? LIMIT ?";
+    return reader.all<{ hash: string }>(sql, now - graceMs, most).map(({ hash }) => hash);
+  },
+  remove: (tx, hash) => tx.run("DELETE FROM _refresh_tokens WHERE hash = ?", hash),
+};

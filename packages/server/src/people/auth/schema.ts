@@ -1,6 +1,5 @@
 /** Tables of users, sessions and tokens, and the steps to them. */
 import type { ModuleSchema } from "../../store/database/index.ts";
-import { keySteps } from "./keys/key-table.ts";
 
 /** Times of sessions and refresh tokens are milliseconds since 1970; those of users are in the form of the API. */
 export const authSchema: ModuleSchema = {
@@ -36,7 +35,10 @@ export const authSchema: ModuleSchema = {
     "ALTER TABLE _sessions ADD COLUMN address TEXT",
     "ALTER TABLE _sessions ADD COLUMN userAgent TEXT",
     "CREATE TABLE _recovery_codes (userId TEXT NOT NULL, hash TEXT NOT NULL, PRIMARY KEY (userId, hash)) STRICT, WITHOUT ROWID",
-    ...keySteps,
+    // A key without a user is a service key.
+    "CREATE TABLE _keys (id TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE, userId TEXT, name TEXT NOT NULL, scopes TEXT NOT NULL, createdAt INTEGER NOT NULL, expiresAt INTEGER, lastUsedAt INTEGER) STRICT, WITHOUT ROWID",
+    "CREATE INDEX _keys_user ON _keys (userId)",
+    "CREATE INDEX _keys_expiry ON _keys (expiresAt) WHERE expiresAt IS NOT NULL",
     // Sign-ins at providers that are under way. `content` is JSON.
     "CREATE TABLE _provider_steps (_seq INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, purpose TEXT NOT NULL, content TEXT NOT NULL, expiresAt INTEGER NOT NULL) STRICT",
     "CREATE INDEX _provider_steps_expiry ON _provider_steps (expiresAt)",

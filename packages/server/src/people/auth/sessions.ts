@@ -3,7 +3,8 @@ import type { Role, SessionEntry, User } from "@socle/protocol";
 import { BoundedMap, isSameSecret, newId, randomToken, toTimestamp } from "../../base/kernel/index.ts";
 import type { LimitMeter } from "../../base/logging/index.ts";
 import { type Database, noteKind, type Reader, type Transactor } from "../../store/database/index.ts";
-import { endAttemptsOf } from "./factors/attempt-table.ts";
+import { endAttemptsOf } from "./attempt-table.ts";
+import { type ExpiringRows, expiredIn } from "./expiring-table.ts";
 import { ownCaller, type PasswordCaller, userAgentOf } from "./passwords.ts";
 import { findToken, generationOf, graceMs, hashOf, keepToken, markUsed } from "./refresh-token-table.ts";
 import type { Uses } from "./uses.ts";
@@ -69,11 +70,13 @@ function insertSession(
   );
 }
 
-/** The ids of up to `most` expired sessions. */
-export function expiredSessions(reader: Reader, now: number, most: number): string[] {
-  const sql = "SELECT id FROM _sessions WHERE expiresAt <= ? LIMIT ?";
-  return reader.all<{ id: string }>(sql, now, most).map(({ id }) => id);
-}
+export const expiringSessions: ExpiringRows = {
+  over: expiredIn("_sessions", "id"),
+  remove(tx, id, now) {
+    // The session may have been renewed since.
+    if (findUnexpired(tx, id, now) === null) endSession(tx, id);
+  },
+};
 
 type SessionRow = Pick<SessionEntry, "id" | "address" | "userAgent"> & {
   createdAt: number;
@@ -117,7 +120,7 @@ type RefreshOutcome =
   | { kind: "reused"; session: Session };
 
 /** Ends a session; its tokens are refused from the commit on. */
-export function endSession(tx: Transactor, id: string): void {
+function endSession(tx: Transactor, id: string): void {
   tx.run("DELETE FROM _refresh_tokens WHERE sessionId = ?", id);
   tx.run("DELETE FROM _sessions WHERE id = ?", id);
   // The caller of the next transaction is looked up in memory.

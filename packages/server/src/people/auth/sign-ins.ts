@@ -1,12 +1,11 @@
 /** Ends of sign-ins: the one place that opens a session for a proven user, or asks this user for the second factor first. */
-import { type LoginResponse, type TokenResponse, USERS, type User } from "@socle/protocol";
+import { type LoginResponse, type SecondFactorMethod, type TokenResponse, USERS, type User } from "@socle/protocol";
 import { AppError, type SignedIn } from "../../base/kernel/index.ts";
 import type { ConflictTurns, Turn } from "../../data/records/index.ts";
-import type { Database, TransactOptions, Transactor } from "../../store/database/index.ts";
+import type { Database, Reader, TransactOptions, Transactor } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
 import type { AccessTokens } from "./access-tokens.ts";
-import { addAttempt } from "./factors/attempt-table.ts";
-import { methodsOf } from "./factors/factor-table.ts";
+import { addAttempt } from "./attempt-table.ts";
 import type { PasswordCaller } from "./passwords.ts";
 import type { OpenedSession, Session, Sessions } from "./sessions.ts";
 import { shownUser } from "./users.ts";
@@ -92,6 +91,8 @@ interface SignInOptions {
   accessTokenTtlMs: number;
   /** The access tokens of the service, available once auth has started. */
   tokens: () => AccessTokens;
+  /** The ways in which a user can show the second factor; empty for a user without a second factor. */
+  secondFactorsOf: (reader: Reader, userId: string) => SecondFactorMethod[];
 }
 
 export class SignIns {
@@ -114,16 +115,16 @@ export class SignIns {
    * error of `prove`, `conflict` if the user was changed meanwhile.
    */
   async signIn({ user, caller, prove, isComplete = false }: SignIn): Promise<LoginResponse> {
-    const { database, maxSessionsPerUser } = this.#options;
+    const { database, maxSessionsPerUser, secondFactorsOf } = this.#options;
     this.#checkVerified(user);
-    const waits = !isComplete && methodsOf(database.reader, user.id).length > 0;
+    const waits = !isComplete && secondFactorsOf(database.reader, user.id).length > 0;
     const step = waits ? database : await this.#ask("login", { ...user }, caller);
     // An admin can make room on a full disk, so the login may use the reserve.
     const options = { makesRoom: user.role === "admin" };
     const ended = await step.transact((tx) => {
       const current = prove(tx);
       this.#checkVerified(current);
-      const methods = isComplete ? [] : methodsOf(tx, current.id);
+      const methods = isComplete ? [] : secondFactorsOf(tx, current.id);
       if (methods.length > 0) return { attempt: addAttempt(tx, current.id, maxSessionsPerUser), methods };
       // The hooks have seen another role, or were not asked at all.
       if (this.#hooks !== null && (waits || current.role !== user.role))

@@ -1,13 +1,25 @@
-/** The sweep: removes expired sessions, attempts, proofs, sign-ins at providers and challenges, and used refresh tokens. */
+/** The sweep: removes expired sessions, tokens, sign-ins under way and API keys, and stores the uses of credentials. */
 import type { Database } from "../../store/database/index.ts";
-import { expiredAttempts, removeAttempt } from "./factors/attempt-table.ts";
-import { expiredChallenges, removeChallenge } from "./factors/passkey-table.ts";
-import { expiredProofs, removeProof } from "./proofs/proof-table.ts";
-import { expiredSteps, removeStep } from "./providers/provider-table.ts";
-import { removeToken, spentTokens } from "./refresh-token-table.ts";
-import { endSession, expiredSessions, findUnexpired } from "./sessions.ts";
+import { expiringAttempts } from "./attempt-table.ts";
+import { expiringChallenges } from "./factors/passkey-table.ts";
+import { expiringKeys, keyIdPrefix, setUsed } from "./keys/key-table.ts";
+import { expiringProofs } from "./proof-table.ts";
+import { expiringSteps } from "./providers/provider-table.ts";
+import { markSeen, spentTokens } from "./refresh-token-table.ts";
+import { expiringSessions } from "./sessions.ts";
+import type { Uses } from "./uses.ts";
 
-/** The most rows of a table that a transaction removes. */
+const tables = [
+  expiringSessions,
+  spentTokens,
+  expiringAttempts,
+  expiringProofs,
+  expiringSteps,
+  expiringChallenges,
+  expiringKeys,
+];
+
+/** The most rows of a table that a transaction removes, and the most uses that a transaction stores. */
 const sweepStep = 50;
 
 /** Sweeps in small steps, to the end or until `signal` is aborted. */
@@ -20,23 +32,22 @@ export async function sweepExpired(database: Database, signal: AbortSignal): Pro
 
 /** Answers whether another step is due. */
 async function sweepOnce(database: Database, now: number): Promise<boolean> {
-  const { reader } = database;
-  const sessions = expiredSessions(reader, now, sweepStep);
-  const tokens = spentTokens(reader, now, sweepStep);
-  const attempts = expiredAttempts(reader, now, sweepStep);
-  const proofs = expiredProofs(reader, now, sweepStep);
-  const steps = expiredSteps(reader, now, sweepStep);
-  const challenges = expiredChallenges(reader, now, sweepStep);
-  const longest = Math.max(...[sessions, tokens, attempts, proofs, steps, challenges].map(({ length }) => length));
+  const found = tables.map(({ over, remove }) => ({ remove, keys: over(database.reader, now, sweepStep) }));
+  const longest = Math.max(...found.map(({ keys }) => keys.length));
   if (longest === 0) return false;
   await database.transact((tx) => {
-    // The session may have been renewed since.
-    for (const id of sessions) if (findUnexpired(tx, id, now) === null) endSession(tx, id);
-    for (const hash of tokens) removeToken(tx, hash);
-    for (const hash of attempts) removeAttempt(tx, hash);
-    for (const hash of proofs) removeProof(tx, hash);
-    for (const hash of steps) removeStep(tx, hash);
-    for (const hash of challenges) removeChallenge(tx, hash);
+    for (const { remove, keys } of found) for (const key of keys) remove(tx, key, now);
   });
   return longest === sweepStep;
+}
+
+/** Stores the noted uses of API keys and access tokens, in small steps. */
+export async function storeUses(uses: Uses, database: Database, signal: AbortSignal): Promise<void> {
+  while (uses.size > 0 && !signal.aborted)
+    await database.transact((tx) => {
+      // Until this transaction, a refresh finds the use in memory.
+      for (const [id, at] of uses.take(sweepStep))
+        if (id.startsWith(keyIdPrefix)) setUsed(tx, id, at);
+        else markSeen(tx, id);
+    });
 }

@@ -11,16 +11,13 @@ import {
   type Transactor,
 } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
-import { formerEmails, sharedAddresses, storedEmail } from "./address-table.ts";
-import { nothingShown, proveAddress } from "./credentials.ts";
-import { removeFactors } from "./factors/factor-table.ts";
-import { changeRoleOfKeys, deleteKeysOf } from "./keys/key-changes.ts";
+import { type CredentialKinds, nothingShown, type ShownCredentials } from "./credentials.ts";
+import type { Change, Notices } from "./notices.ts";
 import { type CommonPasswords, ownCaller, type PasswordCaller, type Passwords } from "./passwords.ts";
-import { endProofsOf } from "./proofs/proof-table.ts";
-import { removeLinksOf } from "./providers/provider-table.ts";
+import { endProofsOf } from "./proof-table.ts";
 import { checkNewCredentials, passwordProblems, readEmail } from "./read-body.ts";
 import type { Sessions } from "./sessions.ts";
-import { noteGivenPassword, setPasswordHash } from "./user-table.ts";
+import { formerEmails, noteGivenPassword, setPasswordHash, sharedAddresses, storedEmail } from "./user-table.ts";
 
 /** The table of users, its public columns, and its rows as records of a definition of `users`. */
 export const userTable = {
@@ -128,6 +125,15 @@ interface AccountChange extends Partial<Pick<User, "email" | "role" | "verified"
   readonly user: User;
 }
 
+/** A proof of an address. */
+interface AddressProof {
+  readonly shown: ShownCredentials;
+  /** By default, the present address of the user. */
+  readonly email?: string;
+  /** The caller, for a notice of the removed credentials; null for a caller who mails a notice in any case. */
+  readonly by: Change["by"] | null;
+}
+
 interface UsersOptions {
   database: Database;
   mails: { readonly isOn: boolean };
@@ -139,17 +145,22 @@ interface UsersOptions {
   logger: Logger;
   sessions: Sessions;
   passwords: Passwords;
+  notices: Notices;
+  credentials: CredentialKinds;
   passwordMinLength: number;
   adminEmail?: string | undefined;
 }
 
 /** A change of a user is made in the caller's transaction; tokens and sockets follow in the moment of its commit. */
 export class Users {
+  /** The kinds of credentials of users. */
+  readonly credentials: CredentialKinds;
   readonly #options: UsersOptions;
   readonly passwordMinLength: number;
 
   constructor(options: UsersOptions) {
     this.#options = options;
+    this.credentials = options.credentials;
     this.passwordMinLength = options.passwordMinLength;
   }
 
@@ -306,12 +317,27 @@ export class Users {
   makeAdmin(tx: Transactor, values: NewUser): { user: User; before: User | null } {
     const before = findByEmail(tx, values.email)?.user ?? null;
     const user = before ?? this.add(tx, { ...values, role: "admin" }, null);
-    const proven = proveAddress(tx, user, { shown: nothingShown, users: this, notice: null });
+    const proven = this.prove(tx, user, { shown: nothingShown, by: null });
     setPasswordHash(tx, user.id, values.passwordHash);
-    this.#options.sessions.endAll(tx, user.id);
-    deleteKeysOf(tx, user.id);
-    endProofsOf(tx, user.id);
+    this.credentials.endAccess(tx, user.id);
     return { user: this.change(tx, { user: proven, role: "admin" }, null), before };
+  }
+
+  /**
+   * Marks an address of a user as proven, and makes the address the address of the user. The first proof removes the credentials
+   * that were made before: somebody else may have registered with the address. Each first proof, by mail or by a provider,
+   * calls this function.
+   */
+  prove(tx: Transactor, user: User, { shown, email = user.email, by }: AddressProof): User {
+    const { id: userId, role } = user;
+    if (user.verified && email === user.email) return user;
+    const removed = user.verified ? "" : this.credentials.removeUnproven(tx, userId, shown);
+    if (removed !== "" && by !== null) {
+      const change = `The address was proven for the first time. ${removed}`;
+      // The proven address: the former address may be of somebody else.
+      this.#options.notices.tell(tx, { id: userId, email }, { change, by });
+    }
+    return this.change(tx, { user, email, verified: true }, { userId, role });
   }
 
   /**
@@ -324,7 +350,7 @@ export class Users {
     this.#keepAnAdmin(tx, user, "must stay one");
     if (role !== "admin") this.#spendAdminEmail(tx, user);
     this.#options.sessions.changeRole(tx, id, role);
-    changeRoleOfKeys(tx, id, role);
+    this.credentials.changeRole(tx, id, role);
     return changed;
   }
 
@@ -360,11 +386,7 @@ export class Users {
   delete(tx: Transactor, id: string, principal: Principal): User {
     const user = this.get(id, tx);
     // Before the deletion, so that each session is found and its sockets are told.
-    this.#options.sessions.endAll(tx, id);
-    removeFactors(tx, id);
-    deleteKeysOf(tx, id);
-    removeLinksOf(tx, id, null);
-    endProofsOf(tx, id);
+    this.credentials.removeAll(tx, id);
     tx.run("DELETE FROM _users WHERE id = ?", id);
     this.#options.records.delete(tx, id, principal);
     this.#keepAnAdmin(tx, user, "cannot be deleted");

@@ -3,15 +3,10 @@
  * harmless. A process that does not write tells the uses to the process that writes.
  */
 import { BoundedMap } from "../../base/kernel/index.ts";
-import type { Database } from "../../store/database/index.ts";
-import { keyIdPrefix, setUsed } from "./keys/key-table.ts";
-import { markSeen } from "./refresh-token-table.ts";
 
 const capacity = 20_000;
 /** The time for which a further use of the same credential is not noted. */
 const pauseMs = 60_000;
-/** The most uses that a transaction stores. */
-const storeStep = 50;
 
 export class Uses {
   /** The times of uses, in milliseconds since 1970: of API keys by id, of access tokens by the generation of the session. */
@@ -36,14 +31,13 @@ export class Uses {
     this.#tell = tell;
   }
 
-  /** Stores the noted uses, in small steps. */
-  async store(database: Database, signal: AbortSignal): Promise<void> {
-    while (this.#times.size > 0 && !signal.aborted)
-      await database.transact((tx) => {
-        // Until this transaction, a refresh finds the use in memory.
-        for (const [id, at] of this.#times.take(storeStep))
-          if (id.startsWith(keyIdPrefix)) setUsed(tx, id, at);
-          else markSeen(tx, id);
-      });
+  /** The number of noted uses that are not stored yet. */
+  get size(): number {
+    return this.#times.size;
+  }
+
+  /** Takes up to `most` noted uses out, the oldest first, with their times. */
+  take(most: number): [id: string, at: number][] {
+    return this.#times.take(most);
   }
 }

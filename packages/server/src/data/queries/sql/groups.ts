@@ -20,7 +20,7 @@ import {
   whereSql,
 } from "../../expressions/index.ts";
 import { positionSql, type ValueType } from "../../fields/index.ts";
-import { digestOf, segmentsAfter } from "../cursor.ts";
+import { digestOf, direction, segmentsAfter } from "../cursor.ts";
 import type { CursorPosition, GroupColumn, GroupsPlan, KeyPlan, PageOutcome, SearchPlan } from "../plan.ts";
 import {
   distinctPartsOf,
@@ -30,7 +30,7 @@ import {
   refuseParameter,
   refusing,
 } from "../query-text.ts";
-import { direction, maxPageBytes, type Run } from "./rows.ts";
+import { maxPageBytes, type Run } from "./rows.ts";
 
 const maxKeys = 5;
 const maxAggregates = 20;

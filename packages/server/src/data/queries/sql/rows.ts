@@ -14,6 +14,7 @@ import {
   whereSql,
 } from "../../expressions/index.ts";
 import { decode } from "../../fields/index.ts";
+import { direction } from "../cursor.ts";
 import type { PointerPlan, SelectionPlan, SortPlan } from "../plan.ts";
 
 /** The bytes of rows and of an answer on the event loop: about a millisecond of work. */
@@ -86,10 +87,6 @@ export function inList(column: string, values: readonly string[]): SqlPart {
 export function orderBy({ keys, seq, isSeqDescending }: SortPlan): SqlPart {
   const terms = keys.map((key) => sqlPart`${key} ${direction(key.isDescending)}`);
   return separated([...terms, plain(`${seq} ${direction(isSeqDescending)}`)], ", ");
-}
-
-export function direction(isDescending: boolean): "DESC" | "ASC" {
-  return isDescending ? "DESC" : "ASC";
 }
 
 /** A row, which becomes a record in place. */

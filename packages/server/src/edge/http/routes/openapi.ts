@@ -2,8 +2,8 @@
 import type { Config } from "../../../base/config/index.ts";
 import type { Endpoints } from "../../../code/endpoints/index.ts";
 import type { Collections } from "../../../data/collections/index.ts";
-import { OpenApiDocuments } from "../documents.ts";
 import type { Routes } from "../router.ts";
+import { OpenApiDocuments } from "./documents.ts";
 
 export function openApiRoutes(options: {
   collections: Collections;

@@ -1,7 +1,8 @@
 /** SQL of second factors: the secrets of authenticator apps and the recovery codes of users. */
 import type { SecondFactorMethod } from "@socle/protocol";
 import type { Reader, Transactor } from "../../../store/database/index.ts";
-import { hasPasskey, removePasskeysOf } from "./passkey-table.ts";
+import type { CredentialKind } from "../credentials.ts";
+import { hasPasskey, passkeys } from "./passkey-table.ts";
 
 /** The authenticator app of a user. Both secrets are sealed. */
 interface Totp {
@@ -48,7 +49,7 @@ export function removeTotp(tx: Transactor, userId: string): boolean {
 /** Removes every factor of a user. */
 export function removeFactors(tx: Transactor, userId: string): void {
   removeTotp(tx, userId);
-  removePasskeysOf(tx, userId);
+  passkeys.remove(tx, userId, null);
 }
 
 /** Replaces the recovery codes of a user. */
@@ -73,6 +74,8 @@ export function countRecoveryCodes(reader: Reader, userId: string): number {
 export function hasTotp(reader: Reader, userId: string): boolean {
   return reader.get("SELECT 1 FROM _totp WHERE userId = ? AND secret IS NOT NULL", userId) !== null;
 }
+
+export const authenticatorApp: CredentialKind = { name: "the authenticator app", has: hasTotp, remove: removeTotp };
 
 /** The ways in which a user can show the second factor; empty for a user without a second factor. */
 export function methodsOf(reader: Reader, userId: string): SecondFactorMethod[] {

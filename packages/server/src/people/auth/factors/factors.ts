@@ -1,17 +1,17 @@
 /** Second factors: the authenticator app and the recovery codes of a user, and the sign-in that ends with a factor. */
 import type { LoginResponse, RecoveryCodes, TotpSetup, User, UserFactors } from "@socle/protocol";
-import { AppError, quote, type SignedIn } from "../../../base/kernel/index.ts";
+import { AppError, oneOf, quote, type SignedIn } from "../../../base/kernel/index.ts";
 import type { Logger } from "../../../base/logging/index.ts";
 import type { Database, Reader, Transactor } from "../../../store/database/index.ts";
-import { invalidProof } from "../invalid-proof.ts";
+import { useAttempt, userOfAttempt } from "../attempt-table.ts";
 import type { LoginGuard } from "../login-guard.ts";
 import type { Notices } from "../notices.ts";
 import { changeOwn } from "../own-change.ts";
 import type { PasswordCaller } from "../passwords.ts";
-import { invalid, readCode } from "../read-body.ts";
+import { invalidProof } from "../proof-table.ts";
+import { invalid, readCode, readText } from "../read-body.ts";
 import type { SignIns } from "../sign-ins.ts";
 import type { Users } from "../users.ts";
-import { useAttempt, userOfAttempt } from "./attempt-table.ts";
 import {
   confirmPending,
   countRecoveryCodes,
@@ -27,10 +27,18 @@ import {
 } from "./factor-table.ts";
 import { listPasskeys, removePasskey } from "./passkey-table.ts";
 import type { Passkeys } from "./passkeys.ts";
-import { type FactorProof, readProof } from "./read-proof.ts";
-import { hashOfRecoveryCode, newRecoveryCodes } from "./recovery-codes.ts";
 import { seal, unseal } from "./sealed-text.ts";
 import { newTotpSecret, stepOfCode, toBase32, totpUri } from "./totp.ts";
+
+const factors = ["code", "recoveryCode", "passkey"] as const;
+
+/** The attempt of a sign-in with a second factor, as a body has both. */
+interface FactorProof {
+  readonly attempt: string;
+  readonly factor: (typeof factors)[number];
+  /** "" for a passkey, which is an object of the body. */
+  readonly value: string;
+}
 
 interface FactorsOptions {
   database: Database;
@@ -210,8 +218,9 @@ interface PasskeyProof {
   readonly body: Record<string, unknown>;
 }
 
+/** Gives a user ten new recovery codes of 120 random bits, for a user who has lost the authenticator app. */
 function renewCodes(tx: Transactor, userId: string): RecoveryCodes {
-  const recoveryCodes = newRecoveryCodes();
+  const recoveryCodes = Array.from({ length: 10 }, newRecoveryCode);
   keepRecoveryCodes(tx, userId, recoveryCodes.map(hashOfRecoveryCode));
   return { recoveryCodes };
 }
@@ -222,4 +231,35 @@ function wrongFactor(): AppError {
 
 function noSecret(): AppError {
   return new AppError("conflict", "No new secret waits for a confirmation: POST /api/auth/totp makes a secret.");
+}
+
+/** Letters of five bits (Crockford's base 32): no letter looks like another. */
+const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";
+
+function newRecoveryCode(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(24));
+  const code = [...bytes].map((byte) => alphabet.charAt(byte % alphabet.length)).join("");
+  return (code.match(/.{6}/g) ?? []).join("-");
+}
+
+/**
+ * The stored hash of a code as a person types the code. Codes have more than 112 bits, so a fast hash is enough (ASVS 6.5.2).
+ */
+function hashOfRecoveryCode(typed: string): string {
+  const code = typed.toLowerCase().replace(/[\s-]/g, "").replaceAll("o", "0").replace(/[il]/g, "1");
+  return Bun.SHA256.hash(`recovery code\0${code}`, "hex");
+}
+
+/** @throws AppError `validation_error`, also for a body with several factors. */
+function readProof(body: Record<string, unknown>): FactorProof {
+  const attempt = readText(body, "attempt");
+  const [factor, ...others] = factors.filter((name) => body[name] !== undefined);
+  if (factor === undefined || others.length > 0)
+    throw invalid(
+      "",
+      `the body must have one factor: ${oneOf(factors)}`,
+      factor === undefined ? "required" : "unknown",
+    );
+  if (factor === "passkey") return { attempt, factor, value: "" };
+  return { attempt, factor, value: factor === "code" ? readCode(body) : readText(body, factor) };
 }

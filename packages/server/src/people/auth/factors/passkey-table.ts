@@ -2,6 +2,8 @@
 import type { Passkey } from "@socle/protocol";
 import { newId, toTimestamp } from "../../../base/kernel/index.ts";
 import { isUniqueViolation, type Reader, type Transactor } from "../../../store/database/index.ts";
+import type { CredentialKind } from "../credentials.ts";
+import { expiringHashes } from "../expiring-table.ts";
 
 /** A passkey as stored; the key is in base64url. */
 export interface StoredPasskey {
@@ -96,21 +98,16 @@ export function removePasskey(tx: Transactor, userId: string, id: string): boole
   return tx.run("DELETE FROM _passkeys WHERE id = ? AND userId = ?", id, userId) > 0;
 }
 
-export function removePasskeysOf(tx: Transactor, userId: string): void {
-  tx.run("DELETE FROM _passkeys WHERE userId = ?", userId);
-}
+export const passkeys: CredentialKind = {
+  name: "the passkeys",
+  has: hasPasskey,
+  remove: (tx, userId) => tx.run("DELETE FROM _passkeys WHERE userId = ?", userId),
+  signsIn: hasPasskey,
+};
+
+export const expiringChallenges = expiringHashes("_used_challenges");
 
 /** Uses a challenge up. Answers false if the challenge was used before. */
 export function useChallenge(tx: Transactor, hash: string, expiresAt: number): boolean {
   return tx.run("INSERT OR IGNORE INTO _used_challenges (hash, expiresAt) VALUES (?, ?)", hash, expiresAt) > 0;
-}
-
-/** The hashes of up to `most` used challenges that have expired. */
-export function expiredChallenges(reader: Reader, now: number, most: number): string[] {
-  const sql = "SELECT hash FROM _used_challenges WHERE expiresAt <= ? LIMIT ?";
-  return reader.all<{ hash: string }>(sql, now, most).map(({ hash }) => hash);
-}
-
-export function removeChallenge(tx: Transactor, hash: string): void {
-  tx.run("DELETE FROM _used_challenges WHERE hash = ?", hash);
 }

@@ -3,13 +3,12 @@ import type { LoginResponse, Passkey, PasskeyCreation, PasskeyRequest, User } fr
 import { AppError, isObject, messageOf, type SignedIn } from "../../../base/kernel/index.ts";
 import type { Logger } from "../../../base/logging/index.ts";
 import type { Database, Reader, Transactor } from "../../../store/database/index.ts";
+import { userOfAttempt } from "../attempt-table.ts";
 import type { Notices } from "../notices.ts";
 import { changeOwn, checkRecent } from "../own-change.ts";
 import type { PasswordCaller } from "../passwords.ts";
-import { requireSignInMethod, type SignInMethods } from "../sign-in-methods.ts";
 import type { SignIns } from "../sign-ins.ts";
 import type { Users } from "../users.ts";
-import { userOfAttempt } from "./attempt-table.ts";
 import { type ChallengePurpose, Challenges, challengeMs } from "./challenges.ts";
 import {
   findPasskey,
@@ -22,9 +21,16 @@ import {
   usePasskey,
 } from "./passkey-table.ts";
 import { readAssertion, readName, readRegistration } from "./read-passkey.ts";
-import { type RelyingParty, relyingParty } from "./relying-party.ts";
 
-interface PasskeysOptions extends SignInMethods {
+/** The relying party: the host name and the origin for which the passkeys of this service count. */
+interface RelyingParty {
+  /** The host name: authenticators use a passkey for this name alone. */
+  readonly id: string;
+  /** The origin of the pages that may use the passkeys. */
+  readonly origin: string;
+}
+
+interface PasskeysOptions {
   database: Database;
   logger: Logger;
   signIns: SignIns;
@@ -141,7 +147,7 @@ export class Passkeys {
   async remove(caller: SignedIn, id: string, by: PasswordCaller): Promise<void> {
     await changeOwn(this.#options, { caller, by, change: "A passkey was deleted." }, (tx) => {
       if (!removePasskey(tx, caller.userId, id)) throw new AppError("not_found", "The passkey does not exist.");
-      requireSignInMethod(tx, caller.userId, this.#options);
+      this.#options.users.credentials.requireSignInMethod(tx, caller.userId);
     });
   }
 
@@ -303,4 +309,21 @@ function refused(reason: string): AppError {
 
 function wrongPasskey(): AppError {
   return new AppError("unauthorized", "The passkey is unknown, was refused, or was used for an older request.");
+}
+
+/** Authenticators take names, not addresses of machines. */
+const machine = /^[\d.]+$|^\[/;
+
+/**
+ * The relying party of `publicUrl`; null for an address without a name. Without `publicUrl`, a page on localhost may use
+ * passkeys, for development: an authenticator uses these passkeys for pages of the user's own machine alone, so nobody gains from
+ * a false `Origin`.
+ * @param origin the header `Origin` of the request.
+ */
+function relyingParty(publicUrl: string | undefined, origin: string | null): RelyingParty | null {
+  const address = publicUrl ?? origin ?? "";
+  if (!URL.canParse(address)) return null;
+  const url = new URL(address);
+  const isGood = publicUrl === undefined ? url.hostname === "localhost" : !machine.test(url.hostname);
+  return isGood ? { id: url.hostname, origin: url.origin } : null;
 }

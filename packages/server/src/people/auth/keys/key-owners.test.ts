@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { makeKey } from "../../../../test/keys.ts";
 import { openApi, setRole } from "../../../../test/kit.ts";
-import { nothingShown, proveAddress, type ShownCredentials } from "../credentials.ts";
+import { nothingShown, type ShownCredentials } from "../credentials.ts";
 
 const api = await openApi({
   collections: [{ name: "notes", fields: [{ name: "text", type: "string" }] }],
@@ -77,9 +77,7 @@ describe("the owner's", () => {
     const { accessToken: token, user } = await api.register(`proof-${name.length}@example.com`);
     const { key } = await makeKey(api, { token, scopes });
     expect(await statusOf(key)).toBe(200);
-    await database.transact((tx) =>
-      proveAddress(tx, auth.users.get(user.id, tx), { shown, users: auth.users, notice: null }),
-    );
+    await database.transact((tx) => auth.users.prove(tx, auth.users.get(user.id, tx), { shown, by: null }));
     expect(await statusOf(key)).toBe(status);
   });
 

@@ -1,13 +1,10 @@
-/** The table of API keys. The table has the hash of a key; times are milliseconds since 1970. */
+/** The table of API keys, and the changes of keys that follow from changes of the owner. The table has the hash of a key; times are milliseconds since 1970. */
 import type { Role } from "@socle/protocol";
+import { adminScope } from "../../../data/permissions/index.ts";
 import type { Reader, Transactor } from "../../../store/database/index.ts";
-
-/** Steps of `authSchema`. A key without a user is a service key. */
-export const keySteps = [
-  "CREATE TABLE _keys (id TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE, userId TEXT, name TEXT NOT NULL, scopes TEXT NOT NULL, createdAt INTEGER NOT NULL, expiresAt INTEGER, lastUsedAt INTEGER) STRICT, WITHOUT ROWID",
-  "CREATE INDEX _keys_user ON _keys (userId)",
-  "CREATE INDEX _keys_expiry ON _keys (expiresAt) WHERE expiresAt IS NOT NULL",
-] as const;
+import type { CredentialKind } from "../credentials.ts";
+import { type ExpiringRows, expiredIn } from "../expiring-table.ts";
+import { sessionChanged } from "../sessions.ts";
 
 export interface KeyRow {
   readonly id: string;
@@ -61,19 +58,36 @@ export function keysOf(reader: Reader, userId: string | null, now: number): KeyR
   );
 }
 
-export function deleteKey(tx: Transactor, id: string): void {
+/** Deletes a key. */
+export function endKey(tx: Transactor, id: string): void {
   tx.run("DELETE FROM _keys WHERE id = ?", id);
+  // The caller of the next transaction is looked up in memory.
+  tx.endBatch();
+  tx.note(sessionChanged.of({ sessionId: id, role: null }));
 }
+
+/** The role with which a key acts: an admin's key is an admin's only by the scope. */
+export function roleWith(scopes: readonly string[], role: Role): Role {
+  return role === "admin" && !scopes.includes(adminScope) ? "authenticated" : role;
+}
+
+export const apiKeys: CredentialKind = {
+  name: "the API keys",
+  has: (reader, userId) => keysOf(reader, userId, 0).length > 0,
+  remove(tx, userId) {
+    for (const { id } of keysOf(tx, userId, 0)) endKey(tx, id);
+  },
+  changeRole(tx, userId, role) {
+    tx.endBatch();
+    for (const { id, scopes } of keysOf(tx, userId, 0))
+      tx.note(sessionChanged.of({ sessionId: id, role: roleWith(JSON.parse(scopes), role) }));
+  },
+};
+
+export const expiringKeys: ExpiringRows = { over: expiredIn("_keys", "id"), remove: endKey };
 
 /** The beginning of the ids of keys. */
 export const keyIdPrefix = "key_";
-
-/** The ids of expired keys, a few at a time. */
-export function expiredKeys(reader: Reader, now: number, limit: number): string[] {
-  return reader
-    .all<{ id: string }>("SELECT id FROM _keys WHERE expiresAt <= ? LIMIT ?", now, limit)
-    .map(({ id }) => id);
-}
 
 export function setUsed(tx: Transactor, id: string, at: number): void {
   tx.run("UPDATE _keys SET lastUsedAt = ? WHERE id = ?", at, id);

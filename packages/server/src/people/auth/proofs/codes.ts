@@ -6,15 +6,13 @@ import type { LoginResponse, User } from "@socle/protocol";
 import { AppError, isSameSecret } from "../../../base/kernel/index.ts";
 import type { Database, Transactor } from "../../../store/database/index.ts";
 import type { Mails } from "../../mail/index.ts";
-import { nothingShown, proveAddress } from "../credentials.ts";
-import { invalidProof } from "../invalid-proof.ts";
+import { nothingShown } from "../credentials.ts";
 import type { LoginGuard } from "../login-guard.ts";
-import type { Notices } from "../notices.ts";
 import { languageOf, type PasswordCaller } from "../passwords.ts";
+import { addProof, consume, endPurposeOf, findProof, invalidProof, newToken } from "../proof-table.ts";
 import type { SignIns } from "../sign-ins.ts";
 import { findByEmail, type Users } from "../users.ts";
 import type { MailRequests } from "./mail-requests.ts";
-import { addProof, consume, endPurposeOf, findProof, newToken } from "./proof-table.ts";
 
 interface CodesOptions {
   database: Database;
@@ -22,7 +20,6 @@ interface CodesOptions {
   requests: MailRequests;
   users: Users;
   signIns: SignIns;
-  notices: Notices;
   /** Counts wrong codes: for an account from all addresses, and for an address. */
   guard: LoginGuard;
   /** Whether users may sign in with a code (`auth.codes`). */
@@ -62,7 +59,7 @@ export class Codes {
    * codes are off; the refusal of a hook.
    */
   async signIn({ attempt, code }: { attempt: string; code: string }, caller: PasswordCaller): Promise<LoginResponse> {
-    const { database, users, signIns, notices, guard } = this.#options;
+    const { database, users, signIns, guard } = this.#options;
     this.#checkOn();
     const proof = findProof(database.reader, "code", attempt);
     const check = async (): Promise<boolean> => isSameSecret(proof?.details ?? "", hashOf(attempt, code));
@@ -77,7 +74,7 @@ export class Codes {
       if (current.verified !== user.verified)
         throw new AppError("conflict", "The user was changed during the login. Try again.");
       endPurposeOf(tx, current.id, "code");
-      return proveAddress(tx, current, { shown: nothingShown, users, notice: { notices, by: caller } });
+      return users.prove(tx, current, { shown: nothingShown, by: caller });
     };
     // The first proof removes the second factor, which somebody else may have made.
     return signIns.signIn({ user: { ...user, verified: true }, caller, prove, isComplete: !user.verified });

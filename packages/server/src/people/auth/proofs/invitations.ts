@@ -3,15 +3,14 @@ import { type Invitation, ROLES, type Role, type TokenResponse } from "@socle/pr
 import { isObject, type Principal, readChoice, system, toTimestamp } from "../../../base/kernel/index.ts";
 import type { Database, Transactor } from "../../../store/database/index.ts";
 import type { Mails } from "../../mail/index.ts";
-import { nothingShown, proveAddress } from "../credentials.ts";
-import { invalidProof } from "../invalid-proof.ts";
+import { nothingShown } from "../credentials.ts";
 import { languageOf, type PasswordCaller } from "../passwords.ts";
+import { addProof, consume, findProof, invalidProof, lifetimeOf, newToken } from "../proof-table.ts";
 import { invalid, readEmail } from "../read-body.ts";
 import type { SignIns } from "../sign-ins.ts";
 import type { UserForms } from "../user-forms.ts";
 import { emailTaken, findByEmail, type Users } from "../users.ts";
 import type { MailRequests } from "./mail-requests.ts";
-import { addProof, consume, findProof, lifetimeOf, newToken } from "./proof-table.ts";
 
 /** Characters of the data of an invitation, as JSON. */
 const maxData = 16_384;
@@ -100,7 +99,7 @@ export class Invitations {
       if (role === "admin" && inviter !== null && users.find(inviter, tx)?.role !== "admin") throw invalidProof();
       const user = users.add(tx, { email, passwordHash, role, ...(fields !== null && { fields }) }, system);
       // The password comes with the token.
-      return proveAddress(tx, user, { shown: { ...nothingShown, password: true }, users, notice: null });
+      return users.prove(tx, user, { shown: { ...nothingShown, password: true }, by: null });
     });
   }
 }

@@ -7,12 +7,12 @@ import { AppError, type Rate, type SignedIn } from "../../../base/kernel/index.t
 import type { Logger } from "../../../base/logging/index.ts";
 import type { Database, Reader, Transactor } from "../../../store/database/index.ts";
 import type { Mails } from "../../mail/index.ts";
-import { nothingShown, proveAddress, type ShownCredentials } from "../credentials.ts";
-import { invalidProof } from "../invalid-proof.ts";
+import { nothingShown, type ShownCredentials } from "../credentials.ts";
 import type { LoginGuard } from "../login-guard.ts";
 import type { Notices } from "../notices.ts";
 import { demandOwner } from "../own-change.ts";
 import { languageOf, type PasswordCaller, type PasswordChecks } from "../passwords.ts";
+import { addProof, consume, endPurposeOf, findProof, invalidProof, newToken, type Proof } from "../proof-table.ts";
 import { invalid } from "../read-body.ts";
 import type { SignIns } from "../sign-ins.ts";
 import type { UserForms } from "../user-forms.ts";
@@ -20,7 +20,6 @@ import { findByEmail, type Users } from "../users.ts";
 import { Codes } from "./codes.ts";
 import { Invitations } from "./invitations.ts";
 import { MailRequests } from "./mail-requests.ts";
-import { addProof, consume, endPurposeOf, findProof, newToken, type Proof } from "./proof-table.ts";
 
 interface ProofsOptions {
   database: Database;
@@ -161,12 +160,12 @@ export class Proofs {
    * @throws AppError `bad_request` for a token that does not work; `forbidden` for a wrong password, which leaves the token.
    */
   async verify({ token, password }: ShownProof, prover: Prover): Promise<void> {
-    const { database, users, notices } = this.#options;
+    const { database, users } = this.#options;
     const user = this.#holderOf(database.reader, findProof(database.reader, "verify", token));
     const shown = await this.#shownBy(user, password, prover);
     await database.transactFor(prover.principal, (tx) => {
       const current = this.#holderOf(tx, consume(tx, "verify", token));
-      proveAddress(tx, current, { shown: shown(tx), users, notice: { notices, by: prover.caller } });
+      users.prove(tx, current, { shown: shown(tx), by: prover.caller });
       endPurposeOf(tx, current.id, "verify");
     });
   }
@@ -182,7 +181,7 @@ export class Proofs {
     const passwordHash = await users.preparePassword(password, caller);
     await database.transact((tx) => {
       const user = this.#holderOf(tx, consume(tx, "reset", token));
-      proveAddress(tx, user, { shown: nothingShown, users, notice: { notices, by: caller } });
+      users.prove(tx, user, { shown: nothingShown, by: caller });
       users.setPassword(tx, user.id, { passwordHash, keptSession: null });
       notices.tell(tx, user, { change: "The password was set with a link from a mail.", by: caller });
     });
@@ -225,8 +224,7 @@ export class Proofs {
       const proof = consume(tx, "email", token);
       const before = this.#ownerOf(tx, proof);
       if (findByEmail(tx, proof.email) !== null) throw invalidProof();
-      const notice = { notices, by: prover.caller };
-      proveAddress(tx, before, { shown: shown(tx), users, email: proof.email, notice });
+      users.prove(tx, before, { shown: shown(tx), email: proof.email, by: prover.caller });
       const to = before.verified ? proof.email : "another address";
       notices.tell(tx, before, { change: `The account was moved to ${to}.`, by: prover.caller });
     });

@@ -3,11 +3,10 @@ import type { Link, LoginResponse, Role, User } from "@socle/protocol";
 import type { Config } from "../../../base/config/index.ts";
 import { AppError, type Clock, quote, type SignedIn, toTimestamp } from "../../../base/kernel/index.ts";
 import type { Database, Reader, Transactor } from "../../../store/database/index.ts";
-import { nothingShown, proveAddress } from "../credentials.ts";
+import { nothingShown } from "../credentials.ts";
 import type { Change, Notices } from "../notices.ts";
 import { checkRecent } from "../own-change.ts";
 import type { PasswordCaller } from "../passwords.ts";
-import { requireSignInMethod } from "../sign-in-methods.ts";
 import type { SignIns } from "../sign-ins.ts";
 import { spendAdminEmail, type Users } from "../users.ts";
 import type { ProviderIdentity } from "./presets.ts";
@@ -21,9 +20,7 @@ interface AccountsOptions {
   readonly users: Users;
   readonly signIns: SignIns;
   readonly notices: Notices;
-  /** The names of the configured providers. */
-  readonly providers: ReadonlySet<string>;
-  readonly settings: Pick<Config, "auth.registration" | "auth.requireVerified" | "auth.codes">;
+  readonly settings: Pick<Config, "auth.registration" | "auth.requireVerified">;
 }
 
 /** An identity that a provider has proven, and the code of the proof. */
@@ -126,11 +123,11 @@ export class ProviderAccounts {
    * @throws AppError `not_found`, `forbidden` without a recent sign-in, `bad_request` for the last way to sign in.
    */
   async removeLink(caller: SignedIn, provider: string, by: PasswordCaller): Promise<void> {
-    const { database, users, settings, providers } = this.#options;
+    const { database, users } = this.#options;
     await database.transactFor(caller, (tx) => {
       checkRecent(tx, caller);
       this.remove(tx, users.get(caller.userId, tx), { provider, by });
-      requireSignInMethod(tx, caller.userId, { codes: settings["auth.codes"], providers });
+      users.credentials.requireSignInMethod(tx, caller.userId);
     });
   }
 
@@ -181,11 +178,10 @@ export class ProviderAccounts {
     user: User,
     { identity, sessionId, by }: { identity: ProviderIdentity; sessionId: string | null; by: PasswordCaller },
   ): User {
-    const { users, notices } = this.#options;
+    const { users } = this.#options;
     const address = addressOf(identity);
     if (address === null || !address.isProven || address.email !== user.email) return user;
-    const shown = { ...nothingShown, sessionId, link: identity };
-    return proveAddress(tx, user, { shown, users, notice: { notices, by } });
+    return users.prove(tx, user, { shown: { ...nothingShown, sessionId, link: identity }, by });
   }
 }
 

@@ -5,8 +5,8 @@
 import type { TokenResponse } from "@socle/protocol";
 import { AppError } from "../../../base/kernel/index.ts";
 import type { Database } from "../../../store/database/index.ts";
-import { invalidProof } from "../invalid-proof.ts";
 import type { PasswordCaller } from "../passwords.ts";
+import { invalidProof } from "../proof-table.ts";
 import { findUnexpired, type Sessions } from "../sessions.ts";
 import type { SignIns } from "../sign-ins.ts";
 import type { Users } from "../users.ts";

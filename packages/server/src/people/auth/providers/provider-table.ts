@@ -1,10 +1,8 @@
 /** SQL of sign-ins at providers: the steps of sign-ins under way, and the links of users to identities at providers. */
 import { randomToken } from "../../../base/kernel/index.ts";
 import type { Reader, Transactor } from "../../../store/database/index.ts";
-import type { ProviderIdentity } from "./presets.ts";
-
-/** The key of a link: the same person at a provider, for ever. */
-export type LinkKey = Pick<ProviderIdentity, "issuer" | "subject">;
+import type { CredentialKind, LinkKey } from "../credentials.ts";
+import { expiringHashes } from "../expiring-table.ts";
 
 /** A link of a user to an identity at a provider. */
 export interface LinkRow extends LinkKey {
@@ -75,11 +73,7 @@ export function removeStep(tx: Transactor, hash: string): void {
   tx.run("DELETE FROM _provider_steps WHERE hash = ?", hash);
 }
 
-/** The hashes of up to `most` expired steps. */
-export function expiredSteps(reader: Reader, now: number, most: number): string[] {
-  const sql = "SELECT hash FROM _provider_steps WHERE expiresAt <= ? LIMIT ?";
-  return reader.all<{ hash: string }>(sql, now, most).map(({ hash }) => hash);
-}
+export const expiringSteps = expiringHashes("_provider_steps");
 
 export function findLink(reader: Reader, { issuer, subject }: LinkKey): LinkRow | null {
   return reader.get<LinkRow>("SELECT * FROM _links WHERE issuer = ? AND subject = ?", issuer, subject);
@@ -100,8 +94,16 @@ export function removeLink(tx: Transactor, { issuer, subject }: LinkKey): void {
   tx.run("DELETE FROM _links WHERE issuer = ? AND subject = ?", issuer, subject);
 }
 
-/** Removes the links of a user, but for a kept link. */
-export function removeLinksOf(tx: Transactor, userId: string, kept: LinkKey | null): void {
-  for (const link of linksOf(tx, userId))
-    if (link.issuer !== kept?.issuer || link.subject !== kept.subject) removeLink(tx, link);
+/** The links of users as credentials. @param providers the names of the configured providers. */
+export function linksTo(providers: ReadonlySet<string>): CredentialKind {
+  const others = (reader: Reader, userId: string, kept: LinkKey | null): LinkRow[] =>
+    linksOf(reader, userId).filter((link) => link.issuer !== kept?.issuer || link.subject !== kept.subject);
+  return {
+    name: "the links to accounts elsewhere",
+    has: (reader, userId, kept) => others(reader, userId, kept).length > 0,
+    remove(tx, userId, kept) {
+      for (const link of others(tx, userId, kept)) removeLink(tx, link);
+    },
+    signsIn: (reader, userId) => linksOf(reader, userId).some(({ provider }) => providers.has(provider)),
+  };
 }

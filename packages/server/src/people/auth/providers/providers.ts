@@ -43,7 +43,6 @@ interface ProvidersOptions {
     | "auth.redirects"
     | "auth.registration"
     | "auth.requireVerified"
-    | "auth.codes"
     | "limits.providerRequests"
     | "limits.providerSignIns"
     | "limits.providerTime"
@@ -83,13 +82,7 @@ export class Providers {
     const limits = { timeLimitMs: settings["limits.providerTime"], maxWaiting: settings["limits.providerRequests"] };
     const providers = (settings["auth.providers"] ?? []).map((each) => new Provider(each, limits));
     this.#providers = new Map(providers.map((provider) => [provider.name, provider]));
-    this.accounts = new ProviderAccounts({
-      ...options,
-      users,
-      signIns,
-      notices,
-      providers: new Set(this.#providers.keys()),
-    });
+    this.accounts = new ProviderAccounts({ ...options, users, signIns, notices });
     const redirects = new Redirects([
       ...(settings.publicUrl === undefined ? [] : [settings.publicUrl]),
       ...settings["auth.redirects"],

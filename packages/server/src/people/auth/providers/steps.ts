@@ -2,7 +2,7 @@
 import type { SignedIn } from "../../../base/kernel/index.ts";
 import type { LimitMeter } from "../../../base/logging/index.ts";
 import type { Database, Reader, Transactor } from "../../../store/database/index.ts";
-import { invalidProof } from "../invalid-proof.ts";
+import { invalidProof } from "../proof-table.ts";
 import type { ProviderIdentity } from "./presets.ts";
 import { addStep, findStep, removeStep, type StepPurpose } from "./provider-table.ts";
 

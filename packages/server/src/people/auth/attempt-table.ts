@@ -1,10 +1,13 @@
 /** SQL of sign-in attempts: a proven user who owes the second factor. An attempt is no session, and opens none by itself. */
-import { randomToken } from "../../../base/kernel/index.ts";
-import type { Reader, Transactor } from "../../../store/database/index.ts";
-import { invalidProof } from "../invalid-proof.ts";
+import { randomToken } from "../../base/kernel/index.ts";
+import type { Reader, Transactor } from "../../store/database/index.ts";
+import { expiringHashes } from "./expiring-table.ts";
+import { invalidProof } from "./proof-table.ts";
 
 /** How long a user may take for the second factor. */
 const ttlMs = 10 * 60_000;
+
+export const expiringAttempts = expiringHashes("_sign_in_attempts");
 
 /** The stored hash; the prefix keeps tokens of other purposes out. */
 function hashOf(attempt: string): string {
@@ -43,21 +46,11 @@ export function userOfAttempt(reader: Reader, attempt: string): string {
 /** Ends an attempt, and answers the user of the attempt. @throws AppError as `userOfAttempt`. */
 export function useAttempt(tx: Transactor, attempt: string): string {
   const userId = userOfAttempt(tx, attempt);
-  removeAttempt(tx, hashOf(attempt));
+  tx.run("DELETE FROM _sign_in_attempts WHERE hash = ?", hashOf(attempt));
   return userId;
 }
 
 /** Ends the attempts of a user: the proof before each of these attempts does not count any more. */
 export function endAttemptsOf(tx: Transactor, userId: string): void {
   tx.run("DELETE FROM _sign_in_attempts WHERE userId = ?", userId);
-}
-
-/** The hashes of up to `most` expired attempts. */
-export function expiredAttempts(reader: Reader, now: number, most: number): string[] {
-  const sql = "SELECT hash FROM _sign_in_attempts WHERE expiresAt <= ? LIMIT ?";
-  return reader.all<{ hash: string }>(sql, now, most).map(({ hash }) => hash);
-}
-
-export function removeAttempt(tx: Transactor, hash: string): void {
-  tx.run("DELETE FROM _sign_in_attempts WHERE hash = ?", hash);
 }

@@ -3,12 +3,12 @@
  * endpoints change. A document has nothing beyond what the readers may know: admins, signed-in users, or anybody.
  */
 import type { CollectionDefinition } from "@socle/protocol";
-import type { Config } from "../../base/config/index.ts";
-import { Admission, BoundedMap, isAdmin, type Principal, shareOf } from "../../base/kernel/index.ts";
-import type { Endpoint, Endpoints } from "../../code/endpoints/index.ts";
-import type { Collections } from "../../data/collections/index.ts";
-import type { DocumentPartCache, DocumentParts, OpenApiDocument } from "../openapi/index.ts";
-import { codesByStatus } from "./headers.ts";
+import type { Config } from "../../../base/config/index.ts";
+import { Admission, BoundedMap, isAdmin, type Principal, shareOf } from "../../../base/kernel/index.ts";
+import type { Endpoint, Endpoints } from "../../../code/endpoints/index.ts";
+import type { Collections } from "../../../data/collections/index.ts";
+import type { DocumentPartCache, DocumentParts, OpenApiDocument } from "../../openapi/index.ts";
+import { codesByStatus } from "../headers.ts";
 
 /** A document as JSON, with the strong tag. */
 interface DocumentText {
@@ -26,8 +26,8 @@ interface DocumentsOptions {
 /** Makes a document; the code is loaded with the first document, because most services are never asked. */
 async function make(parts: Omit<DocumentParts, "routes" | "codes">, cache: DocumentPartCache): Promise<string> {
   const [{ openApiText }, { describedRoutes }] = await Promise.all([
-    import("../openapi/index.ts"),
-    import("./routes/described.ts"),
+    import("../../openapi/index.ts"),
+    import("./described.ts"),
   ]);
   return openApiText({ ...parts, routes: describedRoutes, codes: codesByStatus() }, cache);
 }
@@ -39,7 +39,7 @@ export async function projectDocument(project: {
   version: string;
   url: string | undefined;
 }): Promise<OpenApiDocument> {
-  const { describedForAdmins } = await import("../openapi/index.ts");
+  const { describedForAdmins } = await import("../../openapi/index.ts");
   const collections = project.definitions.map(describedForAdmins);
   return JSON.parse(await make({ ...project, collections, readers: "admins" }, newCache())) as OpenApiDocument;
 }
@@ -96,7 +96,7 @@ export class OpenApiDocuments {
 
   async #textFor(principal: Principal): Promise<DocumentText> {
     const { collections, endpoints, config, version } = this.#options;
-    const { describedFor } = await import("../openapi/index.ts");
+    const { describedFor } = await import("../../openapi/index.ts");
     // Definitions are read when nothing is waited for any more: rules are parsed by the definitions in force.
     this.#followState();
     const described = collections.all().flatMap((collection) => describedFor(collection, principal) ?? []);

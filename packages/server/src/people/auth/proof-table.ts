@@ -2,9 +2,9 @@
  * SQL of proofs: tokens that were mailed to an address. A proof works once, for one purpose, until the proof expires. The
  * database has only a hash of purpose and token, so a token of another purpose is unknown.
  */
-import { randomToken } from "../../../base/kernel/index.ts";
-import type { Reader, Transactor } from "../../../store/database/index.ts";
-import { invalidProof } from "../invalid-proof.ts";
+import { AppError, randomToken } from "../../base/kernel/index.ts";
+import type { Reader, Transactor } from "../../store/database/index.ts";
+import { expiringHashes } from "./expiring-table.ts";
 
 const hourMs = 3_600_000;
 
@@ -39,6 +39,16 @@ export interface Proof {
 interface NewProof extends Omit<Proof, "details"> {
   readonly purpose: Purpose;
   readonly details?: string | null;
+}
+
+export const expiringProofs = expiringHashes("_proofs");
+
+/**
+ * The error for a token or a code that is unknown, used, expired or of another purpose: one text for all reasons, so that the
+ * text tells nothing.
+ */
+export function invalidProof(): AppError {
+  return new AppError("bad_request", "The token or code is unknown, used or expired. Begin again.");
 }
 
 export function newToken(): string {
@@ -95,14 +105,4 @@ export function endProofsOf(tx: Transactor, userId: string, kept: Purpose | null
 /** Ends the proofs of a user for one purpose. */
 export function endPurposeOf(tx: Transactor, userId: string, purpose: Purpose): void {
   tx.run("DELETE FROM _proofs WHERE userId = ? AND purpose = ?", userId, purpose);
-}
-
-/** The hashes of up to `most` expired proofs. */
-export function expiredProofs(reader: Reader, now: number, most: number): string[] {
-  const sql = "SELECT hash FROM _proofs WHERE expiresAt <= ? LIMIT ?";
-  return reader.all<{ hash: string }>(sql, now, most).map(({ hash }) => hash);
-}
-
-export function removeProof(tx: Transactor, hash: string): void {
-  tx.run("DELETE FROM _proofs WHERE hash = ?", hash);
 }
