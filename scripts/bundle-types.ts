@@ -13,6 +13,7 @@ interface Name {
 }
 
 interface Module {
+  readonly path: string;
   readonly namespace: string;
   /** The declarations of the module itself. */
   readonly body: string;
@@ -34,32 +35,36 @@ function namesIn(list: string): Name[] {
     });
 }
 
+/** The declarations that a specifier of a module means. */
+function at(path: string, specifier: string): string {
+  return normalize(join(path, "..", specifier)).replace(/\.js$/, ".d.ts");
+}
+
 function parse(path: string, text: string): Module {
-  const at = (specifier: string): string => normalize(join(path, "..", specifier)).replace(/\.js$/, ".d.ts");
   const imports: Module["imports"][number][] = [];
   const exports: Module["exports"][number][] = [];
   const stars: string[] = [];
   const body = text
     .replace(/^import (?:type )?\{([^}]*)\} from "([^"]+)";\n/gm, (_, list: string, from: string) => {
-      imports.push(...namesIn(list).map((name) => ({ ...name, path: at(from) })));
+      imports.push(...namesIn(list).map((name) => ({ ...name, path: at(path, from) })));
       return "";
     })
     .replace(/^export (?:type )?\{([^}]+)\} from "([^"]+)";\n/gm, (_, list: string, from: string) => {
-      exports.push(...namesIn(list).map((name) => ({ ...name, path: at(from) })));
+      exports.push(...namesIn(list).map((name) => ({ ...name, path: at(path, from) })));
       return "";
     })
-    .replace(/^export \* from "([^"]+)";\n/gm, (_, from: string) => {
-      stars.push(at(from));
+    .replace(/^export (?:type )?\* from "([^"]+)";\n/gm, (_, from: string) => {
+      stars.push(at(path, from));
       return "";
     })
     .replace(/^export \{\};\n/gm, "")
     .replace(/^export declare /gm, "export ")
     .replace(/^declare /gm, "");
-  const left = /^(?:import|export (?:\{|\*|default)).*|\bimport\(.*/m.exec(body);
+  const left = /^(?:import|export (?:\{|\*|default)).*/m.exec(body);
   if (left !== null) throw new Error(`${path}: an import of an unknown form: ${left[0]}`);
   const own = [...body.matchAll(/^export (?:abstract )?(?:class|interface|type|const|function) (\w+)/gm)];
   const namespace = path.replace(/\.d\.ts$/, "").replaceAll(/\W+/g, "_");
-  return { namespace, body, imports, exports, stars, own: own.map(([, name = ""]) => name) };
+  return { path, namespace, body, imports, exports, stars, own: own.map(([, name = ""]) => name) };
 }
 
 /** The exported names of a module, with the modules that declare the names. */
@@ -91,11 +96,14 @@ export async function bundleTypes(folder: string, entry: string): Promise<string
   };
   const namespaces = [...modules.values()]
     .filter(({ own, body }) => own.length > 0 || body.includes("declare"))
-    .map(({ namespace, body, imports, own }) => {
+    .map(({ path, namespace, body, imports, own }) => {
       const aliases = imports
         .filter(({ to }) => !own.includes(to))
-        .map(({ from, to, path }) => `  import ${to} = ${placeOf(path, from)};\n`);
-      const indented = body.replaceAll(/^(?=.)/gm, "  ");
+        .map(({ from, to, path: other }) => `  import ${to} = ${placeOf(other, from)};\n`);
+      const named = body.replaceAll(/\bimport\("([^"]+)"\)\.(\w+)/g, (_, from: string, name: string) =>
+        placeOf(at(path, from), name),
+      );
+      const indented = named.replaceAll(/^(?=.)/gm, "  ");
       return `declare namespace ${namespace} {\n${aliases.join("")}${indented}  export {};\n}\n`;
     });
   const names = [...exported(modules, entry).keys()].sort();

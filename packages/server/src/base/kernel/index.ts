@@ -54,6 +54,7 @@ export {
   system,
   systemFor,
 } from "./principal.ts";
+export { readShape } from "./read-shape.ts";
 export { releaseBytes, releasedMemory } from "./released-memory.ts";
 export {
   matchWeight,

@@ -14,8 +14,13 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 export function readChoice<T extends string>(name: string, value: unknown, allowed: readonly T[]): T {
   const choice = allowed.find((each) => each === value);
   if (choice !== undefined) return choice;
+  throw choiceError(name, value, allowed);
+}
+
+/** The error for another value than a few allowed texts. */
+export function choiceError(name: string, value: unknown, allowed: readonly string[]): AppError {
   const given = value === undefined ? "; it is missing" : `, not ${quote(value)}`;
-  throw new AppError("bad_request", `"${name}" must be ${oneOf(allowed)}${given}.`);
+  return new AppError("bad_request", `"${name}" must be ${oneOf(allowed)}${given}.`);
 }
 
 /** A long text that a thread has made. The bytes reach the event loop without a copy, and the size is known. */

@@ -24,8 +24,6 @@ export {
   admitQuery,
   admitScope,
   hasScope,
-  isScope,
   lacking,
-  scopeForms,
   scopesOf,
 } from "./scopes.ts";

@@ -1,6 +1,5 @@
 /**
- * Scopes of API keys: the forms of a scope, and whether the scopes of a caller include an access. A caller without a key has no
- * scopes and no bound; the scope `admin` makes the caller an admin, for whom no other scope is asked.
+ * Scopes of API keys: whether the scopes of a caller include an access. A caller without a key has no scopes and no bound; the scope `admin` makes the caller an admin, for whom no other scope is asked.
  */
 import { AppError, isAdmin, type Principal } from "../../base/kernel/index.ts";
 
@@ -8,18 +7,6 @@ type Access = "read" | "write";
 
 /** The scope of admins. */
 export const adminScope = "admin";
-
-const records = /^(?:\*|[A-Za-z][A-Za-z0-9_]{0,62}):(?:read|write)$/;
-const endpoint = /^function:(?:\/|(?:\/[^\s/*?#]{1,200}){1,20}(?:\/\*)?|\/\*)$/;
-
-const query = /^query:(?:\*|[A-Za-z][A-Za-z0-9_-]{0,62})$/;
-
-export const scopeForms =
-  '"posts:read", "posts:write", "*:read", "*:write", "function:/path", "function:/path/*", "query:name", "query:*" or "admin"';
-
-export function isScope(text: string): boolean {
-  return text === adminScope || records.test(text) || endpoint.test(text) || query.test(text);
-}
 
 /** The scopes that bound a caller; null for a caller without a bound. */
 export function scopesOf(principal: Principal): readonly string[] | null {

@@ -4,7 +4,7 @@
  */
 import { AppError, isObject } from "../../base/kernel/index.ts";
 import { outcomeUnknown } from "../../store/database/index.ts";
-import { type ForwardRequest, nothingHere, pathIn } from "../http/index.ts";
+import { errorResponse, type ForwardRequest, nothingHere, pathIn } from "../http/index.ts";
 import { instancePrefix } from "./instance-routes.ts";
 import type { ClusterMember } from "./member.ts";
 
@@ -124,13 +124,10 @@ function wasNotSent(thrown: unknown): boolean {
 
 /** The routes between instances are not for clients. */
 function nothing(): Response {
-  const { code, message } = nothingHere();
-  return Response.json({ error: { code, message } }, { status: 404 });
+  return errorResponse(nothingHere());
 }
 
 function failed(thrown: unknown): Response {
   if (!(thrown instanceof AppError)) throw thrown;
-  const { code, message } = thrown;
-  const body = { error: { code, message } };
-  return Response.json(body, { status: 503, headers: { "Retry-After": "1" } });
+  return errorResponse(thrown);
 }

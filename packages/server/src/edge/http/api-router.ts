@@ -1,4 +1,4 @@
-/** The router of the whole API, with every route in the order in which paths are matched. */
+/** The router of the whole API. */
 
 import type { Config } from "../../base/config/index.ts";
 import { Admission } from "../../base/kernel/index.ts";
@@ -14,37 +14,28 @@ import type { Realtime } from "../../live/realtime/index.ts";
 import type { Admin } from "../../operate/admin/index.ts";
 import type { Account, Auth, Providers } from "../../people/auth/index.ts";
 import type { Database } from "../../store/database/index.ts";
+import { apiTable } from "./api-table.ts";
 import type { AuthPages } from "./auth-page.ts";
 import { Bodies } from "./bodies.ts";
+import { BodyReadLimiter } from "./body-read-limiter.ts";
 import type { Dashboard } from "./dashboard.ts";
+import { OpenApiDocuments } from "./documents.ts";
 import type { WritePositions } from "./exchange.ts";
 import { Cors } from "./headers.ts";
 import { Idempotency } from "./idempotency.ts";
 import type { KeptAnswers } from "./idempotency-table.ts";
 import { InFlight } from "./in-flight.ts";
+import { Lists } from "./lists.ts";
 import type { LiveStreams } from "./live-streams.ts";
 import type { HttpRequest } from "./passed-request.ts";
 import { RateLimiter, RequestLimiter } from "./rate-limiter.ts";
-import { type KeepOpen, Router, type Routes } from "./router.ts";
-import { adminRoutes } from "./routes/admin/index.ts";
-import { authRoutes } from "./routes/auth.ts";
-import { accountRoutes, deletionsWithBody } from "./routes/auth-account.ts";
-import { factorRoutes } from "./routes/auth-factors.ts";
-import { keyRoutes } from "./routes/auth-keys.ts";
+import { merged, type Routes } from "./route.ts";
+import { type KeepOpen, Router } from "./router.ts";
 import { authPageRoutes } from "./routes/auth-pages.ts";
-import { proofRoutes } from "./routes/auth-proofs.ts";
-import { providerRoutes } from "./routes/auth-providers.ts";
 import { signInPageRoutes } from "./routes/auth-sign-in.ts";
-import { batchRoutes } from "./routes/batch.ts";
 import { clientRoutes } from "./routes/client.ts";
 import { endpointRoutes } from "./routes/endpoints.ts";
-import { healthRoutes, metricsRoutes } from "./routes/health.ts";
-import { openApiRoutes } from "./routes/openapi.ts";
-import { queryRoutes } from "./routes/queries.ts";
-import { realtimeRoutes, type Upgrade } from "./routes/realtime.ts";
-import { recordRoutes } from "./routes/records.ts";
-import { storageRoutes } from "./routes/storage.ts";
-import { transferRoutes } from "./routes/transfer.ts";
+import type { Upgrade } from "./routes/realtime.ts";
 import type { StaticFiles } from "./static-files.ts";
 
 /** The parts that the routes and the router are built of, wherever requests come from. */
@@ -108,50 +99,54 @@ export interface Connections {
   keepOpen: KeepOpen;
 }
 
-/** The router of the whole API. Names are matched before parameters: a collection is asked for last. */
+/** Uploads that are read at a time. */
+const uploadsAtATime = 4;
+/** Large batches that are read, run or wait for the flush: a batch is made ready while another batch runs. */
+const batchesAtATime = 2;
+
+/** The router of the whole API. */
 export function openRouter(parts: ApiParts, { addressOf, ...connections }: Connections): Router {
   const { config, auth, limits } = parts;
   const cors = new Cors(config["cors.origins"], parts.logger);
+  const rates = new RateLimiter(config);
+  const requestLimits = config["limits.requests"];
+  const limiter = requestLimits.length === 0 ? null : new RequestLimiter(requestLimits);
+  const common = { ...parts, ...connections, cors, rates };
   const idempotency = new Idempotency({
     ...parts,
     maxKeys: config["limits.idempotencyKeys"],
     maxBody: config["limits.body"],
   });
   const calls = callAdmission(config["limits.endpoints"]);
-  const options = { ...parts, ...connections, cors, rates: new RateLimiter(config), idempotency, calls };
-  const requestLimits = config["limits.requests"];
-  const limiter = requestLimits.length === 0 ? null : new RequestLimiter(requestLimits);
-  const endpoints = endpointRoutes(options);
+  const endpoints = endpointRoutes({ ...common, idempotency, calls });
+  const documents = new OpenApiDocuments({ ...parts, table: () => table });
+  const table = apiTable({
+    ...common,
+    idempotency,
+    calls,
+    documents,
+    metrics: () => parts.admin.overviews.metrics(),
+    notes: parts.instance?.notes,
+    lists: listsOf(parts),
+    uploads: new BodyReadLimiter({ width: uploadsAtATime, maxWaiting: config["limits.uploads"] }),
+    batches: batchAdmission(config["limits.batches"]),
+  });
   return new Router({
     ...parts,
     passOn: null,
     admit: parts.instance?.admit,
     endpoints: endpoints.besideFiles,
     limit: limiter && ((exchange) => limiter.take(exchange)),
-    deletionsWithBody,
+    rates,
     accessPercent: config["log.access"],
+    // The collection of a path is matched last.
     routes: {
       ...parts.instance?.routes,
-      ...healthRoutes({ ...options, notes: parts.instance?.notes }),
-      ...openApiRoutes(options),
-      ...metricsRoutes({ config, metrics: () => options.admin.overviews.metrics() }),
-      ...authRoutes(options),
-      ...authPageRoutes(options),
-      ...signInPageRoutes(options),
+      ...authPageRoutes(common),
+      ...signInPageRoutes(common),
       ...clientRoutes(),
-      ...accountRoutes(options),
-      ...providerRoutes(options),
-      ...factorRoutes(options),
-      ...keyRoutes(options),
-      ...proofRoutes(options),
-      ...adminRoutes(options),
-      ...storageRoutes(options),
-      ...realtimeRoutes(options),
-      ...batchRoutes(options),
-      ...transferRoutes(options),
-      ...queryRoutes(options),
       ...endpoints.routes,
-      ...recordRoutes(options),
+      ...merged(table),
     },
     service: {
       cors,
@@ -160,7 +155,7 @@ export function openRouter(parts: ApiParts, { addressOf, ...connections }: Conne
       inFlight: inFlightOf(config, limits),
       bodies: new Bodies(config["limits.bodies"]),
       bodyLimit: config["limits.body"],
-      positions: parts.positions ?? options.realtime,
+      positions: parts.positions ?? parts.realtime,
     },
   });
 }
@@ -173,6 +168,10 @@ export function inFlightOf(config: Config, limits: LimitMeter): InFlight {
   });
 }
 
+export function listsOf({ queries, config, auth }: { queries: Queries; config: Config; auth: Auth }): Lists {
+  return new Lists({ queries, cacheSize: config["cache.size"], secret: () => auth.secretFor("tags of lists") });
+}
+
 /** Admits the calls of endpoints and server queries. */
 function callAdmission(width: number): Admission {
   return new Admission({
@@ -181,5 +180,16 @@ function callAdmission(width: number): Admission {
     width,
     share: Math.ceil(width / 2),
     maxWaiting: width,
+  });
+}
+
+function batchAdmission(maxWaiting: number): Admission {
+  return new Admission({
+    limit: "batches",
+    message: "Too many large batches wait. Try again in a moment.",
+    width: batchesAtATime,
+    share: 1,
+    maxWaiting,
+    waitingShare: Math.ceil(maxWaiting / 2),
   });
 }

@@ -1,9 +1,9 @@
 /** Exchange: an incoming request together with the answer: the room, the headers and the body of the answer. */
-import { type ErrorBody, SERIES, VERSION_HEADER } from "@socle/protocol";
+import { SERIES, VERSION_HEADER } from "@socle/protocol";
 import { AppError, JsonText, type Principal } from "../../base/kernel/index.ts";
 import type { FileBody } from "../../files/storage/index.ts";
-import { SlowBody } from "./bodies.ts";
-import { type Cors, cacheHeaders, hasTag, jsonType, statusOf } from "./headers.ts";
+import { errorParts } from "./error-response.ts";
+import { type Cors, cacheHeaders, hasTag, jsonType } from "./headers.ts";
 import { countedBytes, type Hold, type InFlight, NoRoom, presentTurn, Stopping } from "./in-flight.ts";
 import { IncomingRequest, type RequestService } from "./incoming-request.ts";
 import { type HttpRequest, PassedRequest } from "./passed-request.ts";
@@ -40,6 +40,10 @@ export interface ExchangeService extends RequestService {
   onBrokenStream(exchange: Exchange, thrown: unknown): void;
 }
 
+/** Undefined for a request that has become a socket. */
+export type HandlerResult = Response | undefined;
+export type Handler = (exchange: Exchange) => HandlerResult | Promise<HandlerResult>;
+
 /** The parts of an answer. */
 export interface GivenAnswer {
   readonly status: number;
@@ -50,11 +54,6 @@ export interface GivenAnswer {
 /** Whether a body is complete in memory. */
 export function isWhole(body: GivenAnswer["body"]): body is string | Uint8Array | null {
   return body === null || typeof body === "string" || body instanceof Uint8Array;
-}
-
-/** The body of the answer to an error. */
-export function errorText({ code, message, details }: AppError): string {
-  return JSON.stringify({ error: { code, message, ...(details !== undefined && { details }) } } satisfies ErrorBody);
 }
 
 const statuses = new Map<number, Response>();
@@ -311,16 +310,9 @@ export class Exchange extends IncomingRequest {
 
   /** @param special a status without an error code, and headers of that status. */
   error(error: AppError, special: { status?: number; headers?: Record<string, string> } = {}): Response {
-    const { code, retryAfter, allow } = error;
-    const headers = this.#headers();
-    headers["Content-Type"] = jsonType;
-    if (allow !== undefined) headers["Allow"] = allow;
-    const status = special.status ?? statusOf(error);
-    if (retryAfter !== undefined || status === 503) headers["Retry-After"] = String(retryAfter ?? 1);
-    if (code === "unauthorized") headers["WWW-Authenticate"] = "Bearer";
-    if (error instanceof SlowBody) headers["Connection"] = "close";
+    const { status, headers, body } = errorParts(error, this.#headers(), special.status);
     Object.assign(headers, special.headers);
-    return this.#answer(this.#body(errorText(error)), { status, headers });
+    return this.#answer(this.#body(body), { status, headers });
   }
 
   /** The result of work that may take long, for example user code or an upload. Ends with the service. */

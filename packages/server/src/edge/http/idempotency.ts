@@ -11,14 +11,24 @@
  */
 import { AppError, CallerGone, count, identityOf, type JsonText } from "../../base/kernel/index.ts";
 import type { Database, Transactor } from "../../store/database/index.ts";
-import { type Exchange, errorText } from "./exchange.ts";
+import { errorParts } from "./error-response.ts";
+import type { Exchange } from "./exchange.ts";
 import { jsonType, pathIn, statusOf } from "./headers.ts";
 import type { KeptAnswer, KeptAnswers, KeyedRequest } from "./idempotency-table.ts";
 import { countedBytes } from "./in-flight.ts";
 import { madePieces, type Pieces } from "./response-stream.ts";
+import { parameter } from "./route.ts";
 
 const header = "Idempotency-Key";
 const keyForm = /^[\x21-\x7e]{1,255}$/;
+
+/** The header, as the document has the header. */
+export const idempotencyKey = {
+  [header]: parameter(
+    "A random key of visible ASCII characters: the change is made once, and a repeated request gets the first answer.",
+    { schema: { type: "string", minLength: 1, maxLength: 255, pattern: "^[!-~]+$" } },
+  ),
+};
 
 /** Keeps the answer to a request, inside the transaction of the change. Called again, the last answer counts. */
 export type Keep = (tx: Transactor, answer: KeptAnswer) => void;
@@ -230,8 +240,8 @@ function isLastingStatus(status: number, isForNow: boolean): boolean {
 
 /** The answer to an error in the form that is kept. */
 function keptError(error: AppError): KeptAnswer {
-  const body = new Uint8Array(Buffer.from(errorText(error)));
-  return { status: statusOf(error), headers: [["Content-Type", jsonType]], body };
+  const { status, body } = errorParts(error);
+  return { status, headers: [["Content-Type", jsonType]], body: new Uint8Array(Buffer.from(body)) };
 }
 
 function give(exchange: Exchange, { status, headers, body }: KeptAnswer): Response {

@@ -89,6 +89,17 @@ export class IncomingRequest {
     return user;
   }
 
+  /**
+   * The user or the holder of an API key.
+   * @param purpose completes the message "To …, sign in."
+   * @throws AppError `unauthorized`.
+   */
+  async bearer(purpose: string): Promise<Bearer> {
+    const bearer = await this.principal();
+    if (bearer === null) throw new AppError("unauthorized", `To ${purpose}, sign in.`);
+    return bearer;
+  }
+
   /** Whether the request carries an API key, valid or not. */
   get hasKey(): boolean {
     return keyHeader.test(this.request.headers.get("authorization") ?? "");

@@ -21,7 +21,7 @@ const router = openRouter(api.parts, {
 });
 const patterns = Object.keys(router.native()).filter((path) => /^\/api\/(auth|admin)\//.test(path));
 
-/** The routes that an admin's key may use: a new route is closed until the route is added here and in `key-guard.ts`. */
+/** The routes that an admin's key may use: a new route is closed until the route says `keys` and is added here. */
 const open = [
   "GET /api/auth/me",
   "GET /api/admin/overview",

@@ -2,16 +2,15 @@
 import { describe, expect, test } from "bun:test";
 import { makeKey } from "../../../test/keys.ts";
 import { openApi } from "../../../test/kit.ts";
-import type { Exchange } from "./exchange.ts";
+import type { Exchange, Handler } from "./exchange.ts";
 import { RateLimiter, RequestLimiter } from "./rate-limiter.ts";
-import type { Methods } from "./router.ts";
 
-const route: Methods = { GET: () => new Response("fine") };
+const route: Handler = () => new Response("fine");
 
 /** Asks a route that is limited by a rate. Answers null for yes, otherwise the seconds to wait. */
 function limited(rate: { count: number; perMs: number }) {
   let now = 0;
-  const methods = new RateLimiter({ "limits.rate.login": rate }, () => now).limit("login", route);
+  const handler = new RateLimiter({ "limits.rate.login": rate }, () => now).limit("login", route);
   return {
     pass: (ms: number) => {
       now += ms;
@@ -19,7 +18,7 @@ function limited(rate: { count: number; perMs: number }) {
     ask: (address = "a"): number | null => {
       try {
         // Only the address is looked at.
-        void methods.GET?.({ address } as Exchange);
+        void handler({ address } as Exchange);
         return null;
       } catch (thrown) {
         expect(thrown).toMatchObject({ code: "rate_limited", limit: "rate" });
@@ -63,14 +62,14 @@ describe("buckets", () => {
   });
 
   test("give a request a single token, however often its handler runs", () => {
-    const methods = new RateLimiter({ "limits.rate.login": { count: 1, perMs: 3_600_000 } }, () => 0).limit(
+    const handler = new RateLimiter({ "limits.rate.login": { count: 1, perMs: 3_600_000 } }, () => 0).limit(
       "login",
       route,
     );
     const again = { address: "a" } as Exchange;
-    for (let i = 0; i < 3; i++) void methods.GET?.(again);
-    expect(() => methods.GET?.({ address: "a" } as Exchange)).toThrow("Too many requests");
-    expect(() => methods.GET?.({ address: "b" } as Exchange)).not.toThrow();
+    for (let i = 0; i < 3; i++) void handler(again);
+    expect(() => handler({ address: "a" } as Exchange)).toThrow("Too many requests");
+    expect(() => handler({ address: "b" } as Exchange)).not.toThrow();
   });
 
   test("that are off cost nothing", () => {

@@ -4,13 +4,12 @@
  */
 import type { RequestLimit } from "../../base/config/index.ts";
 import { AppError, type Bearer, isOwnMachine, type Rate, TokenBuckets } from "../../base/kernel/index.ts";
-import type { Exchange } from "./exchange.ts";
+import type { Exchange, Handler } from "./exchange.ts";
 import { decodePart, pathIn } from "./headers.ts";
 import type { HttpRequest } from "./passed-request.ts";
-import { type Methods, mapMethods } from "./router.ts";
 
 const groups = ["register", "login", "refresh", "setup", "mail", "upload", "records"] as const;
-type RateGroup = (typeof groups)[number];
+export type RateGroup = (typeof groups)[number];
 /** The groups that do not count requests of this machine. */
 const ofPeople: readonly RateGroup[] = ["register", "login", "refresh", "mail"];
 
@@ -39,16 +38,16 @@ export class RateLimiter {
     }
   }
 
-  /** Handlers with requests that count for a group; the same handlers when the group's rate is off. */
-  limit(group: RateGroup, methods: Methods): Methods {
+  /** A handler with requests that count for a group; the same handler when the group's rate is off. */
+  limit(group: RateGroup, handler: Handler): Handler {
     const buckets = this.#buckets.get(group);
-    if (buckets === undefined) return methods;
-    return mapMethods(methods, (handler) => (exchange) => {
+    if (buckets === undefined) return handler;
+    return (exchange) => {
       const isCounted = exchange.isRateCounted || (ofPeople.includes(group) && isOwnMachine(exchange.address));
       if (!isCounted) take(buckets, exchange.address, this.#now());
       exchange.isRateCounted = true;
       return handler(exchange);
-    });
+    };
   }
 
   /** Counts a request that was let in as so many further requests. */

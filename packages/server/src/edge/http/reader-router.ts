@@ -9,7 +9,7 @@ import type { Records } from "../../data/records/index.ts";
 import type { Storage } from "../../files/storage/index.ts";
 import type { Realtime } from "../../live/realtime/index.ts";
 import type { Auth } from "../../people/auth/index.ts";
-import { type Connections, inFlightOf } from "./api-router.ts";
+import { type Connections, inFlightOf, listsOf } from "./api-router.ts";
 import { Bodies } from "./bodies.ts";
 import type { Dashboard } from "./dashboard.ts";
 import type { WritePositions } from "./exchange.ts";
@@ -17,7 +17,8 @@ import { type ForwardRequest, NeedsLeader } from "./forwarding.ts";
 import { Cors } from "./headers.ts";
 import type { HttpRequest } from "./passed-request.ts";
 import { RateLimiter, RequestLimiter } from "./rate-limiter.ts";
-import { Router, type Routes } from "./router.ts";
+import type { Routes } from "./route.ts";
+import { Router } from "./router.ts";
 import { meReads } from "./routes/auth-account.ts";
 import { clientRoutes } from "./routes/client.ts";
 import { aliveRoutes, metricsRoutes, readinessRoutes } from "./routes/health.ts";
@@ -72,7 +73,7 @@ function readsOf(parts: ReaderParts, { upgrade }: Pick<Connections, "upgrade">, 
       },
     }),
     ...realtimeRoutes({ ...parts, upgrade, cors }),
-    ...(hasRate ? {} : recordReads({ ...parts, rates: new RateLimiter({}) })),
+    ...(hasRate ? {} : recordReads({ ...parts, lists: listsOf(parts) })),
   };
 }
 
@@ -92,7 +93,7 @@ export function openReaderRouter(parts: ReaderParts, connections: Pick<Connectio
       (async ({ request }) => {
         if (limiter.concerns(request)) throw new NeedsLeader();
       }),
-    deletionsWithBody: [],
+    rates: new RateLimiter({}),
     accessPercent: config["log.access"],
     service: {
       cors,

@@ -2,30 +2,24 @@
 import { AppError, excerpt, isObject, messageOf } from "../../base/kernel/index.ts";
 import { type LimitMeter, type Logger, Repeats, type RequestMeter } from "../../base/logging/index.ts";
 import { Dashboard } from "./dashboard.ts";
-import { Exchange, type ExchangeService } from "./exchange.ts";
+import { errorResponse } from "./error-response.ts";
+import { Exchange, type ExchangeService, type Handler, type HandlerResult } from "./exchange.ts";
 import { type ForwardRequest, NeedsLeader, noRoute, type RoutePlace } from "./forwarding.ts";
-import { checkHost, decodePart, jsonType, nothingHere, pathIn } from "./headers.ts";
+import { checkHost, decodePart, nothingHere, pathIn } from "./headers.ts";
 import { type InFlight, NoRoom, Stopping } from "./in-flight.ts";
-import { isClosedToKeys } from "./key-guard.ts";
 import type { HttpRequest, PassedRequest } from "./passed-request.ts";
+import type { RateLimiter } from "./rate-limiter.ts";
+import { closedToKeys, type FindMethods, handlerOf, METHODS, type Methods, type Route, type Routes } from "./route.ts";
 import type { StaticFiles } from "./static-files.ts";
 
-const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
-type Method = (typeof METHODS)[number];
-
-/** Undefined for a request that has become a socket. */
-type Answer = Response | undefined;
-export type Handler = (exchange: Exchange) => Answer | Promise<Answer>;
-
-export const withBody: readonly string[] = ["POST", "PUT", "PATCH"] satisfies Method[];
+export const withBody: readonly string[] = ["POST", "PUT", "PATCH"] satisfies (typeof METHODS)[number][];
 const noParams: Record<string, string> = {};
 
 /** Discards the body for a method that reads no body. The runtime would keep the bytes until the answer is made. */
-function dropUnreadBody(request: HttpRequest, deletionsWithBody: readonly string[]): void {
+function dropUnreadBody(request: HttpRequest, readsDeletion: boolean): void {
   const { method, headers } = request;
-  if (withBody.includes(method)) return;
+  if (withBody.includes(method) || (method === "DELETE" && readsDeletion)) return;
   if (headers.get("content-length") === null && headers.get("transfer-encoding") === null) return;
-  if (method === "DELETE" && deletionsWithBody.some((path) => pathIn(request.url).startsWith(path))) return;
   // A broken body does not matter here.
   request.body?.cancel().catch(() => undefined);
 }
@@ -40,34 +34,19 @@ function isPreflight({ method, headers }: HttpRequest): boolean {
   return method === "OPTIONS" && headers.has("access-control-request-method");
 }
 
-export type Methods = { readonly [method in Method]?: Handler };
-/** The handlers of a path, or a function that finds the handlers for a request. */
-type Handlers = Methods | ((exchange: Exchange) => Methods);
-
-/**
- * The handlers of paths, in the order in which paths are matched. `:name` matches a single part of a path, `*` at the end all
- * further parts.
- */
-export interface Routes {
-  readonly [path: string]: Handlers;
-}
-
-export function mapMethods<H>(
-  methods: { readonly [method in keyof Methods]?: H },
-  wrap: (handler: H) => Handler,
-): Methods {
-  return Object.fromEntries(Object.entries(methods).map(([method, handler]) => [method, wrap(handler)]));
-}
-
 const nativeMethods = [...METHODS, "OPTIONS"] as const;
 type NativeMethod = (typeof nativeMethods)[number];
-type NativeHandler = (request: Request & { params?: Record<string, string> }) => Promise<Answer>;
+type NativeHandler = (request: Request & { params?: Record<string, string> }) => Promise<HandlerResult>;
 export type NativeRoutes = Record<string, Partial<Record<NativeMethod, NativeHandler>>>;
 
 function allowed(handlers: Methods): string {
   const methods: string[] = METHODS.filter((method) => handlers[method] !== undefined);
   if (methods.includes("GET")) methods.splice(1, 0, "HEAD");
   return [...methods, "OPTIONS"].join(", ");
+}
+
+function isOpenToKeys(methods: Handlers): boolean {
+  return Object.values(methods).every((each) => typeof each === "object" && each.keys === true);
 }
 
 function matchPath(pattern: string, parts: readonly string[]): Record<string, string> | null {
@@ -100,6 +79,8 @@ interface Matched extends RoutePlace {
   readonly handler: Handler;
 }
 
+type Handlers = Methods | FindMethods;
+
 interface RouterOptions {
   readonly routes: Routes;
   /** Takes the requests for which the table has no handler, in a reader process; null in the leader. */
@@ -117,9 +98,8 @@ interface RouterOptions {
   readonly admit?: ((request: HttpRequest) => Promise<void> | null) | undefined;
   /** Counts a request against `limits.requests`; null without limits. */
   readonly limit: ((exchange: Exchange) => Promise<void>) | null;
+  readonly rates: RateLimiter;
   readonly meter: RequestMeter;
-  /** The paths with a DELETE that reads the body. */
-  readonly deletionsWithBody: readonly string[];
   /** The part of the requests that the access log has, in percent. */
   readonly accessPercent: number;
 }
@@ -154,9 +134,18 @@ export class Router {
     for (const method of nativeMethods) {
       const known = method === "OPTIONS" || typeof methods === "function" ? undefined : methods[method];
       if (known === undefined && this.#options.passOn !== null) continue;
-      handlers[method] = this.#guard(path, known ?? ((exchange) => this.#byMethod(methods, exchange)));
+      const isForKeys = method === "GET" && isOpenToKeys(methods);
+      handlers[method] =
+        known === undefined
+          ? this.#guard(path, (exchange) => this.#byMethod(methods, exchange), isForKeys)
+          : this.#handlerOf(path, known);
     }
     return handlers;
+  }
+
+  #handlerOf(path: string, known: Route | Handler): Handler {
+    const handler = typeof known === "function" ? known : handlerOf(known, this.#options.rates);
+    return path.startsWith("/api/:") ? this.#guard(path, handler) : handler;
   }
 
   get inFlight(): InFlight {
@@ -193,7 +182,7 @@ export class Router {
     return routes;
   }
 
-  async fallback(request: Request): Promise<Answer> {
+  async fallback(request: Request): Promise<HandlerResult> {
     const matched = this.#match(request);
     const { passOn } = this.#options;
     if (passOn === null || (await this.#isHere(request, matched))) return this.#run(request, matched);
@@ -201,7 +190,10 @@ export class Router {
   }
 
   /** Answers a request that another process has passed on; the exchange has the parts of the answer. */
-  passedOn(request: PassedRequest, { index, params }: RoutePlace): { exchange: Exchange; answer: Promise<Answer> } {
+  passedOn(
+    request: PassedRequest,
+    { index, params }: RoutePlace,
+  ): { exchange: Exchange; answer: Promise<HandlerResult> } {
     const method = nativeMethods.find((each) => each === request.method);
     const handler = method && this.#guarded[index]?.[method];
     const matched = handler === undefined ? this.#match(request) : { index, params, handler };
@@ -216,8 +208,10 @@ export class Router {
     for (const [index, [pattern, methods]] of this.#routes.entries()) {
       const params = matchPath(pattern, parts);
       if (params === null) continue;
-      const handler: Handler = (exchange) => this.#byMethod(methods, exchange);
-      return { index, params, handler: this.#guard(pattern, handler) };
+      const method = nativeMethods.find((each) => each === (request.method === "HEAD" ? "GET" : request.method));
+      const known = method && this.#guarded[index]?.[method];
+      const handler = known ?? this.#guard(pattern, (exchange) => this.#byMethod(methods, exchange));
+      return { index, params, handler };
     }
     const handler: Handler = (exchange) => this.#file(exchange, pathname);
     return { index: noRoute, params: noParams, handler: this.#guard(path, handler) };
@@ -235,7 +229,7 @@ export class Router {
   }
 
   /** The dashboard, a static file, an endpoint or the page of a single-page app, for a path without a route. */
-  async #file(exchange: Exchange, pathname: string): Promise<Answer> {
+  async #file(exchange: Exchange, pathname: string): Promise<HandlerResult> {
     const { files, dashboard, endpoints } = this.#options;
     if (dashboard !== null && Dashboard.owns(pathname))
       return this.#byMethod({ GET: () => dashboard.answer(exchange, pathname) }, exchange);
@@ -257,32 +251,29 @@ export class Router {
     const requestId = this.#nextId();
     const isGone = isObject(error) && error["code"] === "ENOENT";
     if (!isGone) this.#options.logger.error("A request failed outside its handler", { requestId, error });
-    const { code, message } = isGone
+    const failure = isGone
       ? new AppError("not_found", "The file does not exist any more.")
       : new AppError("internal_error", "Something went wrong.");
-    return new Response(JSON.stringify({ error: { code, message } }), {
-      status: isGone ? 404 : 500,
-      headers: { "Content-Type": jsonType, "X-Content-Type-Options": "nosniff", "X-Request-Id": requestId },
-    });
+    return errorResponse(failure, { "X-Content-Type-Options": "nosniff", "X-Request-Id": requestId });
   }
 
   refuse(): void {
     this.#isStopping = true;
   }
 
-  async #byMethod(handlers: Handlers, exchange: Exchange): Promise<Answer> {
+  async #byMethod(handlers: Handlers, exchange: Exchange): Promise<HandlerResult> {
     const methods = typeof handlers === "function" ? handlers(exchange) : handlers;
     const { method } = exchange.request;
     const allow = allowed(methods);
     if (method === "OPTIONS") return exchange.options(allow);
     const name = METHODS.find((each) => each === (method === "HEAD" ? "GET" : method));
-    const run = name && methods[name];
-    if (run === undefined)
+    const found = name && methods[name];
+    if (found === undefined)
       throw new AppError("method_not_allowed", `${method} is not possible here; allowed: ${allow}.`, { allow });
-    return run(exchange);
+    return typeof found === "function" ? found(exchange) : handlerOf(found, this.#options.rates)(exchange);
   }
 
-  #run(request: Request, matched: Matched): Promise<Answer> {
+  #run(request: Request, matched: Matched): Promise<HandlerResult> {
     return this.#answer(this.#exchange(request, matched.params), matched);
   }
 
@@ -290,14 +281,14 @@ export class Router {
     return new Exchange(request, params, { requestId: this.#nextId(), service: this.#service });
   }
 
-  async #answer(exchange: Exchange, matched: Matched): Promise<Answer> {
+  async #answer(exchange: Exchange, matched: Matched): Promise<HandlerResult> {
     const { request } = exchange;
     const { handler } = matched;
     const start = performance.now();
     if (this.#isStopping) return this.#counted(exchange.stopping(), exchange, start);
-    let answer: Answer;
+    let answer: HandlerResult;
     try {
-      dropUnreadBody(request, this.#options.deletionsWithBody);
+      dropUnreadBody(request, request.method === "DELETE" && this.#readsDeletion(matched));
       checkHost(request.headers);
       this.#service.inFlight.enter(exchange);
       const admitting = this.#options.admit?.(request) ?? null;
@@ -319,32 +310,36 @@ export class Router {
   }
 
   /**
-   * The handler, after the checks of two parts of the API. Both checks also cover a path that does not exist and a method that a route does
-   * not have (contract, "HTTP in general").
+   * The handler of a path or a method that no route has, after the checks of two parts of the API (contract, "HTTP in general").
    *
    * - Under `/api/admin/`, the caller is an admin. A CORS preflight of a route is an exception: a preflight carries no token, and
    *   learns only the methods of the route, which are documented.
-   * - Under `/api/auth/` and `/api/admin/`, an API key uses only the routes that `isClosedToKeys` leaves open.
+   * - Under `/api/auth/` and `/api/admin/`, an API key learns nothing, but the methods of a path whose routes are for keys.
    */
-  #guard(path: string, handler: Handler): Handler {
+  #guard(path: string, handler: Handler, isForKeys = false): Handler {
     const [, api, noun = ""] = path.split("/");
     if (api !== "api") return handler;
-    const isClosed = ({ request, hasKey }: Exchange): boolean => hasKey && isClosedToKeys(request.method, path);
-    const guarded: Handler = async (exchange) => {
-      if (isClosed(exchange)) await exchange.session();
+    const forAdmins: Handler = async (exchange) => {
       if (!isPreflight(exchange.request)) await exchange.admin();
       return handler(exchange);
     };
-    if (noun === "auth")
-      return (exchange) => (isClosed(exchange) ? exchange.session().then(() => handler(exchange)) : handler(exchange));
-    if (decodePart(noun) === "admin") return guarded;
+    const guarded = noun === "admin" ? forAdmins : handler;
+    if (noun === "auth" || noun === "admin") return isForKeys ? guarded : (exchange) => closedToKeys(exchange, guarded);
+    if (decodePart(noun) === "admin") return forAdmins;
     // A percent-encoded "admin" arrives as the name of a collection.
     return noun.startsWith(":")
-      ? (exchange) => (exchange.param(noun.slice(1)) === "admin" ? guarded(exchange) : handler(exchange))
+      ? (exchange) => (exchange.param(noun.slice(1)) === "admin" ? forAdmins(exchange) : handler(exchange))
       : handler;
   }
 
-  #counted<T extends Answer>(answer: T, exchange: Exchange, start: number): T {
+  /** Whether the route reads the body of a DELETE. */
+  #readsDeletion({ index }: RoutePlace): boolean {
+    const methods = this.#routes[index]?.[1];
+    const deletion = typeof methods === "object" ? methods.DELETE : undefined;
+    return typeof deletion === "object" && deletion.body !== undefined;
+  }
+
+  #counted<T extends HandlerResult>(answer: T, exchange: Exchange, start: number): T {
     const status = answer?.status ?? 101;
     // Until the answer began.
     const ms = performance.now() - start;

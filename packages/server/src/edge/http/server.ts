@@ -1,14 +1,14 @@
 /** HTTP server: builds the routes, listens, upgrades sockets, and drains requests on stop. */
-import type { ErrorBody } from "@socle/protocol";
 import type { Server } from "bun";
 import type { Config } from "../../base/config/index.ts";
-import { isObject, messageOf, SetupError } from "../../base/kernel/index.ts";
+import { AppError, isObject, messageOf, SetupError } from "../../base/kernel/index.ts";
 import type { LimitMeter, Logger, RequestMeter } from "../../base/logging/index.ts";
 import type { Realtime, SocketConnection } from "../../live/realtime/index.ts";
 import type { Auth } from "../../people/auth/index.ts";
 import type { Acme } from "./acme.ts";
 import type { Connections } from "./api-router.ts";
 import type { Certificate } from "./certificate.ts";
+import { errorResponse } from "./error-response.ts";
 import type { Exchange } from "./exchange.ts";
 import type { RoutePlace } from "./forwarding.ts";
 import { PortListener } from "./listener.ts";
@@ -184,8 +184,7 @@ export class HttpServer {
     const answer = token && this.#options.acme?.answerTo(token);
     if (answer) return new Response(answer, { headers: { "Content-Type": "application/octet-stream" } });
     const name = hostPattern.exec(request.headers.get("host") ?? "")?.[1];
-    const error = { code: "bad_request", message: "The header Host names no host." } satisfies ErrorBody["error"];
-    if (name === undefined) return Response.json({ error }, { status: 400 });
+    if (name === undefined) return errorResponse(new AppError("bad_request", "The header Host names no host."));
     const { port } = this.#listener;
     const location = `https://${name}${port === 443 ? "" : `:${port}`}${path}`;
     return new Response(null, { status: 308, headers: { Location: location } });

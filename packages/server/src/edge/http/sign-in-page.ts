@@ -9,10 +9,9 @@ import type { AppTarget, Auth, Providers } from "../../people/auth/index.ts";
 import { type AuthPages, type Html, html } from "./auth-page.ts";
 import type { LanguageTexts, TextName } from "./auth-page-texts.ts";
 import { BrowserCookie } from "./browser-cookie.ts";
-import type { Exchange } from "./exchange.ts";
+import type { Exchange, Handler } from "./exchange.ts";
 import { statusOf } from "./headers.ts";
 import { passkeyScript } from "./passkey-script.ts";
-import type { Handler } from "./router.ts";
 
 /** No copy of an address with a code stays, and no other host learns the address. */
 export const privateHeaders = { "Cache-Control": "no-store", "Referrer-Policy": "no-referrer" };
@@ -24,11 +23,12 @@ export function redirect(exchange: Exchange, location: string, headers: Record<s
 }
 
 /** The handler of an address that a browser opens: a refusal is a page for a person, and JSON for a program. */
-export function inBrowser(pages: AuthPages | null, handler: Handler): Handler {
+export function inBrowser(pagesOf: () => AuthPages | null, handler: Handler): Handler {
   return async (exchange) => {
     try {
       return await handler(exchange);
     } catch (thrown) {
+      const pages = pagesOf();
       const wantsPage = exchange.request.headers.get("accept")?.includes("text/html") === true;
       if (pages === null || !wantsPage || !(thrown instanceof AppError) || thrown.code === "internal_error")
         throw thrown;

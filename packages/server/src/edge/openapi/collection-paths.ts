@@ -12,7 +12,7 @@ import { needsUser, parseSyntax } from "@socle/protocol/filter";
 import { isAdmin, type Principal } from "../../base/kernel/index.ts";
 import type { Collection } from "../../data/collections/index.ts";
 import type { DescribedCollection } from "./collection-schemas.ts";
-import type { DescribedRoutes, Method, RouteDescription } from "./description.ts";
+import type { DescribedRoute, RouteDescription } from "./description.ts";
 import { operationOf, type Paths, templateOf } from "./operations.ts";
 
 /** In the path and the schemas of a description, the name of a collection. */
@@ -76,21 +76,18 @@ function admitsAnonymous(rule: Rule): boolean {
 }
 
 /** The paths of a collection. */
-export function collectionPaths({ tag, routes }: DescribedRoutes, collection: DescribedCollection): Paths {
+export function collectionPaths(routes: readonly DescribedRoute[], collection: DescribedCollection): Paths {
   const { name, permissions } = collection.definition;
   const rules = effectiveRules(permissions);
   const paths: Paths = {};
-  for (const [path, methods] of Object.entries(routes)) {
+  for (const each of routes) {
+    if (!isShown(each, collection)) continue;
+    const { path, method, tag, access, operation = "read" } = each;
     const own = path.replace(collectionMark, name);
-    const shown = Object.entries(methods).filter(([, description]) => isShown(description, collection));
-    if (shown.length === 0) continue;
-    const operations = shown.map(([method, description]) => {
-      const { access, operation = "read" } = description;
-      const isOpen = access === "rules" && rules[operation].every(admitsAnonymous);
-      const site = { path: own, method: method as Method, tag: `${tag}: ${name}`, ...idOf(path, name, operation) };
-      return [method.toLowerCase(), operationOf(fitting(description, collection), site, isOpen)];
-    });
-    paths[templateOf(own)] = Object.fromEntries(operations);
+    const isOpen = access === "rules" && rules[operation].every(admitsAnonymous);
+    const site = { path: own, method, tag: `${tag}: ${name}`, ...idOf(path, name, operation) };
+    const at = templateOf(own);
+    paths[at] = { ...paths[at], [method.toLowerCase()]: operationOf(fitting(each, collection), site, isOpen) };
   }
   // Also in the references to schemas, and in summaries.
   return JSON.parse(JSON.stringify(paths).replaceAll(collectionMark, name)) as Paths;

@@ -1,9 +1,6 @@
-/**
- * Descriptions of routes: the part of the document that stands beside the handlers. A description names the parameters, the body,
- * the answers and the errors of a method of a route.
- */
+/** Descriptions of routes, as the document reads them: parameters, body, answers and errors of a method of a path. */
 import type { Operation } from "@socle/protocol";
-import { type Schema, string } from "./schema.ts";
+import type { JsonSchema } from "@socle/protocol/wire";
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
@@ -11,20 +8,20 @@ export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 type Access = "anybody" | "user" | "admin" | "rules";
 
 export interface Parameter {
-  readonly schema: Schema;
+  readonly schema: JsonSchema;
   readonly description: string;
 }
 
-export interface DescribedAnswer {
+export interface AnswerDescription {
   readonly description: string;
   /** The schema by the type of the content; empty for an answer without a body. */
-  readonly content: { readonly [type: string]: Schema };
+  readonly content: { readonly [type: string]: JsonSchema };
   /** Headers beside those that every answer has. */
   readonly headers?: readonly string[];
 }
 
-export interface DescribedBody {
-  readonly content: { readonly [type: string]: Schema };
+export interface BodyDescription {
+  readonly content: { readonly [type: string]: JsonSchema };
   readonly isOptional?: true;
 }
 
@@ -36,48 +33,18 @@ export interface RouteDescription {
   readonly operation?: Operation;
   readonly query?: { readonly [name: string]: Parameter };
   readonly headers?: { readonly [name: string]: Parameter };
-  readonly body?: DescribedBody;
+  readonly body?: BodyDescription | undefined;
   /** By status; `default` stands for all other statuses. */
-  readonly answers: { readonly [status: string]: DescribedAnswer };
+  readonly answers: { readonly [status: string]: AnswerDescription };
   /** Statuses of errors beside those that follow from access, path, parameters and body. */
   readonly errors?: readonly number[];
 }
 
-/** The descriptions of a group of routes, by path and method. The paths are as in the table of the routes. */
-export interface DescribedRoutes {
-  /** The title of the group. */
+/** A route of the table of routes. */
+export interface DescribedRoute extends RouteDescription {
+  /** As in the table. */
+  readonly path: string;
+  readonly method: Method;
+  /** The title of the part of the API. */
   readonly tag: string;
-  readonly routes: { readonly [path: string]: { readonly [method in Method]?: RouteDescription } };
-}
-
-const jsonType = "application/json";
-
-export function jsonBody(schema: Schema): DescribedBody {
-  return { content: { [jsonType]: schema } };
-}
-
-export function optionalBody(schema: Schema): DescribedBody {
-  return { content: { [jsonType]: schema }, isOptional: true };
-}
-
-export function json(schema: Schema, description = "Done.", headers: readonly string[] = []): DescribedAnswer {
-  return { description, content: { [jsonType]: schema }, ...(headers.length > 0 && { headers }) };
-}
-
-/** An answer without a body. */
-export function noContent(description = "Done."): DescribedAnswer {
-  return { description, content: {} };
-}
-
-export function textOf(type: string, description: string): DescribedAnswer {
-  return { description, content: { [type]: string } };
-}
-
-/** An answer of bytes of any type. */
-export function bytes(description: string, headers: readonly string[] = []): DescribedAnswer {
-  return { description, content: { "*/*": {} }, headers };
-}
-
-export function parameter(description: string, schema: Schema = string): Parameter {
-  return { schema, description };
 }

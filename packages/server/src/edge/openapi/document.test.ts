@@ -2,8 +2,9 @@
 import { expect, test } from "bun:test";
 import type { CollectionDefinition, Operation } from "@socle/protocol";
 import { BoundedMap } from "../../base/kernel/index.ts";
+import { tableWithoutService } from "../http/api-table.ts";
 import { codesByStatus } from "../http/headers.ts";
-import { describedRoutes } from "../http/routes/described.ts";
+import { describedRoutes } from "../http/route.ts";
 import type { DocumentParts } from "./document.ts";
 import { openApiText } from "./document.ts";
 
@@ -30,7 +31,7 @@ function readerOf(numbers: readonly number[]): DocumentParts {
   });
   return {
     version: "1",
-    routes: describedRoutes,
+    routes: tableWithoutService().flatMap(([tag, routes]) => describedRoutes(tag, routes)),
     codes: codesByStatus(),
     endpoints: [],
     readers: "users",

@@ -1,18 +1,15 @@
 /** The document: OpenAPI 3.1 of a service, made from the descriptions of the routes, the definitions in force and the endpoints. */
 import { USERS } from "@socle/protocol";
+import * as wire from "@socle/protocol/wire";
 import { type BoundedMap, LoopTurns } from "../../base/kernel/index.ts";
 import type { Endpoint } from "../../code/endpoints/index.ts";
 import { collectionMark, collectionPaths } from "./collection-paths.ts";
 import { collectionSchemas, type DescribedCollection } from "./collection-schemas.ts";
-import type { DescribedRoutes } from "./description.ts";
+import type { DescribedRoute } from "./description.ts";
 import { endpointPaths } from "./endpoint-paths.ts";
 import { errorAnswers, errorSchemas, type StatusCodes } from "./errors.ts";
 import { fixedPaths, type Paths } from "./operations.ts";
 import type { Schema } from "./schema.ts";
-import { accountSchemas } from "./shapes/accounts.ts";
-import { adminSchemas } from "./shapes/admin.ts";
-import { generalSchemas } from "./shapes/general.ts";
-import { scriptSchemas } from "./shapes/scripts.ts";
 
 /** The readers of a document: a document has nothing beyond what its readers may know. */
 type DocumentReaders = "anybody" | "users" | "admins";
@@ -21,7 +18,7 @@ export interface DocumentParts {
   readonly version: string;
   /** The address of the service; without an address, paths count from the address of the document. */
   readonly url?: string | undefined;
-  readonly routes: readonly DescribedRoutes[];
+  readonly routes: readonly DescribedRoute[];
   readonly codes: StatusCodes;
   readonly collections: readonly Omit<DescribedCollection, "knows">[];
   readonly endpoints: readonly Endpoint[];
@@ -41,8 +38,8 @@ const introduction =
   "Sign in with POST /api/auth/login, and send the access token, or an API key, as Authorization: Bearer TOKEN. " +
   "The schemas of lists and records are of requests without fields, group and aggregate: with these parameters, the answer has the parts that were asked for.";
 
-function isOfRecords(routes: DescribedRoutes): boolean {
-  return Object.keys(routes.routes).every((path) => path.startsWith(`/api/${collectionMark}`));
+function isOfRecords({ path }: DescribedRoute): boolean {
+  return path.startsWith(`/api/${collectionMark}`);
 }
 
 function isShownTo(readers: DocumentReaders): (access: Endpoint["access"]) => boolean {
@@ -76,17 +73,19 @@ function addUsed(json: string, all: Schemas, found: Set<string>): Set<string> {
   return found;
 }
 
+/** The named shapes of the wire. */
+function wireSchemas(): Schemas {
+  const shapes = Object.values(wire).filter((each) => each instanceof wire.Named);
+  return Object.fromEntries(shapes.map(({ name, definition }) => [name, definition]));
+}
+
 /** The members of the used schemas. */
 function usedOf(all: Schemas, used: ReadonlySet<string>): string {
   return membersOf(Object.fromEntries(Object.entries(all).filter(([name]) => used.has(name))));
 }
 
-function ofCollection(routes: readonly DescribedRoutes[], collection: DescribedCollection): DocumentPart {
-  const paths: Paths = {};
-  for (const group of routes)
-    for (const [path, methods] of Object.entries(collectionPaths(group, collection)))
-      paths[path] = { ...paths[path], ...methods };
-  const json = membersOf(paths);
+function ofCollection(routes: readonly DescribedRoute[], collection: DescribedCollection): DocumentPart {
+  const json = membersOf(collectionPaths(routes, collection));
   const own = collectionSchemas(collection);
   const refers = addUsed(json, own, new Set());
   return { paths: json, schemas: usedOf(own, refers), refers };
@@ -98,10 +97,7 @@ function ofReaders({
   endpoints,
   readers,
 }: Pick<DocumentParts, "routes" | "endpoints" | "readers">): DocumentPart {
-  const paths: Paths = {};
-  for (const group of routes)
-    for (const [path, methods] of Object.entries(fixedPaths(group, readers === "admins")))
-      paths[path] = { ...paths[path], ...methods };
+  const paths = fixedPaths(routes, readers === "admins");
   const json = membersOf({ ...paths, ...endpointPaths(endpoints, isShownTo(readers)) });
   return { paths: json, schemas: "", refers: addUsed(json, {}, new Set()) };
 }
@@ -125,15 +121,14 @@ export async function openApiText(parts: DocumentParts, cache: DocumentPartCache
     made.push(part);
     if (turns.isDue()) await turns.next();
   };
-  const isFixed = (group: DescribedRoutes): boolean => !isOfRecords(group);
-  await add(readers, () => ofReaders({ ...parts, routes: routes.filter(isFixed) }));
+  await add(readers, () => ofReaders({ ...parts, routes: routes.filter((each) => !isOfRecords(each)) }));
   const ofRecords = routes.filter(isOfRecords);
   for (const each of parts.collections) {
     const collection = { ...each, knows: (name: string) => names.has(name) };
     await add(viewOf(collection), () => ofCollection(ofRecords, collection));
   }
   const responses = errorAnswers(codes);
-  const general = { ...generalSchemas, ...accountSchemas, ...adminSchemas, ...scriptSchemas, ...errorSchemas(codes) };
+  const general = { ...wireSchemas(), ...errorSchemas(codes) };
   const used = new Set<string>();
   const refers = [...new Set(made.flatMap((part) => [...part.refers]))].map((name) => `"#/components/schemas/${name}"`);
   addUsed(`${refers.join()}${JSON.stringify(responses)}`, general, used);

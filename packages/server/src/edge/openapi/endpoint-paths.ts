@@ -2,14 +2,18 @@
 
 import { isObject } from "../../base/kernel/index.ts";
 import type { Endpoint, EndpointMethod } from "../../code/endpoints/index.ts";
-import { bytes, jsonBody, type Parameter, type RouteDescription } from "./description.ts";
+import type { AnswerDescription, Parameter, RouteDescription } from "./description.ts";
 import { operationOf, type Paths } from "./operations.ts";
-import { anything, type Schema } from "./schema.ts";
+import type { Schema } from "./schema.ts";
 
 const tag = "Endpoints";
 
 /** Statuses of errors of an endpoint beside those of every request. */
 const errors: readonly number[] = [400, 401, 403, 404, 409, 413, 502, 504];
+
+function bytes(description: string): AnswerDescription {
+  return { description, content: { "*/*": {} } };
+}
 
 /** The members of a schema of an object, as parameters. */
 function parametersOf(schema: Schema | undefined): { [name: string]: Parameter } {
@@ -18,7 +22,7 @@ function parametersOf(schema: Schema | undefined): { [name: string]: Parameter }
   return Object.fromEntries(
     Object.entries(properties).map(([name, each]) => [
       name,
-      { schema: isObject(each) ? each : anything, description: "See the schema." },
+      { schema: isObject(each) ? each : {}, description: "See the schema." },
     ]),
   );
 }
@@ -37,7 +41,8 @@ function descriptionOf(
     access: who === "public" ? "anybody" : who === "admin" ? "admin" : "user",
     ...(Object.keys(given).length > 0 && { query: given }),
     ...(hasBody && {
-      body: body === undefined ? { content: { "*/*": {} }, isOptional: true } : jsonBody(body),
+      body:
+        body === undefined ? { content: { "*/*": {} }, isOptional: true } : { content: { "application/json": body } },
     }),
     answers:
       answer === undefined

@@ -1,5 +1,5 @@
 /** Operations of the document: the methods of paths, made from the descriptions of routes. */
-import type { DescribedAnswer, DescribedRoutes, Method, Parameter, RouteDescription } from "./description.ts";
+import type { AnswerDescription, DescribedRoute, Method, Parameter, RouteDescription } from "./description.ts";
 import { errorName } from "./errors.ts";
 import { string } from "./schema.ts";
 
@@ -54,7 +54,7 @@ function pathParameters(path: string): readonly object[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({ name, in: "path", required: true, schema: string }));
 }
 
-function answerOf({ description, content, headers }: DescribedAnswer): object {
+function answerOf({ description, content, headers }: AnswerDescription): object {
   const types = Object.entries(content).map(([type, schema]) => [type, { schema }]);
   const named = headers?.map((name) => [name, { schema: string }]) ?? [];
   return {
@@ -110,17 +110,15 @@ export function operationOf(
 }
 
 /** The operations of routes that are the same for every project. Callers who are no admins learn nothing of the routes for admins. */
-export function fixedPaths({ tag, routes }: DescribedRoutes, isForAdmins: boolean): Paths {
+export function fixedPaths(routes: readonly DescribedRoute[], isForAdmins: boolean): Paths {
   const paths: Paths = {};
-  for (const [path, methods] of Object.entries(routes)) {
-    const shown = Object.entries(methods).filter(([, { access }]) => access !== "admin" || isForAdmins);
-    if (shown.length === 0) continue;
-    paths[templateOf(path)] = Object.fromEntries(
-      shown.map(([method, description]) => [
-        method.toLowerCase(),
-        operationOf(description, { path, method: method as Method, tag, verb: "" }, description.access === "anybody"),
-      ]),
-    );
+  for (const each of routes) {
+    if (each.access === "admin" && !isForAdmins) continue;
+    const at = templateOf(each.path);
+    paths[at] = {
+      ...paths[at],
+      [each.method.toLowerCase()]: operationOf(each, { ...each, verb: "" }, each.access === "anybody"),
+    };
   }
   return paths;
 }

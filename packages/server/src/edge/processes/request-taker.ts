@@ -1,6 +1,7 @@
 /** Request taker: the leader answers requests that a reader process has passed on, through the routes of the leader. */
+import { AppError } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
-import { type GivenAnswer, type HttpServer, isWhole, PassedRequest } from "../http/index.ts";
+import { errorParts, type GivenAnswer, type HttpServer, isWhole, PassedRequest } from "../http/index.ts";
 import { ReceivedBody, SentBody } from "./body-stream.ts";
 import { type AnswerHead, kinds, type RequestHead } from "./frames.ts";
 import type { FrameSink, LinkFrame } from "./link.ts";
@@ -88,9 +89,9 @@ export class RequestTaker {
     } catch (error) {
       this.#logger.error("A request of another process failed", { error });
       this.#taken.delete(id);
-      const answer: AnswerHead = [500, { "Content-Type": "application/json" }, "whole"];
-      const failure = { error: { code: "internal_error", message: "Something went wrong." } };
-      this.#link.send({ kind: kinds.answer, id, head: JSON.stringify(answer), body: JSON.stringify(failure) });
+      const { status, headers, body } = errorParts(new AppError("internal_error", "Something went wrong."));
+      const answer: AnswerHead = [status, headers, "whole"];
+      this.#link.send({ kind: kinds.answer, id, head: JSON.stringify(answer), body });
     }
   }
 

@@ -1,10 +1,10 @@
 /** Stored files for admins: search, the right to download a file, and the records that use a file. */
-import { type FileUse, type StoredFile, VISIBILITIES } from "@socle/protocol";
+import { type FileUse, type StoredFile, VISIBILITIES, type Visibility } from "@socle/protocol";
 import { readChoice, type SignedIn } from "../../base/kernel/index.ts";
 import type { Queries } from "../../data/queries/index.ts";
 import { type FileFilter, missingFile, type Storage } from "../../files/storage/index.ts";
 import type { Waiter } from "../../store/database/index.ts";
-import { type AdminChanges, refuseOthers } from "./admin-changes.ts";
+import type { AdminChanges } from "./admin-changes.ts";
 
 interface Page {
   limit: number;
@@ -45,11 +45,9 @@ export class FileAdmin {
 
   /**
    * Sets who may download a file, in force at once.
-   * @throws AppError `not_found`, `bad_request` for an unknown visibility.
+   * @throws AppError `not_found`.
    */
-  async setVisibility(id: string, body: Record<string, unknown>, admin: SignedIn): Promise<StoredFile> {
-    refuseOthers(body, ["visibility"]);
-    const visibility = readChoice("visibility", body["visibility"], VISIBILITIES);
+  async setVisibility(id: string, visibility: Visibility, admin: SignedIn): Promise<StoredFile> {
     return this.#options.changes.transact(admin, (tx, audit) => {
       const { before, file } = this.#options.storage.setVisibility(tx, id, visibility);
       if (before.visibility !== visibility) audit({ action: "file.updated", target: id, before, after: file });

@@ -1,7 +1,7 @@
 /** Admin API of API keys: service keys, which belong to no user, and the end of a user's keys. */
-import type { ApiKey, CreatedApiKey } from "@socle/protocol";
+import type { ApiKey, CreatedApiKey, NewApiKey } from "@socle/protocol";
 import type { SignedIn } from "../../base/kernel/index.ts";
-import { checkRecent, type Keys, readNewKey } from "../../people/auth/index.ts";
+import { checkRecent, type Keys } from "../../people/auth/index.ts";
 import type { AdminChanges } from "./admin-changes.ts";
 
 export class KeyAdmin {
@@ -20,13 +20,12 @@ export class KeyAdmin {
 
   /**
    * Makes a service key.
-   * @throws AppError `validation_error`, `forbidden` for the scope `admin` and as `checkRecent`, `conflict` for too many keys.
+   * @throws AppError `forbidden` for the scope `admin` and as `checkRecent`, `conflict` for too many keys.
    */
-  create(body: Record<string, unknown>, admin: SignedIn): Promise<CreatedApiKey> {
-    const values = readNewKey(body, Date.now());
+  create(body: NewApiKey, admin: SignedIn): Promise<CreatedApiKey> {
     return this.#changes.transact(admin, (tx, audit) => {
       checkRecent(tx, admin);
-      const created = this.#keys.create(tx, null, values);
+      const created = this.#keys.create(tx, null, body);
       const { key, ...after } = created;
       audit({ action: "key.created", target: created.id, after });
       return created;

@@ -1,5 +1,13 @@
 /** Admin API of users: lists users, changes roles and passwords, ends sessions, in force at once on open sockets too. */
-import { type Invitation, type Link, ROLES, type User, type UserEntry, type UserFactors } from "@socle/protocol";
+import {
+  type Invitation,
+  type Link,
+  ROLES,
+  type Role,
+  type User,
+  type UserEntry,
+  type UserFactors,
+} from "@socle/protocol";
 import { AppError, readChoice, type SignedIn } from "../../base/kernel/index.ts";
 import type { Records } from "../../data/records/index.ts";
 import {
@@ -84,10 +92,8 @@ export class UserAdmin {
     });
   }
 
-  /** @throws AppError `not_found`, `bad_request` for an unknown role, or for the last admin, `forbidden` as `create`. */
-  async setRole(id: string, body: Record<string, unknown>, admin: SignedIn): Promise<User> {
-    refuseOthers(body, ["role"]);
-    const role = readChoice("role", body["role"], ROLES);
+  /** @throws AppError `not_found`, `bad_request` for the last admin, `forbidden` as `create`. */
+  async setRole(id: string, role: Role, admin: SignedIn): Promise<User> {
     return this.#options.changes.transact(admin, (tx, audit) => {
       const { users } = this.#options;
       const old = users.shown(users.get(id, tx));
@@ -103,8 +109,7 @@ export class UserAdmin {
    * Gives a user a new password. All sessions end but the admin's own.
    * @throws AppError `not_found`, `validation_error`, `forbidden` for an admin without a recent sign-in.
    */
-  async setPassword(id: string, body: Record<string, unknown>, admin: SignedIn): Promise<User> {
-    refuseOthers(body, ["password"]);
+  async setPassword(id: string, body: { password: string }, admin: SignedIn): Promise<User> {
     const passwordHash = await this.#options.users.preparePassword(readPassword(body), { key: admin.userId });
     return this.#options.changes.transact(admin, (tx, audit) => {
       checkRecent(tx, admin);

@@ -4,7 +4,6 @@ export { Auth } from "./auth.ts";
 export { isCommonPassword } from "./common-password.ts";
 export type { Factors } from "./factors/factors.ts";
 export type { Keys } from "./keys/keys.ts";
-export { readNewKey } from "./keys/keys.ts";
 export type { Notices } from "./notices.ts";
 export { checkRecent } from "./own-change.ts";
 export type { PasswordCost } from "./password-worker.ts";

@@ -1,71 +1,80 @@
 /** `/api/auth/me`, `/api/auth/sessions` and `/api/auth/password`: the account of the signed-in user. */
+import * as wire from "@socle/protocol/wire";
 import { AppError } from "../../../base/kernel/index.ts";
 import { type Account, type Auth, readOptionalPassword, readPassword } from "../../../people/auth/index.ts";
-import type { RateLimiter } from "../rate-limiter.ts";
-import type { Methods, Routes } from "../router.ts";
+import { bearers, type Methods, optionalBody, type Routes, route, users } from "../route.ts";
 
-/** Deletions whose body is read. */
-export const deletionsWithBody: readonly string[] = ["/api/auth/me"];
-
-const toSeeSessions = "see or end your sessions";
-const toChange = "change your account";
+const toSeeSessions = users("see or end your sessions");
+const toChange = users("change your account");
 
 /** `GET /api/auth/me`. */
-export function meReads({ auth }: { auth: Auth }): { readonly "/api/auth/me": Methods } {
+export function meReads(api: { auth: Auth }): { readonly "/api/auth/me": Methods } {
   return {
     "/api/auth/me": {
-      async GET(exchange) {
-        const principal = await exchange.principal();
-        if (principal === null) throw new AppError("unauthorized", "To see your user, sign in.");
-        const user = auth.callers.userOf(principal);
-        if (user === null) throw new AppError("forbidden", "A service key has no user.");
-        return exchange.json(200, { user: auth.users.shown(user) });
-      },
+      GET: route({
+        summary: "The signed-in user",
+        access: bearers("see your user"),
+        keys: true,
+        answers: { 200: wire.object({ user: wire.user }) },
+        handle(_, bearer) {
+          const user = api.auth.callers.userOf(bearer);
+          if (user === null) throw new AppError("forbidden", "A service key has no user.");
+          return { user: api.auth.users.shown(user) };
+        },
+      }),
     },
   };
 }
 
 /** Requests with a password count for the rate of logins. */
-export function accountRoutes(options: { account: Account; auth: Auth; rates: RateLimiter }): Routes {
-  const { account, rates } = options;
+export function accountRoutes(api: { account: Account; auth: Auth }): Routes {
   return {
     "/api/auth/me": {
-      ...meReads(options)["/api/auth/me"],
-      ...rates.limit("login", {
-        async DELETE(exchange) {
-          await exchange.user(toChange);
-          const body = (await exchange.optionalObject()) ?? {};
-          // The session may have ended while the body came.
-          const request = { principal: await exchange.user(toChange), caller: exchange.waiter };
-          await account.delete(request, readOptionalPassword(body));
-          return exchange.empty();
+      ...meReads(api)["/api/auth/me"],
+      DELETE: route({
+        summary: "Delete the own account",
+        access: toChange,
+        rate: "login",
+        body: optionalBody(wire.object({ password: wire.optionalText(wire.password) })),
+        answers: { 204: null },
+        handle: (exchange, principal, body) =>
+          api.account.delete({ principal, caller: exchange.waiter }, readOptionalPassword(body)),
+      }),
+    },
+    "/api/auth/password": {
+      PUT: route({
+        summary: "Change the password",
+        access: toChange,
+        rate: "login",
+        body: wire.object({ current: wire.optionalText(wire.password), password: wire.password }),
+        answers: { 204: null },
+        handle(exchange, principal, body) {
+          const passwords = { current: readOptionalPassword(body, "current"), password: readPassword(body) };
+          return api.account.setPassword({ principal, caller: exchange.waiter }, passwords);
         },
       }),
     },
-    "/api/auth/password": rates.limit("login", {
-      async PUT(exchange) {
-        await exchange.user(toChange);
-        const body = await exchange.object();
-        const request = { principal: await exchange.user(toChange), caller: exchange.waiter };
-        const current = readOptionalPassword(body, "current");
-        await account.setPassword(request, { current, password: readPassword(body) });
-        return exchange.empty();
-      },
-    }),
     "/api/auth/sessions": {
-      async GET(exchange) {
-        return exchange.json(200, { items: account.sessions(await exchange.user(toSeeSessions)) });
-      },
-      async DELETE(exchange) {
-        await account.endOtherSessions(await exchange.user(toSeeSessions));
-        return exchange.empty();
-      },
+      GET: route({
+        summary: "The own sessions",
+        access: toSeeSessions,
+        answers: { 200: wire.listOf(wire.ownSession) },
+        handle: (_, user) => ({ items: api.account.sessions(user) }),
+      }),
+      DELETE: route({
+        summary: "End the own other sessions",
+        access: toSeeSessions,
+        answers: { 204: null },
+        handle: (_, user) => api.account.endOtherSessions(user),
+      }),
     },
     "/api/auth/sessions/:id": {
-      async DELETE(exchange) {
-        await account.endSession(await exchange.user(toSeeSessions), exchange.param("id"));
-        return exchange.empty();
-      },
+      DELETE: route({
+        summary: "End an own session",
+        access: toSeeSessions,
+        answers: { 204: null },
+        handle: (exchange, user) => api.account.endSession(user, exchange.param("id")),
+      }),
     },
   };
 }

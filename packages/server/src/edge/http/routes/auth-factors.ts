@@ -1,79 +1,120 @@
 /** `/api/auth/…` of second factors and passkeys: authenticator apps, recovery codes, passkeys, and the sign-ins with these. */
-import { type Auth, readText } from "../../../people/auth/index.ts";
-import type { RateLimiter } from "../rate-limiter.ts";
-import type { Routes } from "../router.ts";
+import * as wire from "@socle/protocol/wire";
+import type { Auth } from "../../../people/auth/index.ts";
+import { anybody, optionalBody, type Routes, route, unchecked, users } from "../route.ts";
 
-const purpose = "see or change your second factors and passkeys";
+const access = users("see or change your second factors and passkeys");
 
-export function factorRoutes({ auth, rates }: { auth: Auth; rates: RateLimiter }): Routes {
-  const { factors, passkeys } = auth;
+export function factorRoutes(api: { auth: Auth }): Routes {
   return {
     "/api/auth/factors": {
-      async GET(exchange) {
-        const { userId } = await exchange.user(purpose);
-        return exchange.json(200, factors.of(userId));
-      },
+      GET: route({
+        summary: "The own factors and passkeys",
+        access,
+        answers: { 200: wire.userFactors },
+        handle: (_, { userId }) => api.auth.factors.of(userId),
+      }),
     },
     "/api/auth/totp": {
-      async POST(exchange) {
-        return exchange.json(200, await factors.beginTotp(await exchange.user(purpose), exchange.waiter));
-      },
-      async DELETE(exchange) {
-        await factors.removeTotp(await exchange.user(purpose), exchange.waiter);
-        return exchange.empty();
-      },
+      POST: route({
+        summary: "Begin to use an authenticator app",
+        access,
+        answers: { 200: wire.totpSetup },
+        errors: [409],
+        handle: (exchange, user) => api.auth.factors.beginTotp(user, exchange.waiter),
+      }),
+      DELETE: route({
+        summary: "Remove the authenticator app",
+        access,
+        answers: { 204: null },
+        errors: [404],
+        handle: (exchange, user) => api.auth.factors.removeTotp(user, exchange.waiter),
+      }),
     },
     "/api/auth/totp/confirm": {
-      async POST(exchange) {
-        const caller = await exchange.user(purpose);
-        return exchange.json(200, await factors.confirmTotp(caller, await exchange.object(), exchange.waiter));
-      },
+      POST: route({
+        summary: "Confirm the authenticator app",
+        access,
+        body: unchecked(wire.object({ code: wire.factorCode })),
+        answers: { 200: wire.recoveryCodes },
+        errors: [404, 409],
+        handle: (exchange, user, body) => api.auth.factors.confirmTotp(user, body, exchange.waiter),
+      }),
     },
     "/api/auth/recovery-codes": {
-      async POST(exchange) {
-        return exchange.json(200, await factors.renewRecoveryCodes(await exchange.user(purpose), exchange.waiter));
-      },
+      POST: route({
+        summary: "Make new recovery codes",
+        access,
+        answers: { 200: wire.recoveryCodes },
+        errors: [404, 409],
+        handle: (exchange, user) => api.auth.factors.renewRecoveryCodes(user, exchange.waiter),
+      }),
     },
-    "/api/auth/second-factor": rates.limit("login", {
-      async POST(exchange) {
-        const body = await exchange.object();
-        return exchange.json(200, await factors.secondFactor(body, exchange.waiter));
-      },
-    }),
+    "/api/auth/second-factor": {
+      POST: route({
+        summary: "Show the second factor of a sign-in",
+        access: anybody,
+        rate: "login",
+        body: unchecked(wire.secondFactorProof),
+        answers: { 200: wire.loginResponse },
+        errors: [401, 403],
+        handle: (exchange, _, body) => api.auth.factors.secondFactor(body, exchange.waiter),
+      }),
+    },
     "/api/auth/passkeys/options": {
-      async POST(exchange) {
-        const caller = await exchange.user(purpose);
-        return exchange.json(200, passkeys.creation(caller, exchange.waiter));
-      },
+      POST: route({
+        summary: "Begin to make a passkey",
+        access,
+        answers: { 200: wire.passkeyCreation },
+        errors: [409],
+        handle: (exchange, user) => api.auth.passkeys.creation(user, exchange.waiter),
+      }),
     },
     "/api/auth/passkeys": {
-      async GET(exchange) {
-        const { userId } = await exchange.user(purpose);
-        return exchange.json(200, { items: passkeys.list(userId) });
-      },
-      async POST(exchange) {
-        const caller = await exchange.user(purpose);
-        return exchange.json(201, await passkeys.register(caller, await exchange.object(), exchange.waiter));
-      },
+      GET: route({
+        summary: "The own passkeys",
+        access,
+        answers: { 200: wire.listOf(wire.passkey) },
+        handle: (_, { userId }) => ({ items: api.auth.passkeys.list(userId) }),
+      }),
+      POST: route({
+        summary: "Keep a new passkey",
+        access,
+        body: unchecked(wire.object({ name: wire.optional(wire.string), passkey: wire.passkeyRegistration })),
+        answers: { 201: wire.passkey },
+        errors: [409],
+        handle: (exchange, user, body) => api.auth.passkeys.register(user, body, exchange.waiter),
+      }),
     },
-    "/api/auth/passkeys/login/options": rates.limit("login", {
-      async POST(exchange) {
-        const body = (await exchange.optionalObject()) ?? {};
-        const attempt = body["attempt"] === undefined ? null : readText(body, "attempt");
-        return exchange.json(200, passkeys.request(attempt, exchange.waiter));
-      },
-    }),
-    "/api/auth/passkeys/login": rates.limit("login", {
-      async POST(exchange) {
-        const body = await exchange.object();
-        return exchange.json(200, await passkeys.signIn(body, exchange.waiter));
-      },
-    }),
+    "/api/auth/passkeys/login/options": {
+      POST: route({
+        summary: "Begin a sign-in with a passkey",
+        access: anybody,
+        rate: "login",
+        body: optionalBody(wire.object({ attempt: wire.optional(wire.text) })),
+        answers: { 200: wire.passkeyRequest },
+        errors: [401, 403],
+        handle: (exchange, _, { attempt = null }) => api.auth.passkeys.request(attempt, exchange.waiter),
+      }),
+    },
+    "/api/auth/passkeys/login": {
+      POST: route({
+        summary: "Sign in with a passkey",
+        access: anybody,
+        rate: "login",
+        body: unchecked(wire.object({ passkey: wire.passkeyAssertion })),
+        answers: { 200: wire.loginResponse },
+        errors: [401, 403],
+        handle: (exchange, _, body) => api.auth.passkeys.signIn(body, exchange.waiter),
+      }),
+    },
     "/api/auth/passkeys/:id": {
-      async DELETE(exchange) {
-        await passkeys.remove(await exchange.user(purpose), exchange.param("id"), exchange.waiter);
-        return exchange.empty();
-      },
+      DELETE: route({
+        summary: "Remove a passkey",
+        access,
+        answers: { 204: null },
+        handle: (exchange, user) => api.auth.passkeys.remove(user, exchange.param("id"), exchange.waiter),
+      }),
     },
   };
 }

@@ -1,28 +1,35 @@
 /** `/api/auth/keys`: the API keys of the signed-in user. */
+import * as wire from "@socle/protocol/wire";
 import type { Auth } from "../../../people/auth/index.ts";
-import type { Routes } from "../router.ts";
+import { type Routes, route, users } from "../route.ts";
 
-const purpose = "see or change API keys";
+const access = users("see or change API keys");
 
-export function keyRoutes({ auth: { keys } }: { auth: Auth }): Routes {
+export function keyRoutes(api: { auth: Auth }): Routes {
   return {
     "/api/auth/keys": {
-      async GET(exchange) {
-        const { userId } = await exchange.user(purpose);
-        return exchange.json(200, { items: keys.list(userId) });
-      },
-      async POST(exchange) {
-        await exchange.user(purpose);
-        const body = await exchange.object();
-        // The session may have ended while the body came.
-        return exchange.json(201, await keys.createOwn(await exchange.user(purpose), body, exchange.waiter));
-      },
+      GET: route({
+        summary: "The own API keys",
+        access,
+        answers: { 200: wire.listOf(wire.apiKey) },
+        handle: (_, { userId }) => ({ items: api.auth.keys.list(userId) }),
+      }),
+      POST: route({
+        summary: "Make an API key",
+        access,
+        body: wire.newApiKey,
+        answers: { 201: wire.createdApiKey },
+        errors: [409],
+        handle: (exchange, user, body) => api.auth.keys.createOwn(user, body, exchange.waiter),
+      }),
     },
     "/api/auth/keys/:id": {
-      async DELETE(exchange) {
-        await keys.deleteOwn(await exchange.user(purpose), exchange.param("id"), exchange.waiter);
-        return exchange.empty();
-      },
+      DELETE: route({
+        summary: "Delete an API key",
+        access,
+        answers: { 204: null },
+        handle: (exchange, user) => api.auth.keys.deleteOwn(user, exchange.param("id"), exchange.waiter),
+      }),
     },
   };
 }

@@ -9,7 +9,7 @@ import type { LanguageTexts, TextName } from "../auth-page-texts.ts";
 import type { Exchange } from "../exchange.ts";
 import { statusOf } from "../headers.ts";
 import type { RateLimiter } from "../rate-limiter.ts";
-import type { Routes } from "../router.ts";
+import type { Routes } from "../route.ts";
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -92,20 +92,18 @@ export function authPageRoutes({ auth, pages, rates }: Options): Routes {
       path,
       {
         GET: (exchange) => show(pages, exchange, { form, token: exchange.query("token") ?? "" }),
-        ...rates.limit(form.name === "forgot" ? "mail" : "login", {
-          async POST(exchange) {
-            const field = await formOf(exchange);
-            const body = { token: field("token"), password: field("password"), email: field("email") };
-            try {
-              await form.send(body, exchange);
-            } catch (thrown) {
-              if (!(thrown instanceof AppError) || thrown.code === "internal_error") throw thrown;
-              return show(pages, exchange, { form, token: body.token, problem: thrown });
-            }
-            const { text } = pages.texts.of(exchange.request);
-            const message = html`<p role="status">${text(`${form.name}.done`)}</p>`;
-            return pages.answer(exchange, 200, { title: text(`${form.name}.title`), body: message });
-          },
+        POST: rates.limit(form.name === "forgot" ? "mail" : "login", async (exchange) => {
+          const field = await formOf(exchange);
+          const body = { token: field("token"), password: field("password"), email: field("email") };
+          try {
+            await form.send(body, exchange);
+          } catch (thrown) {
+            if (!(thrown instanceof AppError) || thrown.code === "internal_error") throw thrown;
+            return show(pages, exchange, { form, token: body.token, problem: thrown });
+          }
+          const { text } = pages.texts.of(exchange.request);
+          const message = html`<p role="status">${text(`${form.name}.done`)}</p>`;
+          return pages.answer(exchange, 200, { title: text(`${form.name}.title`), body: message });
         }),
       },
     ]),

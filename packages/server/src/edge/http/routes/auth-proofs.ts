@@ -1,93 +1,137 @@
 /** `/api/auth/…` of proofs: tokens and codes from mails, which prove an address, set a password, move an account or sign in. */
-import {
-  type Auth,
-  readCode,
-  readEmail,
-  readOptionalPassword,
-  readPassword,
-  readText,
-} from "../../../people/auth/index.ts";
-import type { Exchange } from "../exchange.ts";
-import type { RateLimiter } from "../rate-limiter.ts";
-import type { Routes } from "../router.ts";
+import * as wire from "@socle/protocol/wire";
+import { type Auth, readCode, readEmail, readOptionalPassword, readPassword } from "../../../people/auth/index.ts";
+import { answer, anybody, jsonBody, ownRoute, type Routes, route, userOrNobody, users } from "../route.ts";
 
-const purpose = "change the address of your account";
+const accepted = answer(wire.freeObject, "Accepted. The answer is the same for an unknown address.");
+const address = wire.object({ email: wire.email });
+const tokenWithPassword = wire.object({ token: wire.text, password: wire.optionalText(wire.password) });
+const tokenAndPassword = wire.object({ token: wire.text, password: wire.password });
 
 /** A token of a body, and the password beside the token, if the body has a password. */
-function readShownProof(body: Record<string, unknown>): { token: string; password: string | null } {
-  return { token: readText(body, "token"), password: readOptionalPassword(body) };
+function shownProof(body: wire.TypeOf<typeof tokenWithPassword>): { token: string; password: string | null } {
+  return { token: body.token, password: readOptionalPassword(body) };
 }
 
-export function proofRoutes({ auth, rates }: { auth: Auth; rates: RateLimiter }): Routes {
-  const { proofs } = auth;
-  const proverOf = async (exchange: Exchange) => ({ principal: await exchange.session(), caller: exchange.waiter });
+export function proofRoutes(api: { auth: Auth }): Routes {
   return {
-    "/api/auth/verify": rates.limit("login", {
-      async POST(exchange) {
-        const prover = await proverOf(exchange);
-        await proofs.verify(readShownProof(await exchange.object()), prover);
-        return exchange.empty();
-      },
-    }),
-    "/api/auth/verify/request": rates.limit("mail", {
-      async POST(exchange) {
-        const principal = await exchange.session();
-        const email =
-          principal === null ? auth.users.readEmail(await exchange.object()) : auth.user(principal.userId).email;
-        proofs.requestVerification(email, exchange.waiter);
-        return exchange.json(202, {});
-      },
-    }),
-    "/api/auth/password/forgot": rates.limit("mail", {
-      async POST(exchange) {
-        proofs.requestReset(auth.users.readEmail(await exchange.object()), exchange.waiter);
-        return exchange.json(202, {});
-      },
-    }),
-    "/api/auth/password/reset": rates.limit("login", {
-      async POST(exchange) {
-        const body = await exchange.object();
-        await proofs.reset({ token: readText(body, "token"), password: readPassword(body) }, exchange.waiter);
-        return exchange.empty();
-      },
-    }),
-    "/api/auth/email": rates.limit("mail", {
-      async POST(exchange) {
-        await exchange.user(purpose);
-        const body = await exchange.object();
-        const change = { email: readEmail(body), password: readOptionalPassword(body) };
-        // The session may have ended while the body came.
-        const principal = await exchange.user(purpose);
-        await proofs.requestEmail(change, { principal, caller: exchange.waiter });
-        return exchange.json(202, {});
-      },
-    }),
-    "/api/auth/email/confirm": rates.limit("login", {
-      async POST(exchange) {
-        const prover = await proverOf(exchange);
-        await proofs.confirmEmail(readShownProof(await exchange.object()), prover);
-        return exchange.empty();
-      },
-    }),
-    "/api/auth/code/request": rates.limit("mail", {
-      async POST(exchange) {
-        const attempt = proofs.codes.request(auth.users.readEmail(await exchange.object()), exchange.waiter);
-        return exchange.json(202, { attempt });
-      },
-    }),
-    "/api/auth/code": rates.limit("login", {
-      async POST(exchange) {
-        const body = await exchange.object();
-        const proof = { attempt: readText(body, "attempt"), code: readCode(body) };
-        return exchange.json(200, await proofs.codes.signIn(proof, exchange.waiter));
-      },
-    }),
-    "/api/auth/invitation": rates.limit("login", {
-      async POST(exchange) {
-        const body = await exchange.object();
-        const proof = { token: readText(body, "token"), password: readText(body, "password") };
-        return exchange.json(200, await proofs.invitations.accept(proof, exchange.waiter));
-      },
-    }),
+    "/api/auth/verify": {
+      POST: route({
+        summary: "Prove the address with the token of a mail",
+        access: userOrNobody,
+        rate: "login",
+        body: tokenWithPassword,
+        answers: { 204: null },
+        errors: [401, 403],
+        handle: (exchange, principal, body) =>
+          api.auth.proofs.verify(shownProof(body), { principal, caller: exchange.waiter }),
+      }),
+    },
+    "/api/auth/verify/request": {
+      POST: ownRoute({
+        summary: "Ask for a mail that proves the address",
+        description: "A signed-in user needs no body.",
+        access: "anybody",
+        rate: "mail",
+        body: jsonBody(wire.object({ email: wire.optional(wire.email) }), { isOptional: true }),
+        answers: { 202: accepted },
+        errors: [401, 403],
+        async handle(exchange) {
+          const { users, proofs } = api.auth;
+          const principal = await exchange.session();
+          const email =
+            principal === null ? users.readEmail(await exchange.object()) : api.auth.user(principal.userId).email;
+          proofs.requestVerification(email, exchange.waiter);
+          return exchange.json(202, {});
+        },
+      }),
+    },
+    "/api/auth/password/forgot": {
+      POST: route({
+        summary: "Ask for a mail that sets a new password",
+        access: anybody,
+        rate: "mail",
+        body: address,
+        answers: { 202: accepted },
+        handle(exchange, _, body) {
+          api.auth.proofs.requestReset(api.auth.users.readEmail(body), exchange.waiter);
+          return {};
+        },
+      }),
+    },
+    "/api/auth/password/reset": {
+      POST: route({
+        summary: "Set a new password with the token of a mail",
+        access: anybody,
+        rate: "login",
+        body: tokenAndPassword,
+        answers: { 204: null },
+        async handle(exchange, _, body) {
+          await api.auth.proofs.reset({ token: body.token, password: readPassword(body) }, exchange.waiter);
+        },
+      }),
+    },
+    "/api/auth/email": {
+      POST: route({
+        summary: "Ask for a change of the own address",
+        access: users("change the address of your account"),
+        rate: "mail",
+        body: wire.object({ email: wire.email, password: wire.optionalText(wire.password) }),
+        answers: { 202: accepted },
+        async handle(exchange, principal, body) {
+          const change = { email: readEmail(body), password: readOptionalPassword(body) };
+          await api.auth.proofs.requestEmail(change, { principal, caller: exchange.waiter });
+          return {};
+        },
+      }),
+    },
+    "/api/auth/email/confirm": {
+      POST: route({
+        summary: "Move the account to the new address",
+        access: userOrNobody,
+        rate: "login",
+        body: tokenWithPassword,
+        answers: { 204: null },
+        errors: [401, 403, 409],
+        handle: (exchange, principal, body) =>
+          api.auth.proofs.confirmEmail(shownProof(body), { principal, caller: exchange.waiter }),
+      }),
+    },
+    "/api/auth/code/request": {
+      POST: route({
+        summary: "Ask for a mail with a code that signs in",
+        access: anybody,
+        rate: "mail",
+        body: address,
+        answers: { 202: wire.codeRequested },
+        errors: [403, 404],
+        handle: (exchange, _, body) => ({
+          attempt: api.auth.proofs.codes.request(api.auth.users.readEmail(body), exchange.waiter),
+        }),
+      }),
+    },
+    "/api/auth/code": {
+      POST: route({
+        summary: "Sign in with a code",
+        access: anybody,
+        rate: "login",
+        body: wire.object({ attempt: wire.text, code: wire.text }),
+        answers: { 200: wire.loginResponse },
+        errors: [401, 403, 404],
+        handle: (exchange, _, body) =>
+          api.auth.proofs.codes.signIn({ attempt: body.attempt, code: readCode(body) }, exchange.waiter),
+      }),
+    },
+    "/api/auth/invitation": {
+      POST: route({
+        summary: "Accept an invitation",
+        access: anybody,
+        rate: "login",
+        body: tokenAndPassword,
+        answers: { 200: wire.tokenResponse },
+        errors: [403, 409],
+        handle: (exchange, _, body) => api.auth.proofs.invitations.accept(body, exchange.waiter),
+      }),
+    },
   };
 }

@@ -9,9 +9,9 @@ import { AppError } from "../../../base/kernel/index.ts";
 import { type Auth, type Providers, readCode, readCredentials, readText } from "../../../people/auth/index.ts";
 import { type AuthPages, formOf } from "../auth-page.ts";
 import { BrowserCookie } from "../browser-cookie.ts";
-import type { Exchange } from "../exchange.ts";
-import type { RateLimiter } from "../rate-limiter.ts";
-import { type Handler, type Methods, mapMethods, type Routes } from "../router.ts";
+import type { Exchange, Handler } from "../exchange.ts";
+import type { RateGroup, RateLimiter } from "../rate-limiter.ts";
+import type { Routes } from "../route.ts";
 import { inBrowser, problemOf, queryOf, redirect, SignInPages, type Visit } from "../sign-in-page.ts";
 
 interface Options {
@@ -42,30 +42,49 @@ export function signInPageRoutes(options: Options): Routes {
   const { pages, rates } = options;
   if (pages === null) return {};
   const steps = new SignInSteps({ ...options, pages });
-  const page = (methods: Methods): Methods => mapMethods(methods, (handler) => inBrowser(pages, handler));
+  const page = (handler: Handler, rate?: RateGroup): Handler =>
+    inBrowser(() => pages, rate === undefined ? handler : rates.limit(rate, handler));
   return {
-    "/_/auth/sign-in": page({
-      GET: steps.opened((exchange, visit) => steps.view.signIn(exchange, visit)),
-      ...rates.limit("login", { POST: steps.sent((sent) => steps.signIn(sent)) }),
-    }),
-    "/_/auth/factor": page({
-      GET: steps.again,
-      ...rates.limit("login", { POST: steps.sent((sent) => steps.factor(sent)) }),
-    }),
-    "/_/auth/send-code": page({
-      GET: steps.opened((exchange, visit) => steps.view.sendCode(exchange, visit)),
-      ...rates.limit("mail", { POST: steps.sent((sent) => steps.sendCode(sent)) }),
-    }),
-    "/_/auth/code": page({
-      GET: steps.again,
-      ...rates.limit("login", { POST: steps.sent((sent) => steps.code(sent)) }),
-    }),
-    [providerPage]: page(
-      rates.limit("login", { GET: steps.opened((exchange, visit) => steps.fromProvider(exchange, visit)) }),
-    ),
-    [`${providerPage}/:name`]: page(
-      rates.limit("login", { GET: steps.opened((exchange, visit) => steps.toProvider(exchange, visit)) }),
-    ),
+    "/_/auth/sign-in": {
+      GET: page(steps.opened((exchange, visit) => steps.view.signIn(exchange, visit))),
+      POST: page(
+        steps.sent((sent) => steps.signIn(sent)),
+        "login",
+      ),
+    },
+    "/_/auth/factor": {
+      GET: page(steps.again),
+      POST: page(
+        steps.sent((sent) => steps.factor(sent)),
+        "login",
+      ),
+    },
+    "/_/auth/send-code": {
+      GET: page(steps.opened((exchange, visit) => steps.view.sendCode(exchange, visit))),
+      POST: page(
+        steps.sent((sent) => steps.sendCode(sent)),
+        "mail",
+      ),
+    },
+    "/_/auth/code": {
+      GET: page(steps.again),
+      POST: page(
+        steps.sent((sent) => steps.code(sent)),
+        "login",
+      ),
+    },
+    [providerPage]: {
+      GET: page(
+        steps.opened((exchange, visit) => steps.fromProvider(exchange, visit)),
+        "login",
+      ),
+    },
+    [`${providerPage}/:name`]: {
+      GET: page(
+        steps.opened((exchange, visit) => steps.toProvider(exchange, visit)),
+        "login",
+      ),
+    },
   };
 }
 

@@ -1,67 +1,93 @@
 /** `/api/auth/…` (spec, "Authentication endpoints"): register, login, refresh, logout, and the set-up of the first admin. */
-
-import { AppError } from "../../../base/kernel/index.ts";
+import * as wire from "@socle/protocol/wire";
 import type { Admin } from "../../../operate/admin/index.ts";
 import { type Auth, readCredentials } from "../../../people/auth/index.ts";
-import type { RateLimiter } from "../rate-limiter.ts";
-import type { Routes } from "../router.ts";
+import { answer, anybody, optionalBody, parameter, type Routes, route, unchecked, userOrNobody } from "../route.ts";
 
 /** The path of the set-up link in the start log. */
 export const firstAdminPath = "/api/auth/setup";
 
-/** The refresh token of a body, or null. */
-function refreshTokenOf(body: Record<string, unknown> | null): string | null {
-  const token = body !== null && Object.hasOwn(body, "refreshToken") ? body["refreshToken"] : null;
-  if (token === null || token === undefined) return null;
-  if (typeof token === "string") return token;
-  throw AppError.validation([{ field: "refreshToken", rule: "type", message: "refreshToken must be a string" }]);
-}
-
-export function authRoutes(options: { auth: Auth; admin: Admin; rates: RateLimiter }): Routes {
-  const { auth, rates } = options;
-  const { firstAdmin } = options.admin;
+export function authRoutes(api: { auth: Auth; admin: Admin }): Routes {
   return {
-    "/api/auth/register": rates.limit("register", {
-      async POST(exchange) {
-        const answer = await auth.registrations.register(await exchange.object(), exchange.waiter);
-        return exchange.json("next" in answer ? 202 : 201, answer);
-      },
-    }),
-    "/api/auth/login": rates.limit("login", {
-      async POST(exchange) {
-        const credentials = readCredentials(await exchange.object());
-        return exchange.json(200, await auth.login(credentials, exchange.waiter));
-      },
-    }),
-    "/api/auth/refresh": rates.limit("refresh", {
-      async POST(exchange) {
-        const token = refreshTokenOf(await exchange.object());
-        if (token === null)
-          throw AppError.validation([{ field: "refreshToken", rule: "required", message: "refreshToken is required" }]);
-        return exchange.json(200, await auth.refresh(token));
-      },
-    }),
+    "/api/auth/register": {
+      POST: route({
+        summary: "Register a user",
+        description: "The body may also have fields of users.",
+        access: anybody,
+        rate: "register",
+        body: unchecked(wire.credentials),
+        answers: {
+          201: answer(wire.tokenResponse),
+          202: answer(wire.verificationRequired, "The address has to be proven first (auth.requireVerified)."),
+        },
+        errors: [403, 409],
+        async handle(exchange, _, body) {
+          const made = await api.auth.registrations.register(body, exchange.waiter);
+          return exchange.json("next" in made ? 202 : 201, made);
+        },
+      }),
+    },
+    "/api/auth/login": {
+      POST: route({
+        summary: "Sign in with a password",
+        access: anybody,
+        rate: "login",
+        body: wire.credentials,
+        answers: { 200: wire.about(wire.loginResponse, "Tokens; or the attempt of a user with a second factor.") },
+        errors: [401, 403],
+        handle: (exchange, _, body) => api.auth.login(readCredentials(body), exchange.waiter),
+      }),
+    },
+    "/api/auth/refresh": {
+      POST: route({
+        summary: "Exchange a refresh token",
+        access: anybody,
+        rate: "refresh",
+        body: wire.object({ refreshToken: wire.string }),
+        answers: { 200: wire.tokenResponse },
+        errors: [401, 403],
+        handle: (_, __, { refreshToken }) => api.auth.refresh(refreshToken),
+      }),
+    },
     "/api/auth/logout": {
-      async POST(exchange) {
-        const principal = await exchange.session();
-        const token = refreshTokenOf(await exchange.optionalObject());
-        await auth.logout(principal, token);
-        return exchange.empty();
-      },
+      POST: route({
+        summary: "End the session of the token, or of a refresh token",
+        access: userOrNobody,
+        body: optionalBody(wire.object({ refreshToken: wire.optional(wire.string) })),
+        answers: { 204: null },
+        errors: [401, 403],
+        handle: (_, user, { refreshToken = null }) => api.auth.logout(user, refreshToken),
+      }),
     },
     // For a service without an admin: the token is in the query, as in the link, or in the body.
-    [firstAdminPath]: rates.limit("setup", {
-      GET(exchange) {
-        const token = exchange.query("token");
-        if (token === null) return exchange.json(200, { status: firstAdmin.status() });
-        const invitation = firstAdmin.check(token);
-        const next = "To make the first admin, POST { email, password } as JSON to this address.";
-        return exchange.json(200, { status: "open", ...invitation, next });
-      },
-      async POST(exchange) {
-        const { token = exchange.query("token"), ...body } = await exchange.object();
-        return exchange.json(201, await firstAdmin.create(body, token, exchange.waiter));
-      },
-    }),
+    [firstAdminPath]: {
+      GET: route({
+        summary: "Whether the service waits for the first admin",
+        access: anybody,
+        rate: "setup",
+        query: { token: parameter("The token of the set-up link.") },
+        answers: { 200: wire.setupStatus },
+        errors: [401, 403, 404],
+        handle(exchange): wire.SetupStatus {
+          const { firstAdmin } = api.admin;
+          const token = exchange.query("token");
+          if (token === null) return { status: firstAdmin.status() };
+          const next = "To make the first admin, POST { email, password } as JSON to this address.";
+          return { status: "open", ...firstAdmin.check(token), next };
+        },
+      }),
+      POST: route({
+        summary: "Make the first admin",
+        access: anybody,
+        rate: "setup",
+        body: unchecked(wire.object({ email: wire.email, password: wire.password, token: wire.optional(wire.string) })),
+        query: { token: parameter("The token of the set-up link, unless the body has the token.") },
+        answers: { 201: wire.tokenResponse },
+        errors: [401, 403, 404, 409],
+        handle(exchange, _, { token = exchange.query("token"), ...body }) {
+          return api.admin.firstAdmin.create(body, token, exchange.waiter);
+        },
+      }),
+    },
   };
 }

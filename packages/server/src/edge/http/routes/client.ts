@@ -1,7 +1,8 @@
 /** The client of this version: `/_/client.js`, the types, the worker that the tabs of a browser share, and the source maps. */
 import { clientBuild } from "../client-build.ts";
 import { EmbeddedFiles } from "../dashboard.ts";
-import type { Routes } from "../router.ts";
+import type { Exchange } from "../exchange.ts";
+import type { Routes } from "../route.ts";
 
 /** No routes for a program that runs from source. */
 export function clientRoutes(): Routes {
@@ -10,7 +11,10 @@ export function clientRoutes(): Routes {
   return Object.fromEntries(
     Object.keys(clientBuild.files).map((name) => [
       `/_/${name}`,
-      { GET: (exchange) => files.answer(exchange, `/${name}`, { "Cross-Origin-Resource-Policy": "cross-origin" }) },
+      {
+        GET: (exchange: Exchange) =>
+          files.answer(exchange, `/${name}`, { "Cross-Origin-Resource-Policy": "cross-origin" }),
+      },
     ]),
   );
 }

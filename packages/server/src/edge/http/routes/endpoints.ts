@@ -17,7 +17,8 @@ import type { Exchange } from "../exchange.ts";
 import { decodePart, nothingHere, pathIn } from "../headers.ts";
 import type { Idempotency, Keep } from "../idempotency.ts";
 import type { RequestHeaders } from "../passed-request.ts";
-import { type KeepOpen, type Methods, type Routes, withBody } from "../router.ts";
+import type { Methods, Routes } from "../route.ts";
+import { type KeepOpen, withBody } from "../router.ts";
 
 /** First parts of paths that are the service's, also behind the prefix `/`. */
 const reserved: readonly string[] = ["api", "_"];

@@ -1,46 +1,64 @@
 /** `GET /api/query/:name?args=JSON`: the value of a server query. */
 import { MAX_QUERY_ARGUMENTS } from "@socle/protocol";
+import * as wire from "@socle/protocol/wire";
 import { type Admission, AppError, isObject } from "../../../base/kernel/index.ts";
 import type { ServerQueries } from "../../../code/server-queries/index.ts";
 import { callFailure } from "../call-failure.ts";
 import type { Exchange } from "../exchange.ts";
-import type { KeepOpen, Methods, Routes } from "../router.ts";
+import { answer, methodsAfter, noContent, ownRoute, parameter, type Routes } from "../route.ts";
+import type { KeepOpen } from "../router.ts";
 
 const encoder = new TextEncoder();
 
-export function queryRoutes(options: { serverQueries: ServerQueries; calls: Admission; keepOpen: KeepOpen }): Routes {
-  const { serverQueries, calls, keepOpen } = options;
+interface Parts {
+  readonly serverQueries: ServerQueries;
+  /** The calls of the user's code that requests wait for. */
+  readonly calls: Admission;
+  readonly keepOpen: KeepOpen;
+}
 
-  /** Name (404), method (405), token (401), scope and role (401, 403), and arguments (400), before anything of the user's code runs. */
-  async function answer(exchange: Exchange, name: string): Promise<Response> {
-    const caller = await exchange.principal();
-    serverQueries.admit(name, caller);
-    const args = argsOf(exchange);
-    const { signal } = exchange.request;
-    const place = await calls.take({ caller: exchange.callerKey(caller), signal });
-    try {
-      // A right may end during the wait.
-      const query = serverQueries.admit(name, await exchange.principal());
-      const { requestId } = exchange;
-      const running = serverQueries.call({ query, args, caller, requestId, signal });
-      keepOpen(exchange.request, running, query.timeoutMs);
-      const { end } = await exchange.untilStop(running);
-      if (end.status !== "answered") return callFailure(exchange, "query", end);
-      const json = encoder.encode(end.value);
-      const tag = `"${new Bun.CryptoHasher("sha256").update(json).digest("base64url")}"`;
-      return exchange.tagged(caller, { json, tag }, { Vary: "Authorization" });
-    } finally {
-      place.release();
-    }
-  }
-
+export function queryRoutes(api: Parts): Routes {
+  const find = (exchange: Exchange): unknown => api.serverQueries.find(exchange.param("name"));
   return {
-    "/api/query/:name": (exchange): Methods => {
-      const name = exchange.param("name");
-      serverQueries.find(name);
-      return { GET: () => answer(exchange, name) };
-    },
+    "/api/query/:name": methodsAfter(find, {
+      GET: ownRoute({
+        summary: "The value of a server query of the project",
+        access: "anybody",
+        keys: true,
+        query: { args: parameter("The arguments of the query: a JSON object.") },
+        answers: {
+          200: answer(wire.anything, "The value.", ["ETag"]),
+          304: noContent("The value is the value that the client has."),
+        },
+        errors: [401, 403, 404, 502, 503, 504],
+        handle: (exchange) => answerQuery(api, exchange),
+      }),
+    }),
   };
+}
+
+/** Name (404), method (405), token (401), scope and role (401, 403), and arguments (400), before anything of the user's code runs. */
+async function answerQuery({ serverQueries, calls, keepOpen }: Parts, exchange: Exchange): Promise<Response> {
+  const name = exchange.param("name");
+  const caller = await exchange.principal();
+  serverQueries.admit(name, caller);
+  const args = argsOf(exchange);
+  const { signal } = exchange.request;
+  const place = await calls.take({ caller: exchange.callerKey(caller), signal });
+  try {
+    // A right may end during the wait.
+    const query = serverQueries.admit(name, await exchange.principal());
+    const { requestId } = exchange;
+    const running = serverQueries.call({ query, args, caller, requestId, signal });
+    keepOpen(exchange.request, running, query.timeoutMs);
+    const { end } = await exchange.untilStop(running);
+    if (end.status !== "answered") return callFailure(exchange, "query", end);
+    const json = encoder.encode(end.value);
+    const tag = `"${new Bun.CryptoHasher("sha256").update(json).digest("base64url")}"`;
+    return exchange.tagged(caller, { json, tag }, { Vary: "Authorization" });
+  } finally {
+    place.release();
+  }
 }
 
 /** @throws AppError `bad_request`. */

@@ -1,18 +1,17 @@
-/** The routes of records: `/api/{collection}` and `/api/{collection}/:id` (spec, "Collection records"). */
+/** The routes of records: `/api/{collection}` and `/api/{collection}/:id` (spec, "Collection records"). In the descriptions, `:collection` stands for the name of the collection. */
 import { isReservedCollectionName, type Operation } from "@socle/protocol";
+import * as wire from "@socle/protocol/wire";
 import type { Config } from "../../../base/config/index.ts";
 import { AppError, JsonText, type Principal } from "../../../base/kernel/index.ts";
 import type { Collection } from "../../../data/collections/index.ts";
 import type { Queries } from "../../../data/queries/index.ts";
 import { type Records, recordTag } from "../../../data/records/index.ts";
-import type { Auth } from "../../../people/auth/index.ts";
 import { requireJsonType } from "../bodies.ts";
 import type { Exchange } from "../exchange.ts";
 import { jsonType, nothingHere } from "../headers.ts";
-import { type Idempotency, keptJson } from "../idempotency.ts";
-import { Lists } from "../lists.ts";
-import type { RateLimiter } from "../rate-limiter.ts";
-import type { Methods, Routes } from "../router.ts";
+import { type Idempotency, idempotencyKey, keptJson } from "../idempotency.ts";
+import type { Lists } from "../lists.ts";
+import { type Methods, noContent, ownRoute, parameter, type Routes } from "../route.ts";
 
 /** Two callers may be answered different fields under one tag. */
 const recordHeaders = { "Content-Type": jsonType, Vary: "Authorization" };
@@ -30,94 +29,124 @@ function ifMatchOf({ request }: Exchange): string | null {
   return request.headers.get("if-match");
 }
 
-interface RecordReadsOptions {
-  records: Records;
-  queries: Queries;
-  auth: Auth;
-  config: Config;
-  rates: RateLimiter;
+const keys = true;
+const rate = "records";
+const access = "rules";
+
+function schemaOf(kind: string): { readonly [keyword: string]: unknown } {
+  return { $ref: `#/components/schemas/:collection.${kind}` };
+}
+
+const selection = {
+  fields: parameter("Names and paths, separated by commas: the answer has these fields alone."),
+  expand: parameter("Relations, separated by commas: the answer has the records in expand."),
+};
+const ifMatch = { "If-Match": parameter("The version that the record must have, from ETag.") };
+const record = { description: "The record.", content: { [jsonType]: schemaOf("record") }, headers: ["ETag"] };
+
+interface RecordReadParts {
+  readonly records: Records;
+  readonly queries: Queries;
+  readonly lists: Lists;
 }
 
 /** The paths of records, with the reads alone. */
-export function recordReads({ records, queries, auth, config, rates }: RecordReadsOptions): {
+export function recordReads(api: RecordReadParts): {
   readonly "/api/:collection": Methods;
   readonly "/api/:collection/:id": Methods;
 } {
-  const lists = new Lists({ queries, cacheSize: config["cache.size"], secret: () => auth.secretFor("tags of lists") });
-  const collectionAt = (exchange: Exchange): Collection => collectionOf(records, exchange.param("collection"));
   return {
-    "/api/:collection": rates.limit("records", {
-      async GET(exchange) {
-        const [collection, principal] = admitted("read", collectionAt(exchange), await exchange.principal());
-        return lists.answer(exchange, collection, principal);
-      },
-    }),
-    "/api/:collection/:id": rates.limit("records", {
-      async GET(exchange) {
-        const [collection, principal] = admitted("read", collectionAt(exchange), await exchange.principal());
-        const [id, { search }] = [exchange.param("id"), exchange];
-        if (search === "") {
-          const record = records.get(collection, principal, id);
-          const tag = recordTag(collection, record);
-          return exchange.tagged(principal, { json: JsonText.of(record), tag }, recordHeaders);
-        }
-        const found = await queries.one(collection, id, { search, ...exchange.reader(principal) });
-        return exchange.tagged(principal, found, recordHeaders);
-      },
-    }),
+    "/api/:collection": {
+      GET: ownRoute({
+        summary: "List records of :collection",
+        description: "Without parameters, all records, newest first.",
+        access,
+        operation: "read",
+        keys,
+        rate,
+        query: {
+          filter: parameter('An expression: status = "open" && points > 3.'),
+          sort: parameter("Names and paths, separated by commas; - before a name sorts in descending order."),
+          limit: parameter("Records of a page; 1,000 by default.", {
+            schema: { type: "integer", minimum: 1, maximum: 1_000 },
+          }),
+          cursor: parameter("The nextCursor of the page before."),
+          offset: parameter("Records that are left out.", wire.count),
+          count: parameter("Asks for total.", wire.constant("exact")),
+          ...selection,
+          search: parameter('Words that the searched fields have: word begin* "two words".'),
+          snippet: parameter("Searched fields: the answer has the text around the matches, as HTML."),
+          group: parameter("Names and paths, separated by commas: the answer has groups. createdAt:month has a unit."),
+          aggregate: parameter("count, sum(points), avg(points), min(points), max(points)."),
+        },
+        answers: {
+          200: { description: "The records.", content: { [jsonType]: schemaOf("list") }, headers: ["ETag"] },
+          304: noContent("The client has the list."),
+        },
+        async handle(exchange) {
+          const [collection, principal] = admitted("read", collectionAt(api, exchange), await exchange.principal());
+          return api.lists.answer(exchange, collection, principal);
+        },
+      }),
+    },
+    "/api/:collection/:id": {
+      GET: ownRoute({
+        summary: "Read a record of :collection",
+        access,
+        operation: "read",
+        keys,
+        rate,
+        query: selection,
+        answers: { 200: record, 304: noContent("The client has the record.") },
+        async handle(exchange) {
+          const [collection, principal] = admitted("read", collectionAt(api, exchange), await exchange.principal());
+          const [id, { search }] = [exchange.param("id"), exchange];
+          if (search === "") {
+            const found = api.records.get(collection, principal, id);
+            const tag = recordTag(collection, found);
+            return exchange.tagged(principal, { json: JsonText.of(found), tag }, recordHeaders);
+          }
+          const found = await api.queries.one(collection, id, { search, ...exchange.reader(principal) });
+          return exchange.tagged(principal, found, recordHeaders);
+        },
+      }),
+    },
   };
 }
 
-export function recordRoutes(options: RecordReadsOptions & { idempotency: Idempotency }): Routes {
-  const { records, config, rates, idempotency } = options;
-  const reads = recordReads(options);
+interface RecordParts extends RecordReadParts {
+  readonly config: Config;
+  readonly idempotency: Idempotency;
+}
 
-  const collectionAt = (exchange: Exchange): Collection => collectionOf(records, exchange.param("collection"));
-
-  /** The body, or its error. A missing record, another owner, or a right that has ended is told before that error. */
-  async function body(exchange: Exchange): Promise<Record<string, unknown> | AppError> {
-    try {
-      requireJsonType(exchange.request);
-      return await exchange.object();
-    } catch (thrown) {
-      if (thrown instanceof AppError) return thrown;
-      throw thrown;
-    }
-  }
-
-  /** Creates a record for a request with an `Idempotency-Key`: the record and the answer are one transaction. */
-  async function createOnce(exchange: Exchange, key: string): Promise<Response> {
-    requireJsonType(exchange.request);
-    const bytes = await exchange.body(config["limits.body"]);
-    const [{ name }, principal] = admitted("create", collectionAt(exchange), await exchange.principal());
-    return idempotency.answer(exchange, { key, body: bytes }, async (keep) => {
-      await records.createWith(principal, {
-        collection: name,
-        caller: exchange.callerKey(principal),
-        body: await exchange.parse(bytes),
-        after: (tx, { json, tag }) => keep(tx, keptJson(201, json, { ETag: tag() })),
-      });
-      return undefined;
-    });
-  }
-
+export function recordRoutes(api: RecordParts): Routes {
+  const reads = recordReads(api);
   return {
     "/api/:collection": {
       ...reads["/api/:collection"],
-      ...rates.limit("records", {
-        async POST(exchange) {
-          const [{ name }, principal] = admitted("create", collectionAt(exchange), await exchange.principal());
-          const key = idempotency.keyOf(exchange);
-          if (key !== null) return createOnce(exchange, key);
-          const given = await body(exchange);
-          if (given instanceof AppError) {
-            admitted("create", collectionAt(exchange), await exchange.principal());
-            throw given;
+      POST: ownRoute({
+        summary: "Create a record of :collection",
+        access,
+        operation: "create",
+        keys,
+        rate,
+        headers: idempotencyKey,
+        body: { content: { [jsonType]: schemaOf("create") } },
+        answers: { 201: record },
+        errors: [404, 409],
+        async handle(exchange) {
+          const [{ name }, principal] = admitted("create", collectionAt(api, exchange), await exchange.principal());
+          const key = api.idempotency.keyOf(exchange);
+          if (key !== null) return createOnce(api, exchange, key);
+          const body = await bodyOf(exchange);
+          if (body instanceof AppError) {
+            admitted("create", collectionAt(api, exchange), await exchange.principal());
+            throw body;
           }
           const caller = exchange.callerKey(principal);
-          const { json, tag } = await records.createWith(principal, {
+          const { json, tag } = await api.records.createWith(principal, {
             collection: name,
-            body: given,
+            body,
             caller,
             after: null,
           });
@@ -127,33 +156,84 @@ export function recordRoutes(options: RecordReadsOptions & { idempotency: Idempo
     },
     "/api/:collection/:id": {
       ...reads["/api/:collection/:id"],
-      ...rates.limit("records", {
-        async PUT(exchange) {
-          const [{ name }, principal] = admitted("update", collectionAt(exchange), await exchange.principal());
-          const given = await body(exchange);
+      PUT: ownRoute({
+        summary: "Change a record of :collection",
+        description: "An absent field stays, null clears.",
+        access,
+        operation: "update",
+        keys,
+        rate,
+        headers: ifMatch,
+        body: { content: { [jsonType]: schemaOf("update") } },
+        answers: { 200: record },
+        errors: [409, 412],
+        async handle(exchange) {
+          const [{ name }, principal] = admitted("update", collectionAt(api, exchange), await exchange.principal());
+          const body = await bodyOf(exchange);
           const id = exchange.param("id");
-          if (given instanceof AppError) {
-            const [, current] = admitted("update", collectionAt(exchange), await exchange.principal());
-            records.admit(name, "update", { principal: current, id });
-            throw given;
+          if (body instanceof AppError) {
+            const [, current] = admitted("update", collectionAt(api, exchange), await exchange.principal());
+            api.records.admit(name, "update", { principal: current, id });
+            throw body;
           }
-          const { json, tag } = await records.update(name, principal, {
+          const { json, tag } = await api.records.update(name, principal, {
             record: { id, ifMatch: ifMatchOf(exchange) },
-            body: given,
+            body,
             caller: exchange.callerKey(principal),
           });
           return exchange.json(200, json, { ETag: tag() });
         },
-        async DELETE(exchange) {
-          const [{ name }, principal] = admitted("delete", collectionAt(exchange), await exchange.principal());
+      }),
+      DELETE: ownRoute({
+        summary: "Delete a record of :collection",
+        access,
+        operation: "delete",
+        keys,
+        rate,
+        headers: ifMatch,
+        answers: { 204: noContent() },
+        errors: [400, 409, 412],
+        async handle(exchange) {
+          const [{ name }, principal] = admitted("delete", collectionAt(api, exchange), await exchange.principal());
           const id = exchange.param("id");
           const caller = exchange.callerKey(principal);
-          await records.delete(name, principal, { id, ifMatch: ifMatchOf(exchange), caller });
+          await api.records.delete(name, principal, { id, ifMatch: ifMatchOf(exchange), caller });
           return exchange.empty();
         },
       }),
     },
   };
+}
+
+/** The body, or its error. A missing record, another owner, or a right that has ended is told before that error. */
+async function bodyOf(exchange: Exchange): Promise<Record<string, unknown> | AppError> {
+  try {
+    requireJsonType(exchange.request);
+    return await exchange.object();
+  } catch (thrown) {
+    if (thrown instanceof AppError) return thrown;
+    throw thrown;
+  }
+}
+
+/** Creates a record for a request with an `Idempotency-Key`: the record and the answer are one transaction. */
+async function createOnce(api: RecordParts, exchange: Exchange, key: string): Promise<Response> {
+  requireJsonType(exchange.request);
+  const bytes = await exchange.body(api.config["limits.body"]);
+  const [{ name }, principal] = admitted("create", collectionAt(api, exchange), await exchange.principal());
+  return api.idempotency.answer(exchange, { key, body: bytes }, async (keep) => {
+    await api.records.createWith(principal, {
+      collection: name,
+      caller: exchange.callerKey(principal),
+      body: await exchange.parse(bytes),
+      after: (tx, { json, tag }) => keep(tx, keptJson(201, json, { ETag: tag() })),
+    });
+    return undefined;
+  });
+}
+
+function collectionAt({ records }: { records: Records }, exchange: Exchange): Collection {
+  return collectionOf(records, exchange.param("collection"));
 }
 
 /**

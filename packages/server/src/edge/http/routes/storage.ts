@@ -1,6 +1,6 @@
 /** `/api/storage/…` (spec, "Storage endpoints"): upload, download, thumbnails, links, deletion. */
-import type { FileLink, StoredFile } from "@socle/protocol";
-import type { Config } from "../../../base/config/index.ts";
+import { type FileLink, type StoredFile, VISIBILITIES } from "@socle/protocol";
+import * as wire from "@socle/protocol/wire";
 import { AppError } from "../../../base/kernel/index.ts";
 import {
   type Asker,
@@ -11,15 +11,24 @@ import {
   type ThumbSize,
   type Upload,
 } from "../../../files/storage/index.ts";
-import { BodyReadLimiter } from "../body-read-limiter.ts";
+import type { BodyReadLimiter } from "../body-read-limiter.ts";
 import type { Exchange } from "../exchange.ts";
 import { type AnswerableFile, answerFile, disposition, uploadedType } from "../file-response.ts";
-import type { RateLimiter } from "../rate-limiter.ts";
-import type { Methods, Routes } from "../router.ts";
+import {
+  anybody,
+  bearers,
+  bytes,
+  type Methods,
+  noContent,
+  ownRoute,
+  parameter,
+  type Routes,
+  readByHandler,
+  route,
+} from "../route.ts";
 import { leastFileSize, readUploadForm } from "../upload-form.ts";
 
-/** Uploads that are read at a time. */
-const uploadsAtATime = 4;
+const thumb = parameter("The size of a thumbnail of a picture, such as 200x200.");
 
 /** The bytes of a file, or of the thumbnail. */
 type Content = Pick<AnswerableFile, "size" | "etag" | "read">;
@@ -57,91 +66,129 @@ async function admit(storage: Storage, exchange: Exchange): Promise<StoredFile> 
   return file;
 }
 
-/** The downloads. @param options `thumbnail` finds or makes a thumbnail. */
-export function storageReads(options: {
-  storage: Storage;
-  thumbnail: (file: StoredFile, size: ThumbSize, asker: () => Promise<Asker>) => Promise<Blob>;
-}): { readonly "/api/storage/:id": Methods } {
-  const { storage } = options;
+interface FileReads {
+  readonly storage: Storage;
+  /** Finds or makes a thumbnail. */
+  readonly thumbnail: (file: StoredFile, size: ThumbSize, asker: () => Promise<Asker>) => Promise<Blob>;
+}
 
-  /** The same for an address that may be a link: a link is for all holders, whatever the token. */
-  async function admitLink(exchange: Exchange): Promise<StoredFile> {
-    const link = { expires: exchange.query("expires"), signature: exchange.query("signature") };
-    if (link.signature === null) return admit(storage, exchange);
-    const id = exchange.param("id");
-    const file = storage.links.isValid(id, link) ? storage.find(id) : null;
-    if (file !== null) return file;
-    return admit(storage, exchange).catch((thrown: unknown) => {
-      if (!(thrown instanceof AppError) || thrown.code !== "unauthorized") throw thrown;
-      throw new AppError(
-        "unauthorized",
-        "The link has expired, or is no link to this file. Request another link, or sign in.",
-      );
-    });
-  }
+/** The file of an address that may be a link: a link is for all holders, whatever the token. */
+async function admitLink(storage: Storage, exchange: Exchange): Promise<StoredFile> {
+  const link = { expires: exchange.query("expires"), signature: exchange.query("signature") };
+  if (link.signature === null) return admit(storage, exchange);
+  const id = exchange.param("id");
+  const file = storage.links.isValid(id, link) ? storage.find(id) : null;
+  if (file !== null) return file;
+  return admit(storage, exchange).catch((thrown: unknown) => {
+    if (!(thrown instanceof AppError) || thrown.code !== "unauthorized") throw thrown;
+    throw new AppError(
+      "unauthorized",
+      "The link has expired, or is no link to this file. Request another link, or sign in.",
+    );
+  });
+}
 
-  async function thumbnail(exchange: Exchange, file: StoredFile, asked: string): Promise<Content> {
-    const size = parseThumbSize(asked);
-    const image = await options.thumbnail(file, size, async () => ({
-      caller: await callerOf(exchange),
-      signal: exchange.request.signal,
-    }));
-    return {
-      size: image.size,
-      etag: `"${file.id}-${nameOfSize(size)}"`,
-      read: async (range) => (range === null ? image : image.slice(range.start, range.end)),
-    };
-  }
+/** The thumbnail of a file. */
+async function thumbnailOf(api: FileReads, exchange: Exchange, file: StoredFile): Promise<Content> {
+  const size = parseThumbSize(exchange.query("thumb") ?? "");
+  const image = await api.thumbnail(file, size, async () => ({
+    caller: await callerOf(exchange),
+    signal: exchange.request.signal,
+  }));
+  return {
+    size: image.size,
+    etag: `"${file.id}-${nameOfSize(size)}"`,
+    read: async (range) => (range === null ? image : image.slice(range.start, range.end)),
+  };
+}
 
+/** The downloads. */
+export function storageReads(api: FileReads): { readonly "/api/storage/:id": Methods } {
   return {
     "/api/storage/:id": {
-      async GET(exchange) {
-        const file = await admitLink(exchange);
-        const size = exchange.query("thumb");
-        const whole: Content = { size: file.size, etag: `"${file.id}"`, read: (range) => storage.read(file, range) };
-        const content = size === null ? whole : await thumbnail(exchange, file, size);
-        return answerFile(exchange, { ...content, modifiedAt: Date.parse(file.createdAt), headers: headersOf(file) });
-      },
+      GET: ownRoute({
+        summary: "Download a file",
+        description: "Public files need no token. Range and conditional requests are possible.",
+        access: "anybody",
+        keys: true,
+        query: { thumb, expires: parameter("Of a link."), signature: parameter("Of a link.") },
+        answers: {
+          200: bytes("The content.", ["ETag", "Last-Modified", "Content-Disposition"]),
+          206: bytes("A part of the content.", ["Content-Range"]),
+          304: noContent("The client has the content."),
+        },
+        errors: [401, 403, 412, 416],
+        async handle(exchange) {
+          const { storage } = api;
+          const file = await admitLink(storage, exchange);
+          const whole: Content = { size: file.size, etag: `"${file.id}"`, read: (range) => storage.read(file, range) };
+          const content = exchange.query("thumb") === null ? whole : await thumbnailOf(api, exchange, file);
+          return answerFile(exchange, { ...content, modifiedAt: Date.parse(file.createdAt), headers: headersOf(file) });
+        },
+      }),
     },
   };
 }
 
-export function storageRoutes(options: { storage: Storage; rates: RateLimiter; config: Config }): Routes {
-  const { storage, rates, config } = options;
-  const limiter = new BodyReadLimiter({ width: uploadsAtATime, maxWaiting: config["limits.uploads"] });
-
+export function storageRoutes(api: { storage: Storage; uploads: BodyReadLimiter }): Routes {
+  const reads = storageReads({
+    get storage() {
+      return api.storage;
+    },
+    thumbnail: async (file, size, asker) => api.storage.thumbnail(file, size, await asker()),
+  });
   return {
-    "/api/storage/upload": rates.limit("upload", {
-      async POST(exchange) {
-        const principal = await exchange.principal();
-        if (principal === null) throw new AppError("unauthorized", "To upload a file, sign in.");
-        const { request } = exchange;
-        const caller = exchange.callerKey(principal);
-        const read = (upload: Upload): ReturnType<typeof readUploadForm> =>
-          limiter.run({ caller, signal: request.signal }, (inTurns) => readUploadForm(request, upload, inTurns));
-        const file = await exchange.untilStop(storage.store(principal, read, leastFileSize(request)));
-        return exchange.json(201, file);
-      },
-    }),
+    "/api/storage/upload": {
+      POST: route({
+        summary: "Upload a file",
+        access: bearers("upload a file"),
+        keys: true,
+        rate: "upload",
+        body: readByHandler({
+          "multipart/form-data": wire.object({
+            file: { ...wire.string, schema: { type: "string", contentMediaType: "application/octet-stream" } },
+            visibility: wire.optional(wire.enumOf(VISIBILITIES)),
+          }),
+        }),
+        answers: { 201: wire.storedFile },
+        handle(exchange, bearer, _form) {
+          const { request } = exchange;
+          const caller = exchange.callerKey(bearer);
+          const read = (upload: Upload): ReturnType<typeof readUploadForm> =>
+            api.uploads.run({ caller, signal: request.signal }, (inTurns) => readUploadForm(request, upload, inTurns));
+          return exchange.untilStop(api.storage.store(bearer, read, leastFileSize(request)));
+        },
+      }),
+    },
     "/api/storage/:id": {
-      ...storageReads({
-        storage,
-        thumbnail: async (file, size, asker) => storage.thumbnail(file, size, await asker()),
-      })["/api/storage/:id"],
-      async DELETE(exchange) {
-        await storage.delete(exchange.param("id"), await exchange.principal());
-        return exchange.empty();
-      },
+      ...reads["/api/storage/:id"],
+      DELETE: ownRoute({
+        summary: "Delete a file",
+        access: "user",
+        keys: true,
+        answers: { 204: noContent() },
+        async handle(exchange) {
+          await api.storage.delete(exchange.param("id"), await exchange.principal());
+          return exchange.empty();
+        },
+      }),
     },
     "/api/storage/:id/link": {
-      async POST(exchange) {
-        const { id } = await admit(storage, exchange);
-        const size = exchange.query("thumb");
-        const thumb = size === null ? "" : `&thumb=${nameOfSize(parseThumbSize(size))}`;
-        const { url, expiresAt } = storage.links.make(id);
-        const link: FileLink = { url: `${url}${thumb}`, expiresAt };
-        return exchange.json(200, link);
-      },
+      POST: route({
+        summary: "Make a link that needs no token",
+        access: anybody,
+        keys: true,
+        query: { thumb },
+        answers: { 200: wire.fileLink },
+        errors: [401, 403],
+        async handle(exchange): Promise<FileLink> {
+          const { id } = await admit(api.storage, exchange);
+          const size = exchange.query("thumb");
+          const asked = size === null ? "" : `&thumb=${nameOfSize(parseThumbSize(size))}`;
+          const { url, expiresAt } = api.storage.links.make(id);
+          return { url: `${url}${asked}`, expiresAt };
+        },
+      }),
     },
   };
 }

@@ -1,5 +1,5 @@
 /** API keys: made, listed, deleted, and the caller of a key, who is looked up in memory after the first use. */
-import type { ApiKey, CreatedApiKey, ErrorDetail } from "@socle/protocol";
+import type { ApiKey, CreatedApiKey, NewApiKey } from "@socle/protocol";
 import {
   AppError,
   type Bearer,
@@ -7,12 +7,11 @@ import {
   type Clock,
   isAdmin,
   newId,
-  parseDatetime,
   randomToken,
   type SignedIn,
   toTimestamp,
 } from "../../../base/kernel/index.ts";
-import { adminScope, isScope, scopeForms } from "../../../data/permissions/index.ts";
+import { adminScope } from "../../../data/permissions/index.ts";
 import type { Database, Reader, Transactor } from "../../../store/database/index.ts";
 import { invalidToken } from "../access-tokens.ts";
 import type { Notices } from "../notices.ts";
@@ -38,20 +37,6 @@ const keyPrefix = "sk_";
 const keyForm = /^sk_[\w-]{43}$/;
 /** The most keys in memory. */
 const capacity = 20_000;
-
-const maxName = 100;
-const maxScopes = 50;
-/** The members of a request for a key. */
-const members = ["name", "scopes", "expiresAt"];
-
-/** A key to be made. */
-interface NewKey {
-  readonly name: string;
-  /** Each scope once, in order. */
-  readonly scopes: readonly string[];
-  /** Milliseconds since 1970; null for a key without an end. */
-  readonly expiresAt: number | null;
-}
 
 /** A key in force. */
 interface Key {
@@ -132,9 +117,9 @@ export class Keys {
    * @param owner null for a service key.
    * @throws AppError `forbidden` for the scope `admin` without an admin, `conflict` for too many keys.
    */
-  create(tx: Transactor, owner: { userId: string; isAdmin: boolean } | null, values: NewKey): CreatedApiKey {
+  create(tx: Transactor, owner: { userId: string; isAdmin: boolean } | null, values: NewApiKey): CreatedApiKey {
     const { maxPerUser } = this.#options;
-    const { name, scopes, expiresAt } = values;
+    const { name, scopes, expiresAt = null } = values;
     const now = Date.now();
     if (scopes.includes(adminScope) && owner?.isAdmin !== true)
       throw new AppError("forbidden", `Only a key of an admin may have the scope "${adminScope}".`);
@@ -150,7 +135,7 @@ export class Keys {
       name,
       scopes: JSON.stringify(scopes),
       createdAt: now,
-      expiresAt,
+      expiresAt: expiresAt === null ? null : Date.parse(expiresAt),
       lastUsedAt: null,
     };
     insertKey(tx, row, hashOf(key));
@@ -159,10 +144,9 @@ export class Keys {
 
   /**
    * Makes a key of the signed-in user, who gets a notice.
-   * @throws AppError `validation_error`, and as `create` and `checkRecent`.
+   * @throws AppError as `create` and `checkRecent`.
    */
-  createOwn(user: SignedIn, body: Record<string, unknown>, by: PasswordCaller): Promise<CreatedApiKey> {
-    const values = readNewKey(body, Date.now());
+  createOwn(user: SignedIn, values: NewApiKey, by: PasswordCaller): Promise<CreatedApiKey> {
     return this.#options.database.transactFor(user, (tx, caller) => {
       checkRecent(tx, user);
       const created = this.create(tx, { userId: user.userId, isAdmin: isAdmin(caller) }, values);
@@ -223,49 +207,4 @@ function entryOf({ id, name, scopes, createdAt, expiresAt, lastUsedAt }: KeyRow)
     expiresAt: timestamp(expiresAt),
     lastUsedAt: timestamp(lastUsedAt),
   };
-}
-
-/** The body of a request for an API key. @throws AppError `validation_error` with all problems. */
-export function readNewKey(body: Record<string, unknown>, now: number): NewKey {
-  const problems: ErrorDetail[] = [];
-  const name = readName(body["name"], problems);
-  const scopes = readScopes(body["scopes"], problems);
-  const expiresAt = readEnd(body["expiresAt"] ?? null, now, problems);
-  for (const field of Object.keys(body))
-    if (!members.includes(field)) problems.push({ field, rule: "unknown", message: `${field} is unknown` });
-  if (problems.length > 0) throw AppError.validation(problems);
-  return { name, scopes, expiresAt };
-}
-
-function readName(value: unknown, problems: ErrorDetail[]): string {
-  const name = typeof value === "string" && value.isWellFormed() ? value.trim() : "";
-  const length = [...name].length;
-  if (length >= 1 && length <= maxName && !/\p{Cc}/u.test(name)) return name;
-  const rule = value === undefined || value === null || value === "" ? "required" : length > maxName ? "max" : "type";
-  const message = `name must be a text of 1 to ${maxName} characters without control characters`;
-  problems.push({ field: "name", rule, message });
-  return "";
-}
-
-function readScopes(value: unknown, problems: ErrorDetail[]): string[] {
-  if (!Array.isArray(value) || value.length === 0 || value.length > maxScopes) {
-    const rule = value === undefined || value === null ? "required" : Array.isArray(value) ? "max" : "type";
-    problems.push({ field: "scopes", rule, message: `scopes must be an array of 1 to ${maxScopes} scopes` });
-    return [];
-  }
-  const scopes = new Set<string>();
-  for (const [item, scope] of value.entries())
-    if (typeof scope === "string" && isScope(scope)) scopes.add(scope);
-    else problems.push({ field: "scopes", item, rule: "type", message: `scopes[${item}] must be ${scopeForms}` });
-  return [...scopes].sort();
-}
-
-function readEnd(value: unknown, now: number, problems: ErrorDetail[]): number | null {
-  if (value === null) return null;
-  const text = typeof value === "string" ? parseDatetime(value) : null;
-  const time = text === null ? Number.NaN : Date.parse(text);
-  if (time > now) return time;
-  const message = "expiresAt must be a datetime in the future, such as 2030-01-31T00:00:00Z, or null";
-  problems.push({ field: "expiresAt", rule: Number.isNaN(time) ? "type" : "min", message });
-  return null;
 }

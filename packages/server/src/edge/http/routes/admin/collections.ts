@@ -1,82 +1,162 @@
 /** `/api/admin/collections` and `/api/admin/schema.json`: definitions, and migrations by changed definitions. */
 import type { JsonValue, Operation, RuleTrial } from "@socle/protocol";
+import * as wire from "@socle/protocol/wire";
 import { readChoice } from "../../../../base/kernel/index.ts";
 import { type Admin, additionOf, changeOf, removalOf, type TrialOutcome } from "../../../../operate/admin/index.ts";
 import type { Exchange } from "../../exchange.ts";
 import { statusOf } from "../../headers.ts";
 import type { HttpRequest } from "../../passed-request.ts";
-import { type AdminRoutes, answerPage, answerPageOf, readAdminBody, waiterOf } from "./for-admins.ts";
+import { admins as access, answer, noContent, parameter, type Routes, route, unchecked } from "../../route.ts";
+import { listRoute, pageRoute, waiterOf } from "./paging.ts";
 
-export function collectionRoutes({ schema, trials }: Admin): AdminRoutes {
-  /** The fingerprints of the schema that the caller has seen (If-Match); null for any. */
-  const expected = (request: HttpRequest): string[] | null => {
-    const header = request.headers.get("if-match");
-    if (header === null || header.trim() === "*") return null;
-    // A proxy that compresses marks tags as weak.
-    return header.split(",").map((tag) => tag.trim().replace(/^(?:W\/)?"(.*)"$/, "$1"));
-  };
+const keys = true;
+const dryRun = { dryRun: parameter("Answers the plan, and changes nothing.", wire.enumOf(["true", "false"])) };
+const nameOf = (exchange: Exchange): string => exchange.param("name");
 
+export function collectionRoutes(api: { admin: Admin }): Routes {
+  /** An unknown name is refused before the body is read. */
+  const find = (exchange: Exchange): void => api.admin.schema.refuseMissing(nameOf(exchange));
   return {
     "/api/admin/collections": {
-      GET: (exchange) => answerPage(exchange, (page) => schema.list(page)),
-      async POST(exchange, admin) {
-        const isDry = isDryRun(exchange);
-        const body = await readAdminBody(exchange);
-        const change = additionOf(body);
-        if (isDry) return exchange.json(200, await schema.plan(change, waiterOf(exchange, admin)));
-        return exchange.json(201, await schema.migrate(change, admin));
-      },
+      GET: pageRoute({
+        summary: "The collections",
+        item: wire.collectionEntry,
+        keys,
+        find: (page) => api.admin.schema.list(page),
+      }),
+      POST: route({
+        summary: "Make a collection",
+        access,
+        keys,
+        query: dryRun,
+        body: unchecked(wire.collectionDefinition),
+        answers: { 200: answer(wire.migrationPlan, "The plan."), 201: answer(wire.collectionEntry) },
+        errors: [409],
+        async handle(exchange, admin, body) {
+          const { schema } = api.admin;
+          const isDry = isDryRun(exchange);
+          const change = additionOf(body);
+          if (isDry) return exchange.json(200, await schema.plan(change, waiterOf(exchange, admin)));
+          return exchange.json(201, await schema.migrate(change, admin));
+        },
+      }),
     },
     "/api/admin/collections/:name": {
-      GET: (exchange) => exchange.json(200, schema.get(exchange.param("name"))),
-      async PUT(exchange, admin) {
-        const name = exchange.param("name");
-        // An unknown name is refused before the body is read.
-        schema.refuseMissing(name);
-        const isDry = isDryRun(exchange);
-        const change = changeOf(name, await readAdminBody(exchange));
-        if (isDry) return exchange.json(200, await schema.plan(change, waiterOf(exchange, admin)));
-        return exchange.json(200, await schema.migrate(change, admin));
-      },
-      async DELETE(exchange, admin) {
-        const change = removalOf(exchange.param("name"));
-        if (isDryRun(exchange)) return exchange.json(200, await schema.plan(change, waiterOf(exchange, admin)));
-        await schema.drop(change, admin);
-        return exchange.empty();
-      },
+      GET: route({
+        summary: "A collection",
+        access,
+        keys,
+        answers: { 200: wire.collectionEntry },
+        handle: (exchange) => api.admin.schema.get(nameOf(exchange)),
+      }),
+      PUT: route({
+        summary: "Change a collection, with a migration",
+        access,
+        keys,
+        query: dryRun,
+        find,
+        body: unchecked(wire.changedDefinition),
+        answers: { 200: wire.either(wire.collectionEntry, wire.migrationPlan) },
+        errors: [409],
+        handle(exchange, admin, body) {
+          const { schema } = api.admin;
+          const isDry = isDryRun(exchange);
+          const change = changeOf(nameOf(exchange), body);
+          return isDry ? schema.plan(change, waiterOf(exchange, admin)) : schema.migrate(change, admin);
+        },
+      }),
+      DELETE: route({
+        summary: "Delete a collection with its records",
+        access,
+        keys,
+        query: dryRun,
+        answers: { 200: answer(wire.migrationPlan, "The plan."), 204: noContent() },
+        errors: [409],
+        async handle(exchange, admin) {
+          const { schema } = api.admin;
+          const change = removalOf(nameOf(exchange));
+          if (isDryRun(exchange)) return exchange.json(200, await schema.plan(change, waiterOf(exchange, admin)));
+          await schema.drop(change, admin);
+          return exchange.empty();
+        },
+      }),
     },
     "/api/admin/collections/:name/try": {
-      async POST(exchange, admin) {
-        const name = exchange.param("name");
-        // An unknown name is refused before the body is read.
-        schema.get(name);
-        const body = await readAdminBody(exchange);
-        return exchange.json(200, trialBody(await trials.try(name, body, waiterOf(exchange, admin))));
-      },
+      POST: route({
+        summary: "Try an operation as another caller",
+        access,
+        keys,
+        find: (exchange) => api.admin.schema.get(nameOf(exchange)),
+        body: unchecked(wire.ruleTrialRequest),
+        answers: { 200: wire.ruleTrial },
+        handle: async (exchange, admin, body) =>
+          trialBody(await api.admin.trials.try(nameOf(exchange), body, waiterOf(exchange, admin))),
+      }),
     },
-    "/api/admin/dropped": { GET: (exchange) => answerPageOf(exchange, schema.dropped()) },
+    "/api/admin/dropped": {
+      GET: listRoute({
+        summary: "The dropped values that can be restored",
+        item: wire.droppedEntry,
+        all: () => api.admin.schema.dropped(),
+      }),
+    },
     "/api/admin/dropped/:id/restore": {
-      POST: async (exchange, admin) => exchange.json(200, await schema.restore(exchange.param("id"), admin)),
+      POST: route({
+        summary: "Bring dropped values back, with a migration",
+        access,
+        answers: { 200: wire.restoredValues },
+        errors: [400],
+        handle: (exchange, admin) => api.admin.schema.restore(exchange.param("id"), admin),
+      }),
     },
     "/api/admin/schema.json": {
-      GET(exchange) {
-        const { schema: all, fingerprint } = schema.schema();
-        return exchange.json(200, all, { ETag: `"${fingerprint}"` });
-      },
-      async PUT(exchange, admin) {
-        const dryRun = dryRunOf(exchange, ["true", "false", "files"]);
-        const body = await readAdminBody(exchange);
-        const seen = expected(exchange.request);
-        const { changes, fingerprint } =
-          dryRun === "files"
-            ? await schema.planFiles(body, waiterOf(exchange, admin))
-            : dryRun === "true"
-              ? await schema.planSchema(body, seen, waiterOf(exchange, admin))
-              : await schema.updateSchema(body, seen, admin);
-        return exchange.json(200, { changes }, { ETag: `"${fingerprint}"` });
-      },
+      GET: route({
+        summary: "All definitions",
+        access,
+        keys,
+        answers: { 200: answer(wire.schema, "Done.", ["ETag"]) },
+        handle(exchange) {
+          const { schema: all, fingerprint } = api.admin.schema.schema();
+          return exchange.json(200, all, { ETag: `"${fingerprint}"` });
+        },
+      }),
+      PUT: route({
+        summary: "Change all definitions, with a migration",
+        access,
+        keys,
+        query: {
+          dryRun: parameter(
+            "Answers the plan, and changes nothing. files: the plan of a start with these definition files.",
+            wire.enumOf(["true", "false", "files"]),
+          ),
+        },
+        headers: { "If-Match": parameter("The fingerprint of the schema, from ETag.") },
+        body: unchecked(wire.changedSchema),
+        answers: { 200: answer(wire.migrationPlans, "Done.", ["ETag"]) },
+        errors: [409, 412],
+        async handle(exchange, admin, body) {
+          const { schema } = api.admin;
+          const dryRun = dryRunOf(exchange, ["true", "false", "files"]);
+          const seen = expectedOf(exchange.request);
+          const { changes, fingerprint } =
+            dryRun === "files"
+              ? await schema.planFiles(body, waiterOf(exchange, admin))
+              : dryRun === "true"
+                ? await schema.planSchema(body, seen, waiterOf(exchange, admin))
+                : await schema.updateSchema(body, seen, admin);
+          return exchange.json(200, { changes }, { ETag: `"${fingerprint}"` });
+        },
+      }),
     },
   };
+}
+
+/** The fingerprints of the schema that the caller has seen (If-Match); null for any. */
+function expectedOf(request: HttpRequest): string[] | null {
+  const header = request.headers.get("if-match");
+  if (header === null || header.trim() === "*") return null;
+  // A proxy that compresses marks tags as weak.
+  return header.split(",").map((tag) => tag.trim().replace(/^(?:W\/)?"(.*)"$/, "$1"));
 }
 
 /** Whether a change is only planned. @throws AppError `bad_request` for another value than true and false. */

@@ -1,19 +1,30 @@
 /** `/api/admin/events`: the event log with the audit of admins, and a live stream. */
-
+import * as wire from "@socle/protocol/wire";
 import { AppError, parseDatetime, quote } from "../../../../base/kernel/index.ts";
 import type { Admin } from "../../../../operate/admin/index.ts";
 import type { Exchange } from "../../exchange.ts";
 import type { LiveStreams } from "../../live-streams.ts";
-import { type AdminRoutes, answerPage, waiterOf } from "./for-admins.ts";
+import { admins, parameter, type Routes, route, textAnswer } from "../../route.ts";
+import { pageRoute, waiterOf } from "./paging.ts";
 
 /** Types that a request may name. */
 const maxTypes = 20;
 
-export function eventRoutes(admin: Admin, streams: LiveStreams): AdminRoutes {
+export function eventRoutes(api: { admin: Admin; liveStreams: LiveStreams }): Routes {
   return {
     "/api/admin/events": {
-      GET: (exchange, caller) =>
-        answerPage(exchange, (page) => {
+      GET: pageRoute({
+        summary: "The event log, newest first",
+        item: wire.eventEntry,
+        keys: true,
+        query: {
+          type: parameter("Event types with commas, such as posts.created or admin.*."),
+          from: parameter("A time."),
+          to: parameter("A time."),
+          actor: parameter("The user behind the event."),
+          about: parameter("The record, user or file of the event."),
+        },
+        find(page, exchange, admin) {
           const filter = {
             types: typesOf(exchange),
             from: timeOf(exchange, "from"),
@@ -21,11 +32,18 @@ export function eventRoutes(admin: Admin, streams: LiveStreams): AdminRoutes {
             actor: exchange.query("actor") || null,
             about: exchange.query("about") || null,
           };
-          return admin.events(filter, { ...page, waiter: waiterOf(exchange, caller) });
-        }),
+          return api.admin.events(filter, { ...page, waiter: waiterOf(exchange, admin) });
+        },
+      }),
     },
     "/api/admin/events/stream": {
-      GET: (exchange, caller) => streams.open(exchange, caller, (tell) => admin.listen(tell)),
+      GET: route({
+        summary: "New events, as server-sent events",
+        access: admins,
+        keys: true,
+        answers: { 200: textAnswer("text/event-stream", "The events.") },
+        handle: (exchange, admin) => api.liveStreams.open(exchange, admin, (tell) => api.admin.listen(tell)),
+      }),
     },
   };
 }

@@ -1,31 +1,67 @@
 /** The routes `/api/admin/…` (spec, "Admin endpoints"), a file for each kind of thing: backups, collections, users. */
+import * as wire from "@socle/protocol/wire";
 import type { Admin } from "../../../../operate/admin/index.ts";
 import type { LiveStreams } from "../../live-streams.ts";
-import type { Routes } from "../../router.ts";
+import { type ApiTable, admins as access, merged, type Routes, route } from "../../route.ts";
 import { backupRoutes } from "./backups.ts";
 import { collectionRoutes } from "./collections.ts";
 import { eventRoutes } from "./events.ts";
-import { answerPageOf, forAdmins } from "./for-admins.ts";
 import { adminKeyRoutes } from "./keys.ts";
 import { logRoutes } from "./logs.ts";
 import { mailRoutes } from "./mails.ts";
+import { listRoute } from "./paging.ts";
 import { scriptRoutes } from "./scripts.ts";
 import { fileRoutes } from "./storage.ts";
 import { userRoutes } from "./users.ts";
 
-export function adminRoutes({ admin, liveStreams }: { admin: Admin; liveStreams: LiveStreams }): Routes {
-  return forAdmins({
-    "/api/admin/overview": { GET: async (exchange) => exchange.json(200, await admin.overviews.now()) },
-    "/api/admin/config": { GET: (exchange) => exchange.json(200, admin.config()) },
-    "/api/admin/providers": { GET: (exchange) => answerPageOf(exchange, admin.providers.setups()) },
-    ...collectionRoutes(admin),
-    ...userRoutes(admin),
-    ...adminKeyRoutes(admin),
-    ...fileRoutes(admin),
-    ...backupRoutes(admin),
-    ...mailRoutes(admin),
-    ...scriptRoutes(admin),
-    ...logRoutes(admin, liveStreams),
-    ...eventRoutes(admin, liveStreams),
-  });
+interface Parts {
+  readonly admin: Admin;
+  readonly liveStreams: LiveStreams;
+}
+
+function overviewRoutes(api: Parts): Routes {
+  return {
+    "/api/admin/overview": {
+      GET: route({
+        summary: "The state of the service",
+        access,
+        keys: true,
+        answers: { 200: wire.overview },
+        handle: () => api.admin.overviews.now(),
+      }),
+    },
+    "/api/admin/config": {
+      GET: route({
+        summary: "The configuration in force",
+        access,
+        keys: true,
+        answers: { 200: wire.effectiveConfig },
+        handle: () => api.admin.config(),
+      }),
+    },
+    "/api/admin/providers": {
+      GET: listRoute({
+        summary: "The providers of sign-ins, and the presets",
+        item: wire.providerSetup,
+        all: () => api.admin.providers.setups(),
+      }),
+    },
+  };
+}
+
+export function adminTable(api: Parts): ApiTable {
+  return [
+    ["Admin: collections", collectionRoutes(api)],
+    ["Admin: users", userRoutes(api)],
+    ["Admin: API keys", adminKeyRoutes(api)],
+    ["Admin: files", fileRoutes(api)],
+    ["Admin: backups", backupRoutes(api)],
+    ["Admin: mails", mailRoutes(api)],
+    ["Admin: code", scriptRoutes(api)],
+    ["Admin: operation", { ...overviewRoutes(api), ...logRoutes(api), ...eventRoutes(api) }],
+  ];
+}
+
+export function adminRoutes(api: Parts): Routes {
+  return merged(adminTable(api));
 }

@@ -1,29 +1,44 @@
 /** `/api/admin/keys`: service keys, which belong to no user; and the API keys of a user. */
+import * as wire from "@socle/protocol/wire";
 import type { Admin } from "../../../../operate/admin/index.ts";
-import { type AdminRoutes, answerPageOf, readAdminBody } from "./for-admins.ts";
+import { admins as access, type Routes, route } from "../../route.ts";
+import { listRoute } from "./paging.ts";
 
-export function adminKeyRoutes({ keys, users }: Admin): AdminRoutes {
+export function adminKeyRoutes(api: { admin: Admin }): Routes {
   return {
     "/api/admin/keys": {
-      GET: (exchange) => answerPageOf(exchange, keys.list(null)),
-      async POST(exchange, admin) {
-        return exchange.json(201, await keys.create(await readAdminBody(exchange), admin));
-      },
+      GET: listRoute({ summary: "The service keys", item: wire.apiKey, all: () => api.admin.keys.list(null) }),
+      POST: route({
+        summary: "Make a service key",
+        access,
+        body: wire.newApiKey,
+        answers: { 201: wire.createdApiKey },
+        errors: [409],
+        handle: (_, admin, body) => api.admin.keys.create(body, admin),
+      }),
     },
     "/api/admin/keys/:id": {
-      async DELETE(exchange, admin) {
-        await keys.delete(null, exchange.param("id"), admin);
-        return exchange.empty();
-      },
+      DELETE: route({
+        summary: "Delete a service key",
+        access,
+        answers: { 204: null },
+        handle: (exchange, admin) => api.admin.keys.delete(null, exchange.param("id"), admin),
+      }),
     },
     "/api/admin/users/:id/keys": {
-      GET: (exchange) => answerPageOf(exchange, keys.list(users.get(exchange.param("id")).id)),
+      GET: listRoute({
+        summary: "The API keys of a user",
+        item: wire.apiKey,
+        all: (exchange) => api.admin.keys.list(api.admin.users.get(exchange.param("id")).id),
+      }),
     },
     "/api/admin/users/:id/keys/:key": {
-      async DELETE(exchange, admin) {
-        await keys.delete(exchange.param("id"), exchange.param("key"), admin);
-        return exchange.empty();
-      },
+      DELETE: route({
+        summary: "Delete an API key of a user",
+        access,
+        answers: { 204: null },
+        handle: (exchange, admin) => api.admin.keys.delete(exchange.param("id"), exchange.param("key"), admin),
+      }),
     },
   };
 }

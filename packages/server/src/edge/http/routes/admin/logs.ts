@@ -1,43 +1,56 @@
 /** `/api/admin/logs`: the most recent entries (spec, "Log entry"), and a live stream. */
 import { LOG_LEVELS, type LogLevel } from "@socle/protocol";
+import * as wire from "@socle/protocol/wire";
 import { AppError, containsText, oneOf, quote } from "../../../../base/kernel/index.ts";
 import { type LogEntry as RingEntry, toWire } from "../../../../base/logging/index.ts";
 import type { Admin } from "../../../../operate/admin/index.ts";
 import type { Exchange } from "../../exchange.ts";
 import type { LiveStreams } from "../../live-streams.ts";
-import { type AdminRoutes, answerPage } from "./for-admins.ts";
+import { admins, parameter, type Routes, route, textAnswer } from "../../route.ts";
+import { pageRoute } from "./paging.ts";
 
 /** Characters of a text that is looked for. */
 const maxSearch = 200;
 
-export function logRoutes({ log }: Admin, streams: LiveStreams): AdminRoutes {
+const level = parameter("Levels with commas.", wire.arrayOf(wire.enumOf(LOG_LEVELS)));
+
+export function logRoutes(api: { admin: Admin; liveStreams: LiveStreams }): Routes {
   return {
     "/api/admin/logs": {
-      GET: (exchange) =>
-        answerPage(
-          exchange,
-          ({ limit, offset }) => {
-            const levels = levelsOf(exchange);
-            const wanted = searchOf(exchange);
-            const ofLevels = log.entries().filter(({ level }) => levels.includes(level));
-            const entries = wanted === null ? ofLevels : ofLevels.filter((entry) => contains(entry, wanted));
-            // The newest entries, in the order of time.
-            const end = Math.max(0, entries.length - offset);
-            const items = entries.slice(Math.max(0, end - limit), end).map(toWire);
-            return { items, total: entries.length };
-          },
-          100,
-        ),
+      GET: pageRoute({
+        summary: "The newest entries of the log, oldest first",
+        item: wire.logEntry,
+        keys: true,
+        query: { level, search: parameter("A text.") },
+        defaultLimit: 100,
+        find({ limit, offset }, exchange) {
+          const levels = levelsOf(exchange);
+          const wanted = searchOf(exchange);
+          const ofLevels = api.admin.log.entries().filter((entry) => levels.includes(entry.level));
+          const entries = wanted === null ? ofLevels : ofLevels.filter((entry) => contains(entry, wanted));
+          // The newest entries, in the order of time.
+          const end = Math.max(0, entries.length - offset);
+          const items = entries.slice(Math.max(0, end - limit), end).map(toWire);
+          return { items, total: entries.length };
+        },
+      }),
     },
     "/api/admin/logs/stream": {
-      GET(exchange, admin) {
-        const levels = levelsOf(exchange);
-        return streams.open(exchange, admin, (tell) =>
-          log.listen((entry) => {
-            if (levels.includes(entry.level)) tell(toWire(entry));
-          }),
-        );
-      },
+      GET: route({
+        summary: "New entries of the log, as server-sent events",
+        access: admins,
+        keys: true,
+        query: { level },
+        answers: { 200: textAnswer("text/event-stream", "The entries.") },
+        handle(exchange, admin) {
+          const levels = levelsOf(exchange);
+          return api.liveStreams.open(exchange, admin, (tell) =>
+            api.admin.log.listen((entry) => {
+              if (levels.includes(entry.level)) tell(toWire(entry));
+            }),
+          );
+        },
+      }),
     },
   };
 }

@@ -2,13 +2,13 @@
  * OpenAPI documents of the service: made when asked for, from the definitions in force, and kept until the definitions or the
  * endpoints change. A document has nothing beyond what the readers may know: admins, signed-in users, or anybody.
  */
-import type { CollectionDefinition } from "@socle/protocol";
-import type { Config } from "../../../base/config/index.ts";
-import { Admission, BoundedMap, isAdmin, type Principal, shareOf } from "../../../base/kernel/index.ts";
-import type { Endpoint, Endpoints } from "../../../code/endpoints/index.ts";
-import type { Collections } from "../../../data/collections/index.ts";
-import type { DocumentPartCache, DocumentParts, OpenApiDocument } from "../../openapi/index.ts";
-import { codesByStatus } from "../headers.ts";
+import type { Config } from "../../base/config/index.ts";
+import { Admission, BoundedMap, isAdmin, type Principal, shareOf } from "../../base/kernel/index.ts";
+import type { Endpoint, Endpoints } from "../../code/endpoints/index.ts";
+import type { Collections } from "../../data/collections/index.ts";
+import type { DocumentPartCache, DocumentParts } from "../openapi/index.ts";
+import { codesByStatus } from "./headers.ts";
+import { type ApiTable, describedRoutes } from "./route.ts";
 
 /** A document as JSON, with the strong tag. */
 interface DocumentText {
@@ -21,33 +21,25 @@ interface DocumentsOptions {
   readonly endpoints: Pick<Endpoints, "list">;
   readonly config: Config;
   readonly version: string;
+  /** The table of routes. */
+  readonly table: () => ApiTable;
 }
 
 /** Makes a document; the code is loaded with the first document, because most services are never asked. */
-async function make(parts: Omit<DocumentParts, "routes" | "codes">, cache: DocumentPartCache): Promise<string> {
-  const [{ openApiText }, { describedRoutes }] = await Promise.all([
-    import("../../openapi/index.ts"),
-    import("./described.ts"),
-  ]);
-  return openApiText({ ...parts, routes: describedRoutes, codes: codesByStatus() }, cache);
-}
-
-/** The document for admins of a project that does not run. */
-export async function projectDocument(project: {
-  definitions: readonly CollectionDefinition[];
-  endpoints: readonly Endpoint[];
-  version: string;
-  url: string | undefined;
-}): Promise<OpenApiDocument> {
-  const { describedForAdmins } = await import("../../openapi/index.ts");
-  const collections = project.definitions.map(describedForAdmins);
-  return JSON.parse(await make({ ...project, collections, readers: "admins" }, newCache())) as OpenApiDocument;
+export async function makeDocument(
+  table: ApiTable,
+  parts: Omit<DocumentParts, "routes" | "codes">,
+  cache: DocumentPartCache,
+): Promise<string> {
+  const { openApiText } = await import("../openapi/index.ts");
+  const routes = table.flatMap(([tag, each]) => describedRoutes(tag, each));
+  return openApiText({ ...parts, routes, codes: codesByStatus() }, cache);
 }
 
 /** Characters of the parts that documents share. */
 const maxParts = 8 * 1024 ** 2;
 
-function newCache(): DocumentPartCache {
+export function newCache(): DocumentPartCache {
   return new BoundedMap(maxParts, (view, { paths, schemas }) => view.length + paths.length + schemas.length);
 }
 
@@ -95,13 +87,15 @@ export class OpenApiDocuments {
   }
 
   async #textFor(principal: Principal): Promise<DocumentText> {
-    const { collections, endpoints, config, version } = this.#options;
-    const { describedFor } = await import("../../openapi/index.ts");
+    const { collections, endpoints, config, version, table } = this.#options;
+    const { describedFor } = await import("../openapi/index.ts");
     // Definitions are read when nothing is waited for any more: rules are parsed by the definitions in force.
     this.#followState();
     const described = collections.all().flatMap((collection) => describedFor(collection, principal) ?? []);
     const parts = { version, url: config.publicUrl, collections: described, endpoints: endpoints.list() };
-    const json = new TextEncoder().encode(await make({ ...parts, readers: readersOf(principal) }, this.#parts));
+    const json = new TextEncoder().encode(
+      await makeDocument(table(), { ...parts, readers: readersOf(principal) }, this.#parts),
+    );
     return { json, tag: `"${Bun.hash(json).toString(36)}"` };
   }
 }

@@ -1,0 +1,178 @@
+/** The operation of a service: health, overview, cluster, configuration, log and backups. */
+import { LOG_LEVELS } from "../admin.ts";
+import {
+  anything,
+  arrayOf,
+  boolean,
+  constant,
+  count,
+  enumOf,
+  freeObject,
+  named,
+  number,
+  object,
+  optional,
+  orNull,
+  string,
+  type TypeOf,
+  time,
+} from "./shape.ts";
+
+/** The answer of the health checks. */
+export const health = named("Health", () =>
+  object({
+    status: constant("ok"),
+    version: string,
+    /** In the answer of a ready service: faults that leave the service ready, as lines; absent without such a fault. */
+    notes: optional(arrayOf(string)),
+  }),
+);
+export type Health = TypeOf<typeof health>;
+
+/** Requests that were answered within a minute. */
+export const requestMinute = named("RequestMinute", () =>
+  object({
+    /** The beginning of the minute. */
+    minute: time,
+    requests: count,
+    /** Answers with a status of 400 to 499. */
+    clientErrors: count,
+    /** Answers with a status of 500 or more. */
+    errors: count,
+    /** Milliseconds until the answer began, estimated from a histogram; null without requests. */
+    p50: orNull(number),
+    p99: orNull(number),
+  }),
+);
+export type RequestMinute = TypeOf<typeof requestMinute>;
+
+/** An instance of a cluster. */
+export const clusterInstance = named("ClusterInstance", () =>
+  object({
+    /** The URL by which the other instances reach the instance. */
+    address: string,
+    version: string,
+    role: enumOf(["leader", "replica"]),
+    /** The last commit that the instance has. */
+    position: count,
+    /** How many commits of the cluster the instance does not have. */
+    lag: count,
+    /** Whether the instance has told of itself in the last seconds. */
+    isLive: boolean,
+    /** Why the instance does not serve or may not lead, in a line; null for an instance without a problem. */
+    problem: orNull(string),
+    /** The fingerprint of the project folder; null for an instance of an earlier version. */
+    files: orNull(string),
+  }),
+);
+export type ClusterInstance = TypeOf<typeof clusterInstance>;
+
+/** The instances of a cluster. */
+export const clusterOverview = named("ClusterOverview", () =>
+  object({
+    /** The address of the leader; null while no instance leads. */
+    leader: orNull(string),
+    /** Grows with each leader. */
+    term: count,
+    /** The last commit. */
+    position: count,
+    /** Whether PostgreSQL answers; the instances are not known otherwise. */
+    isJournalReached: boolean,
+    instances: arrayOf(clusterInstance),
+  }),
+);
+export type ClusterOverview = TypeOf<typeof clusterOverview>;
+
+export const overview = named("Overview", () =>
+  object({
+    version: string,
+    startedAt: time,
+    /** Seconds since then. */
+    uptime: number,
+    /** Bytes of the service's process. */
+    residentMemory: count,
+    /** Bytes on disk. */
+    database: object({ size: count, walSize: count }),
+    /** Stored files, and the bytes. */
+    storage: object({ files: count, size: count }),
+    collections: arrayOf(object({ name: string, records: count })),
+    /** The last hour, oldest first. */
+    requests: arrayOf(requestMinute),
+    sockets: count,
+    /** Runs of functions. */
+    deliveries: object({ waiting: count, running: count, failed: count }),
+    /** Runs that have failed for good and are kept: of functions and queues until a retry or a removal, of jobs in the history. */
+    failedRuns: object({ functions: count, jobs: count, queues: count }),
+    users: count,
+    /** Dropped values, and records of dropped collections, that can be restored. */
+    dropped: count,
+    /** Null for a service that is not an instance of a cluster. */
+    cluster: orNull(clusterOverview),
+  }),
+);
+export type Overview = TypeOf<typeof overview>;
+
+/** A key of the configuration with the value in force. */
+export const configEntry = named("ConfigEntry", () =>
+  object({
+    /** Dotted: `limits.body`. */
+    key: string,
+    /**
+     * The value in use: paths are absolute, times milliseconds, sizes bytes; a rate is written as in the file. Null when not
+     * set, and for a secret.
+     */
+    value: anything,
+    /** The default value; null without a default. */
+    default: anything,
+    source: enumOf(["default", "file", "environment", "command line"]),
+    /** Whether the value is kept back. `isSet` says whether the key has a value. */
+    isSecret: boolean,
+    isSet: boolean,
+    /** The unit of a number; null for a count, a text or a switch. */
+    unit: orNull(enumOf(["bytes", "milliseconds"])),
+    /** The environment variable that overrides the key. */
+    variable: string,
+    description: string,
+  }),
+);
+export type ConfigEntry = TypeOf<typeof configEntry>;
+
+/** The configuration in force (`GET /api/admin/config`). */
+export const effectiveConfig = named("EffectiveConfig", () =>
+  object({
+    /** The configuration file, and whether the file existed at the start. */
+    file: string,
+    fileExists: boolean,
+    keys: arrayOf(configEntry),
+  }),
+);
+export type EffectiveConfig = TypeOf<typeof effectiveConfig>;
+
+export const logEntry = named("LogEntry", () =>
+  object({
+    timestamp: time,
+    level: enumOf(LOG_LEVELS),
+    message: string,
+    /** The part of the service that speaks. */
+    source: string,
+    requestId: optional(string),
+    fields: optional(freeObject),
+  }),
+);
+export type LogEntry = TypeOf<typeof logEntry>;
+
+/** A backup (`GET /api/admin/backups`). */
+export const backupEntry = named("BackupEntry", () =>
+  object({
+    name: string,
+    state: enumOf(["running", "completed", "failed"]),
+    /** The size in bytes; null until the backup is packed. */
+    size: orNull(count),
+    startedAt: time,
+    endedAt: orNull(time),
+    /** From 0 to 1. */
+    progress: { ...number, schema: { type: "number", minimum: 0, maximum: 1 } },
+    error: orNull(string),
+  }),
+);
+export type BackupEntry = TypeOf<typeof backupEntry>;
