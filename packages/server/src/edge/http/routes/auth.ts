@@ -33,7 +33,7 @@ export function authRoutes(api: { auth: Auth; admin: Admin }): Routes {
         access: anybody,
         rate: "login",
         body: wire.credentials,
-        answers: { 200: wire.about(wire.loginResponse, "Tokens; or the attempt of a user with a second factor.") },
+        answers: { 200: answer(wire.loginResponse, "Tokens; or the attempt of a user with a second factor.") },
         errors: [401, 403],
         handle: (exchange, _, body) => api.auth.login(readCredentials(body), exchange.waiter),
       }),
