@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { png } from "../packages/server/test/images.ts";
 import { complaintsOf, leave, openDashboard, settled, violationsOf } from "./dashboard.ts";
-import { post, temporaryFolder } from "./kit.ts";
+import { post, temporaryFolder, until } from "./kit.ts";
 
 const dashboard = await openDashboard({
   collections: [{ name: "covers", fields: [{ name: "image", type: "file" }], permissions: { read: "admin" } }],
@@ -17,11 +17,6 @@ interface Listed {
   total: number;
 }
 const files = async (): Promise<Listed> => (await api("GET", "/api/admin/storage")) as Listed;
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  for (const end = performance.now() + 10_000; !(await condition()); await Bun.sleep(20))
-    if (performance.now() > end) throw new Error("That did not happen");
-}
 
 test("an uploaded image shows its picture, becomes public after a question, names its records, and is deleted", async () => {
   const path = join(folder, "column.png");
@@ -102,17 +97,13 @@ test("a user is made, gets another role, another password, loses a session, and 
   await drawer.getByRole("combobox", { name: "Role" }).or(drawer.getByLabel("Role")).first().click();
   await page.getByRole("option", { name: /^Admin/ }).click();
   await promotion.getByRole("button", { name: "Make admin" }).click();
-  for (const end = performance.now() + 5_000; (await roleOf()) !== "admin" && performance.now() < end; )
-    await Bun.sleep(20);
-  expect(await roleOf()).toBe("admin");
+  await until(async () => (await roleOf()) === "admin");
 
   await page.reload();
   await settled(page);
   await drawer.getByRole("button", { name: "End", exact: true }).first().click();
   const me = () => fetch(`${server.url}/api/auth/me`, { headers: { Authorization: `Bearer ${accessToken}` } });
-  for (const end = performance.now() + 5_000; (await me()).status !== 401 && performance.now() < end; )
-    await Bun.sleep(20);
-  expect((await me()).status).toBe(401);
+  await until(async () => (await me()).status === 401);
 
   await drawer.getByRole("button", { name: "Delete the user" }).click();
   const question = page.getByRole("dialog", { name: "Delete grace@example.com?" });

@@ -126,7 +126,7 @@ test("a failed run shows the source around its error, as the file was when loade
     expect(complaintsOf(page)).toEqual([]);
     await leave(page);
   }
-}, 30_000);
+});
 
 test("the overview counts the failed runs of functions, jobs and queues, and each run once", async () => {
   await Bun.write(join(folder, "jobs/nightly.ts"), failingJob.replace("0 0 1 1 *", "0 0 2 2 *"));

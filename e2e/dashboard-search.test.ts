@@ -3,6 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import type { CollectionEntry } from "@socle/protocol";
 import type { Page } from "playwright-core";
 import { complaintsOf, leave, openDashboard, overflowOf, settled, violationsOf } from "./dashboard.ts";
+import { patience } from "./kit.ts";
 
 const dashboard = await openDashboard({
   collections: [
@@ -27,7 +28,7 @@ function cellsOf(page: Page, column: number): Promise<string[]> {
 }
 
 async function shown(page: Page, titles: readonly string[]): Promise<void> {
-  for (const end = performance.now() + 10_000; (await cellsOf(page, 1)).join() !== titles.join(); )
+  for (const end = performance.now() + patience; (await cellsOf(page, 1)).join() !== titles.join(); )
     if (performance.now() > end) expect(await cellsOf(page, 1)).toEqual([...titles]);
     else await page.waitForTimeout(30);
 }

@@ -2,6 +2,7 @@
 import { afterAll, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { complaintsOf, leave, openDashboard, overflowOf, settled, violationsOf } from "./dashboard.ts";
+import { until } from "./kit.ts";
 
 const dashboard = await openDashboard({
   collections: [
@@ -46,11 +47,6 @@ const read = async (collection: string, id: string): Promise<Item> =>
   (await api("GET", `/api/${collection}/${id}`)) as Item;
 const count = async (collection: string): Promise<number> =>
   ((await api("GET", `/api/${collection}?limit=1&count=exact`)) as { total: number }).total;
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  for (const end = performance.now() + 10_000; !(await condition()); await Bun.sleep(20))
-    if (performance.now() > end) throw new Error("That did not happen");
-}
 
 /** Pixels by which the page is scrolled sideways, within its frame too. */
 const scrolled = (page: Page): Promise<number> =>

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { png } from "../packages/server/test/images.ts";
 import { openWindow } from "./browser.ts";
 import { complaintsOf, leave, openDashboard, settled, violationsOf } from "./dashboard.ts";
-import { temporaryFolder } from "./kit.ts";
+import { temporaryFolder, until } from "./kit.ts";
 
 const readable = { read: "public", create: "authenticated", update: "owner", delete: "admin" };
 const dashboard = await openDashboard({
@@ -41,11 +41,6 @@ const make = async (collection: string, values: object): Promise<Item> =>
   (await api("POST", `/api/${collection}`, values)) as Item;
 const isThere = async (id: string): Promise<boolean> =>
   ((await api("GET", "/api/authors?limit=100")) as { items: Item[] }).items.some((item) => item.id === id);
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  for (const end = performance.now() + 10_000; !(await condition()); await Bun.sleep(20))
-    if (performance.now() > end) throw new Error("That did not happen");
-}
 
 test("an undo holds on other pages, and names the records that point to the record", async () => {
   const { id } = await make("authors", { name: "To be kept" });

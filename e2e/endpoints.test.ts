@@ -1,7 +1,7 @@
 /** Endpoints over sockets: bodies that stream, clients that leave, handlers that misbehave, and the rest of the API meanwhile. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { serve, until } from "./kit.ts";
+import { patience, serve, until } from "./kit.ts";
 import { collection, scriptProject, write } from "./scripts-kit.ts";
 
 const open = 'export const access = "public";\n';
@@ -68,7 +68,13 @@ const files: Record<string, string> = {
   "endpoints/broken-at-once.ts": `${open}export const GET = () => new Response(new ReadableStream({ pull() { throw new Error("at once"); } }));\n`,
   "endpoints/endless.ts": `${hasty}export const GET = () => new Response(new ReadableStream({ async pull(c) { await Bun.sleep(20); c.enqueue(new Uint8Array(10)); } }));\n`,
   "endpoints/breaks.ts": `${open}export const GET = () => new Response(new ReadableStream({ async pull(c) { c.enqueue(new Uint8Array(100_000)); await Bun.sleep(20); throw new Error("half way"); } }));\n`,
-  "endpoints/gone.ts": `${open}export const GET = async (_: Request, { signal, logger }) => { signal.addEventListener("abort", () => logger.info("client gone")); await Bun.sleep(2000); return new Response(""); };\n`,
+  "endpoints/gone.ts": `${open}export const GET = async (_: Request, { signal, logger }) => {
+    const gone = new Promise((resolve) => signal.addEventListener("abort", resolve));
+    logger.info("client waits");
+    await gone;
+    logger.info("client gone");
+    return new Response("");
+  };\n`,
 };
 for (const [name, [code]] of Object.entries(faults))
   files[`endpoints/bad/${name}.ts`] =
@@ -89,7 +95,7 @@ async function othersAnswer(): Promise<void> {
 
 /** Resolves when the process answers again. */
 async function endpointsAnswer(): Promise<void> {
-  for (const end = performance.now() + 10_000; performance.now() < end; await Bun.sleep(20)) {
+  for (const end = performance.now() + patience; performance.now() < end; await Bun.sleep(20)) {
     const answer = await fetch(`${url}/ok`);
     if (answer.status === 200 && (await answer.text()) === "ok") return;
   }
@@ -157,7 +163,7 @@ test("a request whose body never ends is over at the timeout, or at once if its 
         await Bun.sleep(50);
       }
     };
-    const sending = fetch(`${url}/${path}`, { method: "POST", body: endless(), signal: AbortSignal.timeout(20_000) });
+    const sending = fetch(`${url}/${path}`, { method: "POST", body: endless(), signal: AbortSignal.timeout(patience) });
     await endpointsAnswer();
     expect((await sending).status).toBe(status);
     isOver = true;
@@ -166,7 +172,11 @@ test("a request whose body never ends is over at the timeout, or at once if its 
 });
 
 test("a client that leaves aborts the signal", async () => {
-  await fetch(`${url}/gone`, { signal: AbortSignal.timeout(200) }).catch(() => null);
+  const leaving = new AbortController();
+  const answer = fetch(`${url}/gone`, { signal: leaving.signal }).catch(() => null);
+  await until(() => server.output().includes("client waits"));
+  leaving.abort();
+  expect(await answer).toBeNull();
   await until(() => server.output().includes("client gone"));
 });
 

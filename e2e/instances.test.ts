@@ -15,7 +15,7 @@ import type { Operation } from "./reliability/cluster-clients.ts";
 import { endure, type Outcome, tableOf } from "./reliability/cluster-suite.ts";
 import { startWorld } from "./reliability/cluster-world.ts";
 
-const minutes = 0.8;
+const minutes = 0.3;
 const world = await startWorld();
 let outcome: Outcome | null = null;
 
@@ -23,7 +23,7 @@ test("a cluster under random faults: acknowledged writes are stored once and in 
   outcome = await endure(world, { minutes, random: randomNumbers(randomSeed("cluster")) });
   console.log(tableOf(outcome));
   expect(outcome.problems).toEqual([]);
-  expect(outcome.faults.length).toBeGreaterThan(5);
+  expect(outcome.faults.length).toBeGreaterThan(1);
 });
 
 /** An acknowledged change of a kind. */

@@ -160,9 +160,9 @@ export async function inParallel<T>(
 export const patience = 120_000;
 
 /** Waits for a condition; a test that waits too long fails. */
-export async function until(condition: () => boolean, milliseconds = patience): Promise<void> {
+export async function until(condition: () => boolean | Promise<boolean>, milliseconds = patience): Promise<void> {
   const end = performance.now() + milliseconds;
-  while (!condition()) {
+  while (!(await condition())) {
     if (performance.now() > end) throw new Error("Waited too long");
     await Bun.sleep(2);
   }

@@ -77,4 +77,4 @@ test("loops in a function, a queue, a hook, endpoints and db.query keep no other
   leaving.abort();
   await Promise.all(looping);
   await server.stop();
-}, 300_000);
+});

@@ -119,27 +119,23 @@ async function othersRun(): Promise<void> {
 }
 
 describe("a handler at fault", () => {
-  test.each(Object.entries(faults))(
-    "%s",
-    async (name, [, reason]) => {
-      // A port that accepts and never says anything.
-      const silent = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => undefined } });
-      const beside = othersRun();
-      expect((await post(`${server.url}/api/${name}`, { n: silent.port })).status).toBe(201);
-      const path = `functions/${name}/${name}.ts`;
-      expect(await failureOf(name)).toMatch(reason);
-      await beside;
-      await othersRun();
-      expect(events.of("function.failed", path)).toHaveLength(1);
-      expect(events.of("function.started", path)).toHaveLength(1);
-      expect(server.output()).toContain(`onCreate of ${path} failed: `);
-      // The record stays saved.
-      const list = (await (await fetch(`${server.url}/api/${name}`)).json()) as { items: unknown[] };
-      expect(list.items).toHaveLength(1);
-      silent.stop(true);
-    },
-    30_000,
-  );
+  test.each(Object.entries(faults))("%s", async (name, [, reason]) => {
+    // A port that accepts and never says anything.
+    const silent = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => undefined } });
+    const beside = othersRun();
+    expect((await post(`${server.url}/api/${name}`, { n: silent.port })).status).toBe(201);
+    const path = `functions/${name}/${name}.ts`;
+    expect(await failureOf(name)).toMatch(reason);
+    await beside;
+    await othersRun();
+    expect(events.of("function.failed", path)).toHaveLength(1);
+    expect(events.of("function.started", path)).toHaveLength(1);
+    expect(server.output()).toContain(`onCreate of ${path} failed: `);
+    // The record stays saved.
+    const list = (await (await fetch(`${server.url}/api/${name}`)).json()) as { items: unknown[] };
+    expect(list.items).toHaveLength(1);
+    silent.stop(true);
+  });
 
   test("costs no other run of the same process", async () => {
     const path = "functions/slow/slow.ts";
@@ -167,15 +163,11 @@ describe("a handler at fault", () => {
     await othersRun();
   });
 
-  test.each(Object.keys(harmless))(
-    "%s is no id",
-    async (name) => {
-      await post(`${server.url}/api/${name}`, { n: 1 });
-      await events.first("function.completed", `functions/${name}/${name}.ts`);
-      expect(events.of("function.failed", `functions/${name}/${name}.ts`)).toEqual([]);
-    },
-    30_000,
-  );
+  test.each(Object.keys(harmless))("%s is no id", async (name) => {
+    await post(`${server.url}/api/${name}`, { n: 1 });
+    await events.first("function.completed", `functions/${name}/${name}.ts`);
+    expect(events.of("function.failed", `functions/${name}/${name}.ts`)).toEqual([]);
+  });
 
   test("the API has responded all the while, and its memory did not grow with the work of handlers", async () => {
     expect(latencies.length).toBeGreaterThan(1_000);

@@ -32,25 +32,21 @@ describe("beside remains of a run", async () => {
   const server = await serve(await scriptProject({ collections, files }));
   const events = await RunEvents.of(server.url);
 
-  test.each(Object.keys(leftovers))(
-    "%s",
-    async (name) => {
-      const path = "functions/good/good.ts";
-      const before = events.of("function.completed", path).length;
-      await post(`${server.url}/api/${name}`, { n: 1 });
-      await Bun.sleep(10);
-      await post(`${server.url}/api/good`, { n: 1 });
-      await until(() => events.of("function.completed", path).length > before);
-      // And once more, in the current process, old or new.
-      await post(`${server.url}/api/good`, { n: 1 });
-      await until(() => events.of("function.completed", path).length > before + 1);
-      expect(events.of("function.failed", path)).toEqual([]);
-      expect(events.of("function.failed", `functions/${name}/${name}.ts`).length).toBeLessThanOrEqual(1);
-      // A process that goes on throwing is replaced for the others' sake.
-      if (name === "throwsForEver") for (const pid of childrenOf(server.pid, ["script-host"])) kill(pid);
-    },
-    40_000,
-  );
+  test.each(Object.keys(leftovers))("%s", async (name) => {
+    const path = "functions/good/good.ts";
+    const before = events.of("function.completed", path).length;
+    await post(`${server.url}/api/${name}`, { n: 1 });
+    await Bun.sleep(10);
+    await post(`${server.url}/api/good`, { n: 1 });
+    await until(() => events.of("function.completed", path).length > before);
+    // And once more, in the current process, old or new.
+    await post(`${server.url}/api/good`, { n: 1 });
+    await until(() => events.of("function.completed", path).length > before + 1);
+    expect(events.of("function.failed", path)).toEqual([]);
+    expect(events.of("function.failed", `functions/${name}/${name}.ts`).length).toBeLessThanOrEqual(1);
+    // A process that goes on throwing is replaced for the others' sake.
+    if (name === "throwsForEver") for (const pid of childrenOf(server.pid, ["script-host"])) kill(pid);
+  });
 
   test("a loop while nothing runs keeps nothing from running", async () => {
     const path = "functions/good/good.ts";

@@ -1,6 +1,6 @@
 /** The example tracker for tests: started unchanged, with its API as a client without the page uses the API. */
 import type { Event, RecordPage, ServerFrame, StoredRecord, TokenResponse } from "@socle/protocol";
-import { copyExample, post, type Running, serve, temporaryFolder, until } from "./kit.ts";
+import { copyExample, patience, post, type Running, serve, temporaryFolder, until } from "./kit.ts";
 
 export const collections = [
   "workspaces",
@@ -86,7 +86,7 @@ export class TrackerApi {
 
   /** Waits for a record that functions make or change. */
   async waitFor(caller: Caller, name: string, filter: string): Promise<StoredRecord> {
-    const end = performance.now() + 10_000;
+    const end = performance.now() + patience;
     for (;;) {
       const [found] = (await this.list(caller, name, { filter })).items;
       if (found !== undefined) return found;

@@ -12,7 +12,7 @@ import { inParallel, root } from "../../kit.ts";
 import type { Kind } from "./ledger.ts";
 import { makeRestore, sufferRestore } from "./restores.ts";
 import { makeRun, type Run } from "./run.ts";
-import { nameOf, randomCut, restoreCuts, suffer } from "./suite.ts";
+import { firstCuts, nameOf, randomCut, restoreCuts, suffer } from "./suite.ts";
 
 const cutsOfRun = 25;
 const cutsOfRestore = 6;
@@ -50,7 +50,9 @@ test.each(Array.from({ length: runs }, (_, i) => i))("run %d", async (number) =>
     definitions: most(15),
   });
   count(run);
-  const cuts = Array.from({ length: cutsOfRun }, (_, i) => randomCut(run, seed + number * 1_000 + i));
+  const first = firstCuts(run);
+  const others = Array.from({ length: cutsOfRun - first.length }, (_, i) => randomCut(run, seed + number * 1_000 + i));
+  const cuts = [...first, ...others];
   const faults: string[] = [];
   await inParallel(cuts, 2, async (cut) => {
     const found = await suffer(run, cut);

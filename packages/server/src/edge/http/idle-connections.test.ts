@@ -34,4 +34,4 @@ test("an endpoint, a stream and an import that are silent for longer get a respo
   const answers = Promise.all([text("late"), text("stream"), imported.then((answer) => answer.json())]);
   expect(await Promise.race([idle.promise, answers])).toBe("closed");
   expect(await answers).toMatchObject(["late", "first last", { imported: 1, rejected: 0, problems: [] }]);
-}, 60_000);
+});

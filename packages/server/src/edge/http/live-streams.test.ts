@@ -219,10 +219,7 @@ test("open streams have a bound, and the end of a stream frees a place", async (
   expect([opened <= 64, await open()]).toEqual([true, 503]);
   expect((await request("GET", "/metrics", { token })).status).toBe(200);
   controller.abort();
-  const end = performance.now() + 5_000;
-  let status = 503;
-  while (status !== 200 && performance.now() < end) status = await open("GET", new AbortController().signal);
-  expect(status).toBe(200);
+  while ((await open("GET", new AbortController().signal)) !== 200) await Bun.sleep(1);
   // HEAD opens no stream.
   for (let n = 0; n < 70; n++) expect(await open("HEAD", new AbortController().signal)).toBe(200);
   expect(responses.length).toBeGreaterThan(opened + 70);

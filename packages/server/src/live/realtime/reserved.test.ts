@@ -42,7 +42,7 @@ async function heard(channels: readonly string[], happen: () => Promise<unknown>
     for (const channel of channels) await again.subscribe(channel, since);
     await records.create("notes", system, { n: 1 });
     const now = await client.events();
-    const end = performance.now() + 2_000;
+    const end = performance.now() + 120_000;
     while ((await again.events()).length < now.length && performance.now() < end) await Bun.sleep(2);
     expect({ name, events: await again.events() }).toEqual({ name, events: now });
     result[name] = now;
@@ -125,7 +125,7 @@ describe("an upload", () => {
     ] as const) {
       const client = await server.connect(token);
       await client.subscribe("storage.uploaded", since);
-      const end = performance.now() + 2_000;
+      const end = performance.now() + 120_000;
       while ((await client.events()).length < 2 && performance.now() < end) await Bun.sleep(2);
       expect((await client.events()).map(({ payload }) => payload["filename"])).toEqual([...names]);
     }
@@ -138,7 +138,7 @@ describe("an upload", () => {
     const client = await server.connect(bob.accessToken);
     await client.subscribe("storage.uploaded", since);
     await client.subscribe("storage.deleted", since);
-    const end = performance.now() + 2_000;
+    const end = performance.now() + 120_000;
     while ((await client.events()).length === 0 && performance.now() < end) await Bun.sleep(2);
     expect(await client.types()).toEqual(["storage.deleted"]);
   });

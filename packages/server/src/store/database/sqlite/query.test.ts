@@ -259,23 +259,19 @@ async function beginEndless(
   return asked;
 }
 
-test.each([2, 8])(
-  "short reads go on beside the endless reads of %d callers",
-  async (callers) => {
-    const database = await withRows(60_000, Number.POSITIVE_INFINITY);
-    const end = new AbortController();
-    const asked = await beginEndless(database, { callers, running: Math.min(callers, 3), signal: end.signal });
-    // No endless read ends before the signal: if long reads held all threads, no short read would get an answer.
-    for (let i = 0; i < 20; i++)
-      expect(
-        await database.query(async (reader) => reader.get<{ n: number }>(all), { caller: `light ${i % 4}`, signal }),
-      ).toEqual({ n: 60_000 });
-    end.abort();
-    await Promise.all(asked);
-    await database.close();
-  },
-  120_000,
-);
+test.each([2, 8])("short reads go on beside the endless reads of %d callers", async (callers) => {
+  const database = await withRows(60_000, Number.POSITIVE_INFINITY);
+  const end = new AbortController();
+  const asked = await beginEndless(database, { callers, running: Math.min(callers, 3), signal: end.signal });
+  // No endless read ends before the signal: if long reads held all threads, no short read would get an answer.
+  for (let i = 0; i < 20; i++)
+    expect(
+      await database.query(async (reader) => reader.get<{ n: number }>(all), { caller: `light ${i % 4}`, signal }),
+    ).toEqual({ n: 60_000 });
+  end.abort();
+  await Promise.all(asked);
+  await database.close();
+});
 
 test("a long read that was stopped for a short read runs again, and completes", async () => {
   const database = await withRows(20_000, Number.POSITIVE_INFINITY);
@@ -299,7 +295,7 @@ test("a long read that was stopped for a short read runs again, and completes", 
   expect(runs).toBeLessThanOrEqual(2);
   await Promise.all(asked);
   await database.close();
-}, 120_000);
+});
 
 test("reads on the event loop give up beyond their rows, and when their rows take long", async () => {
   const database = await withRows(2_000);
