@@ -36,7 +36,7 @@ export async function runReader({ exit, defect }: ReaderProcessOptions): Promise
     onClosed: () => exit(1),
   });
   const start = await started.promise;
-  const logger = loggerOf(start, (entry) => link.talk.tell("log", entry));
+  const logger = loggerOf(start, (entry) => link.channel.tell("log", entry));
   const failed = (error: unknown): void => {
     logger.error("A reader process ends with an error", { error });
     // The entry leaves with the end of the turn.
@@ -148,14 +148,14 @@ class Reader {
     const quiet = new Logger({ level: "ERROR", sinks: [] });
     const dashboard = await openDashboard(config, quiet);
     const https = await openHttps(config, quiet);
-    const queries = new RemoteQueries(start.queries, (asked, signal) => link.talk.ask("run", asked, signal));
+    const queries = new RemoteQueries(start.queries, (asked, signal) => link.channel.call("run", asked, signal));
     this.#queries = queries;
     const realtime = new Realtime({
       ...realtimeOptions({ service, config, logger, named: queries }),
       beforeSocket: () => this.#hear(service),
     });
     this.#realtime = realtime;
-    service.auth.uses.tellTo((id) => link.talk.tell("used", id));
+    service.auth.uses.tellTo((id) => link.channel.tell("used", id));
     const lag = new EventLoopLag(stopping.signal);
     const meter = new RequestMeter();
     this.#numbers = () => processNumbers({ ...service, realtime, lag, meter });
@@ -165,7 +165,7 @@ class Reader {
     // The leader has the port of plain HTTP beside HTTPS, and the questions of the issuer of certificates.
     const own = { ...config, "tls.redirectPort": undefined };
     // Writes that were answered before this process followed must be here, too.
-    await reached(await link.talk.ask("followed", null));
+    await reached(await link.channel.call("followed", null));
     const http = new HttpServer({
       ...parts,
       config: own,
@@ -176,7 +176,7 @@ class Reader {
       openRouter: (connections) => openReaderRouter({ ...parts, version, paths, passOn }, connections),
     });
     this.#serving = { http, service, stopping, reload: async () => https.certificate?.look(true) };
-    link.talk.tell("serving", null);
+    link.channel.tell("serving", null);
   }
 
   /**
@@ -231,7 +231,7 @@ class Reader {
     this.#admittedAt = performance.now();
     const isFirst = !this.#hears;
     this.#hears = true;
-    const seq = (await this.#link?.talk.ask("hear", true)) ?? 0;
+    const seq = (await this.#link?.channel.call("hear", true)) ?? 0;
     // The events before were not sent; from here on, the events before an answer of the leader come before the answer.
     if (isFirst) events.isFlushed(seq);
     while (events.flushedSeq < seq) await (this.#telling ?? nextTurn());
@@ -243,7 +243,7 @@ class Reader {
     const isNeeded = (this.#realtime?.sockets ?? 0) > 0 || performance.now() - this.#admittedAt < openMs;
     if (!this.#hears || isNeeded) return;
     this.#hears = false;
-    void this.#link?.talk.ask("hear", false);
+    void this.#link?.channel.call("hear", false);
   }
 
   /** Tells events in order: an event that takes several turns of the event loop holds up the next. */

@@ -3,8 +3,9 @@
  * between the command and the service, over the channel of a child process.
  */
 import type { TestCall, TestServiceAddress } from "@socle/protocol";
+import { Channel, type ChannelMessage } from "../base/channel/index.ts";
 import { SetupError } from "../base/kernel/index.ts";
-import { dispatch, type Handlers, SpawnedProcess, type SpawnOptions } from "../code/script-host/index.ts";
+import { SpawnedProcess, type SpawnOptions } from "../code/script-host/index.ts";
 
 /** The options that the process of a service under test is started with. */
 export interface TestServiceOptions {
@@ -16,45 +17,39 @@ export interface TestServiceOptions {
   readonly logLevel: "INFO" | "WARN";
 }
 
-export interface ToService {
-  readonly id: number;
-  readonly call: TestCall;
+/** The handlers of the service. */
+export interface ForService {
+  /** @throws Error with the reason. */
+  carryOut(call: TestCall): Promise<unknown>;
 }
 
-export type FromService =
-  | { readonly type: "ready"; readonly url: string; readonly endpointsPrefix: string }
+/** The messages that the command takes. */
+export interface ForCommand {
+  ready(address: Omit<TestServiceAddress, "service">): void;
   /** The service does not start: a line for each reason. */
-  | { readonly type: "failed"; readonly message: string }
-  | { readonly type: "answer"; readonly id: number; readonly value: unknown }
-  | { readonly type: "refusal"; readonly id: number; readonly message: string }
-  | { readonly type: "log"; readonly line: string };
+  failed(message: string): void;
+  log(line: string): void;
+}
 
 export class RunningService {
-  readonly #process: SpawnedProcess<ToService, FromService>;
+  readonly #process: SpawnedProcess<ChannelMessage, ChannelMessage>;
+  readonly #channel: Channel<ForService, ForCommand>;
   readonly #address = Promise.withResolvers<Omit<TestServiceAddress, "service">>();
   /** Resolves when the service answers requests. Rejects with a `SetupError` that has a line for each reason of the failure. */
   readonly address = this.#address.promise;
-  readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>();
-  readonly #onLog: (line: string) => void;
-  #lastCall = 0;
-  #hasEnded = false;
   #isDone = false;
-  readonly #handlers: Handlers<FromService> = {
-    ready: ({ url, endpointsPrefix }) => this.#address.resolve({ url, endpointsPrefix }),
-    failed: ({ message }) => {
-      this.#address.reject(new SetupError(message));
-      this.kill();
-    },
-    log: ({ line }) => this.#onLog(line),
-    answer: ({ id, value }) => this.#take(id)?.resolve(value),
-    refusal: ({ id, message }) => this.#take(id)?.reject(new Error(message)),
-  };
 
-  constructor(process: Omit<SpawnOptions, "word">, onLog: (line: string) => void) {
-    this.#onLog = onLog;
-    this.#process = new SpawnedProcess({ ...process, word: "test-service" }, (message) =>
-      dispatch(this.#handlers, message),
-    );
+  constructor(options: Omit<SpawnOptions, "word">, onLog: (line: string) => void) {
+    const receive = (message: ChannelMessage): void => this.#channel.receive(message);
+    this.#process = new SpawnedProcess({ ...options, word: "test-service" }, receive);
+    this.#channel = new Channel((message) => this.#process.send(message), {
+      ready: (address) => this.#address.resolve(address),
+      failed: (message) => {
+        this.#address.reject(new SetupError(message));
+        this.kill();
+      },
+      log: onLog,
+    });
     void this.#process.exited.then(({ how }) => this.#end(how));
   }
 
@@ -62,14 +57,9 @@ export class RunningService {
     return this.#process.exited;
   }
 
-  /** @throws Error with the reason of the service, or when the service has ended. */
+  /** @throws PeerError with the reason of the service; SetupError when the service has ended. */
   call(call: TestCall): Promise<unknown> {
-    if (this.#hasEnded) throw new Error("The service under test has ended");
-    this.#lastCall += 1;
-    const waiting = Promise.withResolvers<unknown>();
-    this.#waiting.set(this.#lastCall, waiting);
-    this.#process.send({ id: this.#lastCall, call });
-    return waiting.promise;
+    return this.#channel.call("carryOut", call);
   }
 
   /** Ends the service at once: the test file is over, and the data is not needed. */
@@ -78,18 +68,10 @@ export class RunningService {
     this.#process.kill();
   }
 
-  #take(id: number): PromiseWithResolvers<unknown> | undefined {
-    const waiting = this.#waiting.get(id);
-    this.#waiting.delete(id);
-    return waiting;
-  }
-
   #end(how: string): void {
-    this.#hasEnded = true;
     const why = this.#isDone ? "the tests of its file are over" : how;
     const error = new SetupError(`The service under test has ended: ${why}`);
     this.#address.reject(error);
-    for (const waiting of this.#waiting.values()) waiting.reject(error);
-    this.#waiting.clear();
+    this.#channel.end(error);
   }
 }

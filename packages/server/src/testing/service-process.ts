@@ -6,6 +6,7 @@
 import { join, resolve } from "node:path";
 import type { TestCall, TestMail, TestUser } from "@socle/protocol";
 import { type App, seedFrom, startApp } from "../app/index.ts";
+import { Channel, type ChannelMessage } from "../base/channel/index.ts";
 import { type Config, duration, type LoadedConfig, loadConfig } from "../base/config/index.ts";
 import {
   AppError,
@@ -21,7 +22,7 @@ import { Logger, LogRing, lineOf } from "../base/logging/index.ts";
 import { readEnvironmentFile, useFetchMocks } from "../code/script-host/index.ts";
 import type { Mails } from "../people/mail/index.ts";
 import { reasonOfEnd } from "../store/database/index.ts";
-import type { FromService, TestServiceOptions, ToService } from "./running-service.ts";
+import type { ForCommand, ForService, TestServiceOptions } from "./running-service.ts";
 import { TestClock } from "./test-clock.ts";
 
 type Environment = { readonly [name: string]: string | undefined };
@@ -32,16 +33,25 @@ const usualPassword = "password of a test";
 
 /** Makes this process a service under test. The command ends the process. */
 export async function runTestService(options: TestServiceOptions, environment: Environment): Promise<void> {
-  const toCommand = process.send?.bind(process);
-  if (toCommand === undefined) throw new Error("This process is started by socle test");
+  const starting = Promise.withResolvers<TestService>();
+  const command = new Channel<ForCommand, ForService>((message) => process.send?.(message), {
+    carryOut: async (call) => {
+      try {
+        return await carryOut(call, await starting.promise);
+      } catch (thrown) {
+        throw new Error(reasonsOf(thrown));
+      }
+    },
+  });
+  process.on("message", (message: ChannelMessage) => command.receive(message));
   // Before any object takes `Date.now` as its clock.
   moveTime(0);
   try {
-    const service = await start(options, environment, toCommand);
-    process.on("message", async (message: ToService) => toCommand(await answerTo(message, service)));
-    toCommand({ type: "ready", url: service.app.url, endpointsPrefix: service.endpointsPrefix });
+    const service = await start(options, environment, (line) => command.tell("log", line));
+    starting.resolve(service);
+    command.tell("ready", { url: service.app.url, endpointsPrefix: service.endpointsPrefix });
   } catch (thrown) {
-    toCommand({ type: "failed", message: messageOf(thrown) });
+    command.tell("failed", messageOf(thrown));
   }
 }
 
@@ -57,7 +67,7 @@ interface TestService {
 async function start(
   options: TestServiceOptions,
   environment: Environment,
-  send: (message: FromService) => void,
+  onLog: (line: string) => void,
 ): Promise<TestService> {
   const { config, effective } = await testConfig(options);
   const { folder } = config;
@@ -69,7 +79,7 @@ async function start(
       (entry) => log.add(entry),
       (entry) => {
         const isShown = options.logLevel === "INFO" || entry.level === "WARN" || entry.level === "ERROR";
-        if (isStarted && isShown) send({ type: "log", line: lineOf(entry, "text") });
+        if (isStarted && isShown) onLog(lineOf(entry, "text"));
       },
     ],
   });
@@ -88,14 +98,6 @@ async function start(
   if (problems.length > 0) throw new SetupError(problems.join("\n"));
   isStarted = true;
   return { app, clock, folder, endpointsPrefix: config["endpoints.prefix"] };
-}
-
-async function answerTo({ id, call }: ToService, service: TestService): Promise<FromService> {
-  try {
-    return { type: "answer", id, value: await carryOut(call, service) };
-  } catch (thrown) {
-    return { type: "refusal", id, message: reasonsOf(thrown) };
-  }
 }
 
 async function carryOut(call: TestCall, service: TestService): Promise<unknown> {

@@ -17,8 +17,6 @@ export { readEnvironmentFile } from "./environment.ts";
 export { useFetchMocks } from "./fetch-mocks.ts";
 export { type HandlerKind, mayName } from "./handler-kinds.ts";
 export {
-  dispatch,
-  type Handlers,
   runTool,
   SpawnedProcess,
   type SpawnOptions,

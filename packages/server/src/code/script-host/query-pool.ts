@@ -1,8 +1,8 @@
 /** The query pool: runs `db.query` of the user's code in processes that have the database open for reading. */
-import { Admission, AppError } from "../../base/kernel/index.ts";
+import { Channel, type ChannelMessage } from "../../base/channel/index.ts";
+import { Admission, AppError, messageOf } from "../../base/kernel/index.ts";
 import type { PausableReads, QueryTable } from "../../store/database/index.ts";
 import { type HostProcess, SpawnedProcess, type SpawnOptions } from "./host-process.ts";
-import type { CallError } from "./protocol.ts";
 
 /** Queries at a time, each in a process, beside long queries. A file has two, so that other files always find a process. */
 const width = 3;
@@ -31,15 +31,15 @@ export interface QueryRows {
   readonly tables: readonly string[];
 }
 
-export type QueryAnswer = QueryRows | { readonly error: CallError };
-
-/** The end of a query: the answer, or for people, how the process has ended on its own or was killed from outside. */
-type QueryEnd = QueryAnswer | { readonly ended: string };
+/** The handlers of a process. */
+export interface QueryHandlers {
+  /** @throws AppError as `UserQueries.run`. */
+  query(message: QueryMessage): QueryRows;
+}
 
 interface PooledProcess {
-  readonly host: HostProcess<QueryMessage>;
-  /** Takes the answer of the query under way; null without a query. */
-  onAnswer: ((answer: QueryEnd) => void) | null;
+  readonly host: HostProcess<ChannelMessage>;
+  readonly channel: Channel<QueryHandlers, object>;
   /** The tables with further names that the process knows. */
   aliased: readonly QueryTable[];
   /** Ends a process that has been free for long. */
@@ -106,43 +106,46 @@ export class QueryPool implements PausableReads {
 
   async #rows(query: QueryMessage, timeoutMs: number): Promise<QueryRows> {
     for (let ends = 1; ; ends += 1) {
-      const answer = await this.#attempt(query, timeoutMs);
-      if ("rows" in answer) return answer;
-      if ("error" in answer) throw new AppError(answer.error.code, answer.error.message);
-      if (ends === maxEnds) throw new AppError("bad_request", `db.query: its process ended (${answer.ended})`);
+      try {
+        return await this.#attempt(query, timeoutMs);
+      } catch (thrown) {
+        if (thrown instanceof AppError) throw thrown;
+        if (ends === maxEnds) throw new AppError("bad_request", `db.query: its process ended (${messageOf(thrown)})`);
+      }
     }
   }
 
-  async #attempt(query: QueryMessage, timeoutMs: number): Promise<QueryEnd> {
+  async #attempt(query: QueryMessage, timeoutMs: number): Promise<QueryRows> {
     while (this.#pause !== null) await this.#pause.promise;
-    if (this.#isStopped) throw new AppError("unavailable", "The service is stopping.");
-    const free = [...this.#all].find(({ host, onAnswer }) => onAnswer === null && !host.hasExited);
+    if (this.#isStopped) throw stopping();
+    const free = [...this.#all].find(({ host, channel }) => !channel.isBusy && !host.hasExited);
     const pooled = free ?? this.#open();
     clearTimeout(pooled.timer ?? undefined);
-    const end = Promise.withResolvers<QueryEnd>();
     const limitMs = Math.min(timeoutMs, this.#options.timeoutMs);
     const limit = setTimeout(() => {
-      this.#end(pooled);
-      const seconds = (limitMs / 1_000).toFixed(1);
-      end.resolve({ error: { code: "bad_request", message: `db.query: the query ran longer than ${seconds} s` } });
+      const message = `db.query: the query ran longer than ${(limitMs / 1_000).toFixed(1)} s`;
+      this.#end(pooled, new AppError("bad_request", message));
     }, limitMs);
-    pooled.onAnswer = (answer) => {
-      clearTimeout(limit);
-      pooled.onAnswer = null;
-      if (this.#all.has(pooled)) pooled.timer = setTimeout(() => this.#end(pooled), idleMs).unref();
-      end.resolve(answer);
-    };
     const aliased = this.#options.aliased();
-    pooled.host.send(pooled.aliased === aliased ? query : { ...query, aliased });
+    const sent = pooled.aliased === aliased ? query : { ...query, aliased };
     pooled.aliased = aliased;
-    return end.promise;
+    try {
+      return await pooled.channel.call("query", sent);
+    } catch (thrown) {
+      // Without an answer, nothing is known of the state of the process.
+      if (!(thrown instanceof AppError)) this.#end(pooled, stopping());
+      throw thrown;
+    } finally {
+      clearTimeout(limit);
+      if (this.#all.has(pooled)) pooled.timer = setTimeout(() => this.#end(pooled, stopping()), idleMs).unref();
+    }
   }
 
   /** Resolves when no process has the database open any more, so that the service is the last to close the database. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.resume();
-    for (const pooled of this.#all) this.#end(pooled);
+    for (const pooled of this.#all) this.#end(pooled, stopping());
     await Promise.all(this.#ending);
   }
 
@@ -158,39 +161,38 @@ export class QueryPool implements PausableReads {
   }
 
   cutOff({ code, message }: AppError): void {
-    for (const pooled of this.#busy()) {
-      this.#end(pooled);
-      pooled.onAnswer?.({ error: { code, message: `db.query: ${message}` } });
-    }
+    for (const pooled of this.#busy()) this.#end(pooled, new AppError(code, `db.query: ${message}`));
   }
 
   #busy(): PooledProcess[] {
-    return [...this.#all].filter(({ onAnswer }) => onAnswer !== null);
+    return [...this.#all].filter(({ channel }) => channel.isBusy);
   }
 
   #open(): PooledProcess {
-    const pooled: PooledProcess = {
-      host: new SpawnedProcess<QueryMessage, QueryAnswer>({ ...this.#options, word: "script-query" }, (answer) =>
-        pooled.onAnswer?.(answer),
-      ),
-      onAnswer: null,
-      aliased: [],
-      timer: null,
-    };
+    const receive = (message: ChannelMessage): void => channel.receive(message);
+    const host = new SpawnedProcess<ChannelMessage, ChannelMessage>(
+      { ...this.#options, word: "script-query" },
+      receive,
+    );
+    const channel = new Channel<QueryHandlers, object>((message) => host.send(message), {});
+    const pooled: PooledProcess = { host, channel, aliased: [], timer: null };
     this.#all.add(pooled);
-    pooled.host.exited.then(({ how }) => {
-      this.#end(pooled);
-      pooled.onAnswer?.({ ended: how });
-    });
+    void host.exited.then(({ how }) => this.#end(pooled, new Error(how)));
     return pooled;
   }
 
-  #end(pooled: PooledProcess): void {
+  /** Ends a process. A query under way is rejected with `reason`. */
+  #end(pooled: PooledProcess, reason: Error): void {
     clearTimeout(pooled.timer ?? undefined);
     this.#all.delete(pooled);
+    pooled.channel.end(reason);
     pooled.host.kill();
     const ending = pooled.host.exited;
     this.#ending.add(ending);
     void ending.then(() => this.#ending.delete(ending));
   }
+}
+
+function stopping(): AppError {
+  return new AppError("unavailable", "The service is stopping.");
 }

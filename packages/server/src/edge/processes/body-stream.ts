@@ -1,6 +1,6 @@
 /** Bodies in pieces over a link: the sender sends no more than the receiver has room for, and both sides may give up. */
+import type { FrameSink } from "../../base/channel/index.ts";
 import { kinds } from "./frames.ts";
-import type { FrameSink } from "./link.ts";
 
 /** Bytes that may be under way. */
 const windowBytes = 256 * 1024;

@@ -24,14 +24,8 @@ export const kinds = {
   has: 9,
   /** Leader: events are on disk; `LiveEvent[]`. */
   events: 10,
-  /** A question; `[name, argument]`. */
-  ask: 11,
-  /** The answer to a question: `{ value }`, or `{ error }`. */
-  reply: 12,
-  /** A message without answer; `[name, argument]`. */
-  tell: 13,
-  /** The side that asked does not wait for the answer any more. */
-  leave: 14,
+  /** A `ChannelMessage`. */
+  channel: 11,
 } as const;
 
 export type CommitHead = ToldCommit;

@@ -1,11 +1,10 @@
 /** Leader link: a reader process's side of the link: the commits, the events, the requests that the leader answers, and the messages. */
+import { type Channel, channelOver, Link, type LinkFrame, messageIn } from "../../base/channel/index.ts";
 import type { ForwardRequest } from "../http/index.ts";
 import { type CommitHead, type EventsHead, kinds } from "./frames.ts";
-import { Link, type LinkFrame } from "./link.ts";
 import type { ForLeader, ForReader } from "./messages.ts";
 import { linkDescriptor } from "./reader-process.ts";
 import { RequestPasser } from "./request-passer.ts";
-import { Talk } from "./talk.ts";
 
 export interface LeaderLinkOptions {
   readonly answers: Readonly<ForReader>;
@@ -18,14 +17,14 @@ export interface LeaderLinkOptions {
 }
 
 export class LeaderLink {
-  readonly talk: Talk<ForLeader, ForReader>;
+  readonly channel: Channel<ForLeader, ForReader>;
   readonly passOn: ForwardRequest;
   readonly #link: Link;
   readonly #passer: RequestPasser;
 
   private constructor(link: Link, options: LeaderLinkOptions) {
     this.#link = link;
-    this.talk = new Talk(link, options.answers);
+    this.channel = channelOver(link, { kind: kinds.channel, ours: options.answers });
     this.#passer = new RequestPasser({ ...options, link });
     this.passOn = this.#passer.passOn;
   }
@@ -44,7 +43,8 @@ export class LeaderLink {
   #take(frame: LinkFrame, { onCommit, onEvents }: LeaderLinkOptions): void {
     if (frame.kind === kinds.commit) onCommit(JSON.parse(frame.head) as CommitHead);
     else if (frame.kind === kinds.events) onEvents(JSON.parse(frame.head) as EventsHead);
-    else if (!this.#passer.take(frame)) this.talk.take(frame);
+    else if (frame.kind === kinds.channel) this.channel.receive(messageIn(frame));
+    else this.#passer.take(frame);
   }
 
   /** Tells the leader at once that reads and state have the commit. */

@@ -2,11 +2,12 @@
  * Requests that one process passes on to another: the answer is the answer of the routes, bodies go in pieces no faster than the
  * receiver takes the pieces, and each side learns when the other gives up. Both sides run in this process, joined by queues.
  */
+
 import { expect, test } from "bun:test";
 import { quietLogger } from "../../../test/kit.ts";
+import type { FrameSink, LinkFrame } from "../../base/channel/index.ts";
 import { type Exchange, type GivenAnswer, isWhole } from "../http/exchange.ts";
 import type { PassedRequest, RoutePlace } from "../http/index.ts";
-import type { FrameSink, LinkFrame } from "./link.ts";
 import { RequestPasser } from "./request-passer.ts";
 import { RequestTaker } from "./request-taker.ts";
 
@@ -44,8 +45,8 @@ function join(handler: Handler) {
     addressOf: () => "192.0.2.1",
     keepOpen: (request) => void kept.push(request),
   });
-  toLeader.receive = (frame) => void taker.take(frame);
-  toReader.receive = (frame) => void passer.take(frame);
+  toLeader.receive = (frame) => taker.take(frame);
+  toReader.receive = (frame) => passer.take(frame);
   const pass = (request: Request) => passer.passOn(request, { index: 3, params: { id: "a" } });
   return { pass, taker, log, kept, toLeader, toReader };
 }

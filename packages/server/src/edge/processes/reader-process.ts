@@ -1,12 +1,11 @@
 /** Reader process, as the leader sees the process: started, told of commits, asked, and ended. */
 import { join } from "node:path";
+import { type Channel, channelOver, Link, messageIn } from "../../base/channel/index.ts";
 import { ownExecutable } from "../../base/kernel/index.ts";
 import type { ToldCommit } from "../../store/database/index.ts";
 import { kinds } from "./frames.ts";
-import { Link } from "./link.ts";
 import type { ForLeader, ForReader } from "./messages.ts";
 import type { RequestTaker } from "./request-taker.ts";
-import { Talk } from "./talk.ts";
 
 /** The word of the command line that makes the executable a reader process. */
 const readerWord = "reader";
@@ -32,7 +31,7 @@ export class ReaderProcess {
   readonly #options: ReaderProcessOptions;
   readonly #child: Bun.Subprocess;
   #link: Link | null = null;
-  #talk: Talk<ForReader, ForLeader> | null = null;
+  #channel: Channel<ForReader, ForLeader> | null = null;
   #taker: RequestTaker | null = null;
   /** The last commit that reads and state of the process have; null before the process follows. */
   #has: number | null = null;
@@ -66,13 +65,14 @@ export class ReaderProcess {
     const link = await Link.open(descriptor, {
       onFrame: (frame) => {
         if (frame.kind === kinds.has) this.#progressed(Number(frame.head));
-        else if (this.#taker?.take(frame) !== true) this.#talk?.take(frame);
+        else if (frame.kind === kinds.channel) this.#channel?.receive(messageIn(frame));
+        else this.#taker?.take(frame);
       },
       // The exit tells the end of the process.
       onClosed: () => this.kill(),
     });
     this.#taker = this.#options.taker(link);
-    this.#talk = new Talk(link, this.#options.answers(this));
+    this.#channel = channelOver(link, { kind: kinds.channel, ours: this.#options.answers(this) });
     this.#link = link;
   }
 
@@ -103,15 +103,15 @@ export class ReaderProcess {
     this.#link?.send({ kind: kinds.events, head });
   }
 
-  get talk(): Talk<ForReader, ForLeader> {
-    if (this.#talk === null) throw new Error("The process has no link yet");
-    return this.#talk;
+  get channel(): Channel<ForReader, ForLeader> {
+    if (this.#channel === null) throw new Error("The process has no link yet");
+    return this.#channel;
   }
 
   /** Asks for the present state to be read anew. Resolves when that is done, or when the process has ended. */
   async renew(): Promise<void> {
     this.#questions += 1;
-    await this.talk.ask("renew", null).catch(() => this.exited);
+    await this.channel.call("renew", null).catch(() => this.exited);
     this.#questions -= 1;
     this.#looks = 0;
   }
@@ -136,7 +136,7 @@ export class ReaderProcess {
   #ended(): void {
     this.#has = null;
     this.isServing = false;
-    this.#talk?.close();
+    this.#channel?.end(new Error("The other process has ended"));
     this.#taker?.close();
     this.#link?.end();
     this.#options.onProgress();

@@ -68,7 +68,7 @@ export class ReaderProcesses implements Followers, PausableReads {
   async start(): Promise<void> {
     const { queries, count } = this.#options;
     queries.onLoad(() => {
-      for (const { talk } of this.#open) talk.tell("queries", namesOf(queries));
+      for (const { channel } of this.#open) channel.tell("queries", namesOf(queries));
     });
     this.#looking = setInterval(() => {
       for (const process of this.#processes.values()) process.look();
@@ -92,7 +92,7 @@ export class ReaderProcesses implements Followers, PausableReads {
 
   /** A write was answered. @param caller a user id or an address. */
   wrote(caller: string): void {
-    for (const { talk } of this.#hearing) talk.tell("wrote", caller);
+    for (const { channel } of this.#hearing) channel.tell("wrote", caller);
   }
 
   tell(commit: ToldCommit): Promise<void> | null {
@@ -113,41 +113,41 @@ export class ReaderProcesses implements Followers, PausableReads {
 
   async drain(): Promise<void> {
     // A process that has ended reads nothing.
-    await Promise.all(this.#open.map(({ talk }) => talk.ask("drain", null).catch(() => undefined)));
+    await Promise.all(this.#open.map(({ channel }) => channel.call("drain", null).catch(() => undefined)));
   }
 
   resume(): void {
-    for (const { talk } of this.#open) talk.tell("resume", null);
+    for (const { channel } of this.#open) channel.tell("resume", null);
   }
 
   cutOff(reason: Error): void {
-    for (const { talk } of this.#open) talk.tell("cutOff", messageOf(reason));
+    for (const { channel } of this.#open) channel.tell("cutOff", messageOf(reason));
   }
 
   /** The numbers of each process that answers. */
   async numbers(): Promise<ReadonlyMap<number, ProcessNumbers>> {
-    const asked = this.#open.map(async ({ number, talk }) => {
-      const numbers = await talk.ask("numbers", null).catch(() => null);
+    const asked = this.#open.map(async ({ number, channel }) => {
+      const numbers = await channel.call("numbers", null).catch(() => null);
       return numbers === null ? [] : [[number, numbers] as const];
     });
     return new Map((await Promise.all(asked)).flat());
   }
 
   async reload(): Promise<void> {
-    await Promise.all(this.#open.map(({ talk }) => talk.ask("reload", null).catch(() => undefined)));
+    await Promise.all(this.#open.map(({ channel }) => channel.call("reload", null).catch(() => undefined)));
   }
 
   /** The processes refuse new requests from now on. Resolves when no request runs in them, or after `graceMs`. */
   async refuse(graceMs: number): Promise<void> {
     this.#isStopping = true;
-    const all = Promise.all(this.#open.map(({ talk }) => talk.ask("refuse", graceMs).catch(() => undefined)));
+    const all = Promise.all(this.#open.map(({ channel }) => channel.call("refuse", graceMs).catch(() => undefined)));
     await Promise.race([all, Bun.sleep(graceMs)]);
   }
 
   /** Ends the processes; a process that does not end by itself, by force. */
   async stop(): Promise<void> {
     this.#isStopping = true;
-    for (const { talk } of this.#open) talk.tell("stop", null);
+    for (const { channel } of this.#open) channel.tell("stop", null);
     const all = [...this.#processes.values()];
     const late = setTimeout(() => {
       for (const process of all) process.kill();
@@ -202,7 +202,7 @@ export class ReaderProcesses implements Followers, PausableReads {
       await process.open();
       this.#processes.set(number, process);
       // From this moment on, each commit is told after this message.
-      process.talk.tell("start", { ...start(), number, position: this.#position, queries: namesOf(queries) });
+      process.channel.tell("start", { ...start(), number, position: this.#position, queries: namesOf(queries) });
       await process.exited;
     } finally {
       process.kill();

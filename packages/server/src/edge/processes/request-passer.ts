@@ -1,8 +1,8 @@
 /** Request passer: a reader process passes requests on to the leader, and gives the answers of the leader to the clients. */
+import type { FrameSink, LinkFrame } from "../../base/channel/index.ts";
 import { type ForwardRequest, lateBody, type RoutePlace } from "../http/index.ts";
 import { ReceivedBody, SentBody } from "./body-stream.ts";
 import { type AnswerHead, kinds, type RequestHead } from "./frames.ts";
-import type { FrameSink, LinkFrame } from "./link.ts";
 
 /** A body of at most so many bytes leaves with the request, if the body has come by the end of the turn. */
 const smallBytes = 16 * 1024;
@@ -120,32 +120,29 @@ export class RequestPasser {
     passing.sent?.cancel();
   }
 
-  /** Takes a frame. Answers false for a frame of another kind. */
-  take({ kind, id, head, body }: LinkFrame): boolean {
+  /** Takes a frame of a request or an answer. */
+  take({ kind, id, head, body }: LinkFrame): void {
     const passing = this.#passing.get(id);
     switch (kind) {
       case kinds.answer:
         if (passing !== undefined) this.#answered(id, passing, { head: JSON.parse(head) as AnswerHead, body });
-        return true;
+        break;
       case kinds.piece:
         passing?.received?.add(body);
-        return true;
+        break;
       case kinds.end:
         passing?.received?.end();
         if (passing !== undefined) this.#over(id, passing);
-        return true;
+        break;
       case kinds.abort:
         passing?.received?.fail(new Error("The answer broke off"));
         if (passing !== undefined) this.#over(id, passing);
-        return true;
+        break;
       case kinds.taken:
         passing?.sent?.taken(Number(head));
-        return true;
+        break;
       case kinds.keepOpen:
         if (passing !== undefined) this.#options.keepOpen(passing.request, passing.answer.promise);
-        return true;
-      default:
-        return false;
     }
   }
 

@@ -1,10 +1,10 @@
 /** Request taker: the leader answers requests that a reader process has passed on, through the routes of the leader. */
+import type { FrameSink, LinkFrame } from "../../base/channel/index.ts";
 import { AppError } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import { errorParts, type GivenAnswer, type HttpServer, isWhole, PassedRequest } from "../http/index.ts";
 import { ReceivedBody, SentBody } from "./body-stream.ts";
 import { type AnswerHead, kinds, type RequestHead } from "./frames.ts";
-import type { FrameSink, LinkFrame } from "./link.ts";
 
 /** A file of at most this size goes in a single frame: the runtime drops the length of an answer in pieces. */
 const smallFile = 256 * 1024;
@@ -27,26 +27,23 @@ export class RequestTaker {
     this.#logger = logger;
   }
 
-  /** Takes a frame. Answers false for a frame of another kind. */
-  take({ kind, id, head, body }: LinkFrame): boolean {
+  /** Takes a frame of a request or an answer. */
+  take({ kind, id, head, body }: LinkFrame): void {
     switch (kind) {
       case kinds.request:
         void this.#answer(id, JSON.parse(head) as RequestHead, body);
-        return true;
+        break;
       case kinds.piece:
         this.#taken.get(id)?.received?.add(body);
-        return true;
+        break;
       case kinds.end:
         this.#taken.get(id)?.received?.end();
-        return true;
+        break;
       case kinds.abort:
         this.#leave(id);
-        return true;
+        break;
       case kinds.taken:
         this.#taken.get(id)?.sent?.taken(Number(head));
-        return true;
-      default:
-        return false;
     }
   }
 

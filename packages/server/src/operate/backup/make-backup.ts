@@ -7,6 +7,7 @@
 import { writeFileSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
+import { Thread } from "../../base/channel/index.ts";
 import {
   canStartThread,
   count,
@@ -18,7 +19,7 @@ import {
 import { type Database, type HeldState, makeFolder, syncFolder } from "../../store/database/index.ts";
 import type { Encryption, FilesPlace } from "./archive.ts";
 import { type DataPaths, noteName, partialEnding } from "./data-paths.ts";
-import type { PackReply, PackRequest } from "./pack-worker.ts";
+import type { ForBackup, PackHandlers, PackRequest } from "./pack-worker.ts";
 
 /** How often the size of the log is looked at while the database file is held. */
 const lookEveryMs = 25;
@@ -129,30 +130,23 @@ async function packOnThread(
   signal.throwIfAborted();
   if (!canStartThread()) throw new Error("too few file descriptors are left");
   const stop = new Int32Array(new SharedArrayBuffer(4));
-  const outcome = Promise.withResolvers<readonly string[]>();
-  const worker = new Worker(threadEntry("operate/backup/pack-worker"));
-  const ended = new Promise<void>((resolve) => worker.addEventListener("close", () => resolve()));
-  worker.onmessage = ({ data }: MessageEvent<PackReply>) => {
-    if ("copied" in data) onCopied();
-    else if ("done" in data) onProgress(data.done, data.total);
-    else if ("missing" in data) outcome.resolve(data.missing);
-    else outcome.reject(signal.aborted ? signal.reason : new Error(data.error));
-  };
-  worker.onerror = ({ message }) => outcome.reject(new Error(`the thread of the backup failed: ${message}`));
-  void ended.then(() => outcome.reject(new Error("the thread of the backup has ended")));
+  const thread = new Thread<PackHandlers, ForBackup>(threadEntry("operate/backup/pack-worker"), {
+    name: "the thread of the backup",
+    ours: { copied: onCopied, progress: ({ done, total }) => onProgress(done, total) },
+  });
   const giveUp = (): void => {
     Atomics.store(stop, 0, 1);
     // A statement or a store that does not answer is not waited for.
-    setTimeout(() => outcome.reject(signal.reason), endMs).unref();
+    setTimeout(() => thread.end(signal.reason), endMs).unref();
   };
   signal.addEventListener("abort", giveUp);
   try {
-    worker.postMessage({ ...request, stop } satisfies PackRequest);
-    return await outcome.promise;
+    return await thread.call("pack", { ...request, stop });
+  } catch (thrown) {
+    throw signal.aborted ? signal.reason : thrown;
   } finally {
     signal.removeEventListener("abort", giveUp);
-    worker.terminate();
-    await Promise.race([ended, Bun.sleep(endMs)]);
+    await Promise.race([thread.close(), Bun.sleep(endMs)]);
   }
 }
 

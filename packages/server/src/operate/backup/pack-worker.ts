@@ -6,6 +6,7 @@
 import { appendFileSync, closeSync, openSync, readSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { setPriority } from "node:os";
 import { join } from "node:path";
+import { ownerChannel } from "../../base/channel/index.ts";
 import { isObject, messageOf, Secret } from "../../base/kernel/index.ts";
 import { eachFile, type StorageDriver } from "../../files/storage/index.ts";
 import { DatabaseFile, type HeldState, mergeLog } from "../../store/database/index.ts";
@@ -25,8 +26,6 @@ import {
   writeArchive,
 } from "./archive.ts";
 import { type DataPaths, driverOf } from "./data-paths.ts";
-
-declare const self: Worker;
 
 export interface PackRequest {
   /** The descriptors are not closed here. */
@@ -49,13 +48,12 @@ export interface PackRequest {
   readonly stop: Int32Array;
 }
 
-export type PackReply =
+/** The messages that the owner of the thread takes. */
+export interface ForBackup {
   /** The database is copied: the file may change again. */
-  | { readonly copied: true }
-  | { readonly done: number; readonly total: number }
-  /** The backup is whole. Ids of files with bytes that were missing or incomplete. */
-  | { readonly missing: readonly string[] }
-  | { readonly error: string };
+  copied(argument: null): void;
+  progress(bytes: { readonly done: number; readonly total: number }): void;
+}
 
 const pieceBytes = 256 * 1_024;
 /** With more missing files, the storage is missing: a backup without the storage would be worthless. */
@@ -86,7 +84,7 @@ class Packing {
     const { database, log } = this.#request.state;
     await this.#copyOf(database, this.#copy);
     if (log !== null) await this.#copyOf(log, `${this.#copy}-wal`);
-    self.postMessage({ copied: true } satisfies PackReply);
+    owner.tell("copied", null);
     if (log !== null) mergeLog(this.#copy, log.pages);
     const copy = new DatabaseFile(this.#copy);
     try {
@@ -204,7 +202,7 @@ class Packing {
     this.#done += bytes;
     if (performance.now() - this.#toldAt < tellEveryMs) return;
     this.#toldAt = performance.now();
-    self.postMessage({ done: Math.min(this.#done, this.#total), total: this.#total } satisfies PackReply);
+    owner.tell("progress", { done: Math.min(this.#done, this.#total), total: this.#total });
   }
 }
 
@@ -234,9 +232,16 @@ function lineOf(thrown: unknown): string {
 // On Linux the priority is that of the thread alone: requests go first.
 if (process.platform === "linux") setPriority(0, 15);
 
-self.onmessage = ({ data }: MessageEvent<PackRequest>) => {
-  new Packing(data).run().then(
-    (missing) => self.postMessage({ missing } satisfies PackReply),
-    (thrown: unknown) => self.postMessage({ error: lineOf(thrown) } satisfies PackReply),
-  );
+const handlers = {
+  /** Answers the ids of files with bytes that were missing or incomplete. @throws Error with one line. */
+  async pack(request: PackRequest): Promise<readonly string[]> {
+    try {
+      return await new Packing(request).run();
+    } catch (thrown) {
+      throw new Error(lineOf(thrown));
+    }
+  },
 };
+export type PackHandlers = typeof handlers;
+
+const owner = ownerChannel<ForBackup, PackHandlers>(handlers);

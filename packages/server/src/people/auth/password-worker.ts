@@ -1,7 +1,7 @@
-/** The password thread: computes argon2id, one password at a time. A `PasswordReply` answers each `PasswordTask`. */
+/** The password thread: computes argon2id, one password at a time. */
+import { ownerChannel } from "../../base/channel/index.ts";
+import { messageOf } from "../../base/kernel/index.ts";
 import { isCommonPassword } from "./common-password.ts";
-
-declare const self: Worker;
 
 /** Without a hash, the password is new: the thread hashes the password. With a hash, the thread compares. */
 export interface PasswordTask {
@@ -21,20 +21,21 @@ export interface PasswordCost {
   readonly timeCost: number;
 }
 
-/** The result is null for a new password that is refused. */
-export type PasswordReply = { readonly result: string | boolean | null } | { readonly error: string };
-
 /** OWASP's first recommendation for argon2id: 19 MiB, two passes. */
 const parameters = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 } as const;
 
-async function answer({ password, hash, refusesCommon = false, cost }: PasswordTask): Promise<PasswordReply> {
-  try {
-    if (hash !== null) return { result: Bun.password.verifySync(password, hash) };
-    if (refusesCommon && (await isCommonPassword(password))) return { result: null };
-    return { result: Bun.password.hashSync(password, { ...parameters, ...cost }) };
-  } catch (thrown) {
-    return { error: thrown instanceof Error ? thrown.message : String(thrown) };
-  }
-}
+const handlers = {
+  /** The hash of a new password, null for a new password that is refused; whether a password has the hash. */
+  async compute({ password, hash, refusesCommon = false, cost }: PasswordTask): Promise<string | boolean | null> {
+    try {
+      if (hash !== null) return Bun.password.verifySync(password, hash);
+      if (refusesCommon && (await isCommonPassword(password))) return null;
+      return Bun.password.hashSync(password, { ...parameters, ...cost });
+    } catch (thrown) {
+      throw new Error(`The password was not hashed: ${messageOf(thrown)}`);
+    }
+  },
+};
+export type PasswordHandlers = typeof handlers;
 
-self.onmessage = async ({ data }: MessageEvent<PasswordTask>) => self.postMessage(await answer(data));
+ownerChannel(handlers);

@@ -17,9 +17,9 @@ class CountedWorker extends RealWorker {
     started.push(String(entry));
   }
 
-  override postMessage(task: PasswordTask): void {
-    tasks.push(task);
-    super.postMessage(task);
+  override postMessage(message: ["call", number, string, PasswordTask]): void {
+    tasks.push(message[3]);
+    super.postMessage(message);
   }
 
   override terminate(): void {

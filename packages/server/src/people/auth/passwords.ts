@@ -3,9 +3,10 @@
  * user, within the bounds of failed logins.
  */
 import type { User } from "@socle/protocol";
+import { Thread } from "../../base/channel/index.ts";
 import { Admission, AppError, threadEntry } from "../../base/kernel/index.ts";
 import type { Database, Reader } from "../../store/database/index.ts";
-import type { PasswordCost, PasswordReply, PasswordTask } from "./password-worker.ts";
+import type { PasswordCost, PasswordHandlers, PasswordTask } from "./password-worker.ts";
 import { passwordHashOf } from "./user-table.ts";
 
 /** The hash of an unknown password: a login of an unknown user takes as long as any other login. */
@@ -48,45 +49,11 @@ function stopping(): AppError {
 }
 
 /** A thread that computes a single password at a time. */
-class PasswordThread {
-  readonly #worker: Worker;
-  #running: PromiseWithResolvers<string | boolean | null> | null = null;
-  /** False once the thread has failed or was ended. */
-  isUsable = true;
+type PasswordThread = Thread<PasswordHandlers>;
 
-  constructor() {
-    this.#worker = new Worker(threadEntry("people/auth/password-worker"), { smol: true, ref: false });
-    this.#worker.onmessage = ({ data }: MessageEvent<PasswordReply>) => {
-      if ("result" in data) this.#settle((running) => running.resolve(data.result));
-      else this.#settle((running) => running.reject(new Error(`The password was not hashed: ${data.error}`)));
-    };
-    this.#worker.onerror = ({ message }) => this.end(new Error(`The password thread failed: ${message}`));
-    this.#worker.addEventListener("close", () => this.end(new Error("The password thread has ended")));
-  }
-
-  run(task: PasswordTask): Promise<string | boolean | null> {
-    const running = Promise.withResolvers<string | boolean | null>();
-    this.#running = running;
-    // A command must not exit before the answer; an idle thread keeps no process alive.
-    this.#worker.ref();
-    this.#worker.postMessage(task);
-    return running.promise;
-  }
-
-  /** Ends the thread. A running task is rejected with `reason`. */
-  end(reason: Error): void {
-    if (!this.isUsable) return;
-    this.isUsable = false;
-    this.#settle((running) => running.reject(reason));
-    this.#worker.terminate();
-  }
-
-  #settle(effect: (running: PromiseWithResolvers<string | boolean | null>) => void): void {
-    const running = this.#running;
-    this.#running = null;
-    this.#worker.unref();
-    if (running !== null) effect(running);
-  }
+function startThread(): PasswordThread {
+  const entry = threadEntry("people/auth/password-worker");
+  return new Thread(entry, { name: "The password thread", ours: {}, isSmall: true });
 }
 
 /**
@@ -167,10 +134,10 @@ export class Passwords {
       if (this.#isClosed) throw stopping();
       const thread = this.#take();
       try {
-        return await thread.run(task);
+        return await thread.call("compute", task);
       } finally {
         this.#busy.delete(thread);
-        if (thread.isUsable) this.#keep(thread);
+        if (thread.ended === null) this.#keep(thread);
       }
     };
     return this.#admission.run(onThread, { caller: key, signal });
@@ -178,12 +145,12 @@ export class Passwords {
 
   /** The most recently used thread, so that the other threads stay idle and end. */
   #take(): PasswordThread {
-    const kept = [...this.#idle.keys()].findLast((thread) => thread.isUsable);
+    const kept = [...this.#idle.keys()].findLast(({ ended }) => ended === null);
     if (kept !== undefined) {
       clearTimeout(this.#idle.get(kept));
       this.#idle.delete(kept);
     }
-    const thread = kept ?? new PasswordThread();
+    const thread = kept ?? startThread();
     this.#busy.add(thread);
     return thread;
   }

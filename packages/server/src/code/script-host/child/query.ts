@@ -1,23 +1,18 @@
 /** The process that runs `db.query`: a single query at a time, on a connection that can only read. */
+import { Channel, type ChannelMessage } from "../../../base/channel/index.ts";
 import { AppError, isObject } from "../../../base/kernel/index.ts";
 import { type QueryParameters, UserQueries, type Value } from "../../../store/database/index.ts";
-import type { QueryAnswer, QueryMessage, QueryOptions } from "../query-pool.ts";
+import type { QueryHandlers, QueryOptions } from "../query-pool.ts";
 
 export function runQueries({ database, tables }: QueryOptions): void {
   const queries = new UserQueries(database, tables);
-  process.on("message", ({ sql, params, aliased }: QueryMessage) => {
-    if (aliased !== undefined) queries.alias(aliased);
-    process.send?.(answer(queries, sql, params));
+  const channel = new Channel<object, QueryHandlers>((message) => process.send?.(message), {
+    query: ({ sql, params, aliased }) => {
+      if (aliased !== undefined) queries.alias(aliased);
+      return queries.run(sql, parametersOf(JSON.parse(params)));
+    },
   });
-}
-
-function answer(queries: UserQueries, sql: string, params: string): QueryAnswer {
-  try {
-    return queries.run(sql, parametersOf(JSON.parse(params)));
-  } catch (thrown) {
-    if (!(thrown instanceof AppError)) throw thrown;
-    return { error: { code: thrown.code, message: thrown.message } };
-  }
+  process.on("message", (message: ChannelMessage) => channel.receive(message));
 }
 
 function parametersOf(given: unknown): QueryParameters {

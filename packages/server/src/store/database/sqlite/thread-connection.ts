@@ -1,16 +1,10 @@
 /** A connection on a thread: the side of the event loop. */
+import { type Outcome, PeerError, resultOf, Thread } from "../../../base/channel/index.ts";
 import { AppError, canStartThread, threadEntry } from "../../../base/kernel/index.ts";
 import { SchemaChanged, type SlowReader, type Value } from "../store.ts";
 import type { SlowTransactor, TransactionConnection } from "../transaction.ts";
 import { SqliteFailure } from "./errors.ts";
-import type {
-  BlockingAnswer,
-  CheckpointResult,
-  StatementRequest,
-  ThreadReply,
-  ThreadRequest,
-  ThreadTarget,
-} from "./thread-server.ts";
+import type { CheckpointResult, DatabaseThread, StatementRequest } from "./thread-server.ts";
 
 /** The entry of a thread that runs statements and no tasks. */
 export function statementThread(): string {
@@ -20,23 +14,17 @@ export function statementThread(): string {
 /** Longer than any statement for which the event loop may block; only a dead thread takes this long. */
 const longestMs = 10_000;
 
-/** @throws the error of the request. */
-function resultOf(reply: ThreadReply): unknown {
-  if ("result" in reply) return reply.result;
-  if ("isStale" in reply) throw new SchemaChanged();
-  if ("refusal" in reply) throw new AppError(reply.refusal.code, reply.refusal.message);
-  throw new SqliteFailure(reply.error.message, reply.error.code);
+/** The error of a request: an error of SQLite has lost its class on the way. The code of another error is no code of SQLite. */
+function errorOf(thrown: unknown): unknown {
+  if (!(thrown instanceof PeerError)) return thrown;
+  return new SqliteFailure(thrown.message, thrown.code?.startsWith("SQLITE_") === true ? thrown.code : null);
 }
 
 /** A connection on a separate thread, for work that would block the event loop. One request runs at a time. */
 export class ThreadConnection implements SlowTransactor {
-  readonly #target: ThreadTarget;
-  readonly #worker: Worker;
-  #waiting: PromiseWithResolvers<unknown> | null = null;
-  #failure: Error | null = null;
+  readonly #thread: Thread<DatabaseThread>;
   /** Not 0 if the running statement should end: a busy thread receives no message. */
   readonly #stop = new Int32Array(new SharedArrayBuffer(4));
-  readonly #ended = Promise.withResolvers<void>();
   /** The connection for answers that come at once: the event loop blocks until the statement has ended. */
   readonly now: TransactionConnection = {
     get: <T>(sql: string, ...values: Value[]) => this.#askNow<T | null>("get", sql, values),
@@ -60,21 +48,13 @@ export class ThreadConnection implements SlowTransactor {
         limit: "connections",
         retryAfter: 1,
       });
-    this.#target = { path, stop: this.#stop };
-    this.#worker = new Worker(entry);
-    this.#worker.unref();
-    this.#worker.onmessage = ({ data }: MessageEvent<ThreadReply>) => this.#replied(data);
-    this.#worker.addEventListener("close", () => {
-      this.#ended.resolve();
-      // A thread can also end without an error.
-      this.#fail(new Error("The database thread has ended"));
-    });
-    this.#worker.onerror = ({ message }) => this.#fail(new Error(`The database thread failed: ${message}`));
+    this.#thread = new Thread(entry, { name: "The database thread", ours: {} });
+    this.#thread.tell("use", { path, stop: this.#stop });
   }
 
   /** False after the connection was abandoned or has failed. */
   get isUsable(): boolean {
-    return this.#failure === null;
+    return this.#thread.ended === null;
   }
 
   get<T>(sql: string, ...values: Value[]): Promise<T | null> {
@@ -94,8 +74,7 @@ export class ThreadConnection implements SlowTransactor {
    * @param file a descriptor of the database file, open for writing.
    */
   checkpoint(file: number): Promise<CheckpointResult | null> {
-    // The thread answers a checkpoint with the result.
-    return this.#send({ ...this.#target, do: "checkpoint", file }) as Promise<CheckpointResult | null>;
+    return this.#call("checkpoint", file);
   }
 
   /** Reads in one snapshot. */
@@ -109,9 +88,11 @@ export class ThreadConnection implements SlowTransactor {
     }
   }
 
-  task<T>(input: unknown, schemaVersion: number): Promise<T> {
+  async task<T>(input: unknown, schemaVersion: number): Promise<T> {
+    const outcome = await this.#call("task", { input, schemaVersion });
+    if (outcome === "stale") throw new SchemaChanged();
     // The author of the task knows the shape of the result.
-    return this.#send({ ...this.#target, do: "task", input, schemaVersion }) as Promise<T>;
+    return outcome.result as T;
   }
 
   /**
@@ -119,9 +100,8 @@ export class ThreadConnection implements SlowTransactor {
    * with a `stopProbe` ends at once; any other statement runs to the end.
    */
   abandon(reason: AppError): void {
-    this.#fail(reason);
     this.stop();
-    this.#worker.terminate();
+    this.#thread.end(reason);
   }
 
   /** Ends the running statement, if the statement has a `stopProbe`. The connection can be used again after `resume`. */
@@ -136,66 +116,45 @@ export class ThreadConnection implements SlowTransactor {
 
   /** Resolves when the thread is gone, which is not before the running statement has ended. Never rejects. */
   async close(): Promise<void> {
-    await this.#send(null).catch(() => undefined);
-    this.#fail(new Error("The database thread has ended"));
-    // Before `terminate`: an ended worker cannot keep the process alive until the end is told.
-    this.#worker.ref();
-    this.#worker.terminate();
-    await this.#ended.promise;
+    await this.#call("close", null).catch(() => undefined);
+    await this.#thread.close();
   }
 
   #ask<T>(action: StatementRequest["do"], sql: string, values: Value[]): Promise<T> {
     // The author of the SQL text knows the shape of the rows.
-    return this.#send({ ...this.#target, do: action, sql, values }) as Promise<T>;
+    return this.#call("statement", { do: action, sql, values }) as Promise<T>;
   }
 
   #askNow<T>(action: StatementRequest["do"], sql: string, values: Value[]): T {
-    if (this.#failure !== null) throw this.#failure;
-    if (this.#waiting !== null) throw new Error("A database thread runs a single statement at a time");
+    this.#assertFree();
+    if (this.#thread.ended !== null) throw this.#thread.ended;
     // Loaded on demand: only migrations and long transactions wait in this way.
     const { MessageChannel, receiveMessageOnPort } = process.getBuiltinModule("node:worker_threads");
     const { port1, port2 } = new MessageChannel();
-    const answer: BlockingAnswer = { port: port2, sent: new Int32Array(new SharedArrayBuffer(4)) };
-    const request: StatementRequest = { ...this.#target, do: action, sql, values, answer };
-    this.#worker.postMessage(request, [port2]);
-    Atomics.wait(answer.sent, 0, 0, longestMs);
+    const sent = new Int32Array(new SharedArrayBuffer(4));
+    this.#thread.tell("now", { do: action, sql, values, port: port2, sent }, [port2]);
+    Atomics.wait(sent, 0, 0, longestMs);
     // Only the thread writes into the channel, and the author of the SQL text knows the shape of the rows.
-    const received = receiveMessageOnPort(port1) as { message: ThreadReply } | undefined;
+    const received = receiveMessageOnPort(port1) as { message: Outcome } | undefined;
     port1.close();
     if (received === undefined) throw new Error("The database thread does not answer");
-    return resultOf(received.message) as T;
-  }
-
-  #send(request: ThreadRequest | null): Promise<unknown> {
-    if (this.#failure !== null) return Promise.reject(this.#failure);
-    if (this.#waiting !== null) return Promise.reject(new Error("A database thread runs a single statement at a time"));
-    const waiting = Promise.withResolvers<unknown>();
-    this.#waiting = waiting;
-    // While a caller waits for this answer, only the thread may keep the process alive, as at a start after a crash.
-    this.#worker.ref();
     try {
-      this.#worker.postMessage(request);
+      return resultOf(received.message) as T;
     } catch (thrown) {
-      this.#fail(new Error("The database thread takes no request", { cause: thrown }));
+      throw errorOf(thrown);
     }
-    return waiting.promise;
   }
 
-  #replied(reply: ThreadReply): void {
-    const waiting = this.#waiting;
-    this.#waiting = null;
-    this.#worker.unref();
+  readonly #call: Thread<DatabaseThread>["call"] = async (...args) => {
+    this.#assertFree();
     try {
-      waiting?.resolve(resultOf(reply));
-    } catch (error) {
-      waiting?.reject(error);
+      return await this.#thread.call(...args);
+    } catch (thrown) {
+      throw errorOf(thrown);
     }
-  }
+  };
 
-  #fail(error: Error): void {
-    this.#failure ??= error;
-    this.#waiting?.reject(error);
-    this.#waiting = null;
-    this.#worker.unref();
+  #assertFree(): void {
+    if (this.#thread.isBusy) throw new Error("A database thread runs a single statement at a time");
   }
 }

@@ -3,42 +3,29 @@
  * request is a statement, a checkpoint, or a task: a function of another module that runs several statements in one snapshot.
  */
 import { fdatasyncSync } from "node:fs";
-import type { ErrorCode } from "@socle/protocol";
-import { AppError } from "../../../base/kernel/index.ts";
+import { outcomeOf, ownerChannel, Transferred } from "../../../base/channel/index.ts";
 import type { Reader, Value } from "../store.ts";
 import { Connection } from "./connection.ts";
-import { sqliteCode } from "./errors.ts";
 import { addFunctions } from "./functions.ts";
 import { assertSameFile } from "./open-file.ts";
 
-declare const self: Worker;
-
-/** The database that a request of a thread is about, and the stop flag. */
-export interface ThreadTarget {
+/** The database of a thread, and the stop flag. */
+interface ThreadTarget {
   readonly path: string;
   /** The first number is not 0 after all callers have given up the request. */
   readonly stop: Int32Array;
 }
 
-/** The way of an answer for which the event loop blocks. */
-export interface BlockingAnswer {
-  readonly port: MessagePort;
-  /** Set to 1 with the answer. */
-  readonly sent: Int32Array;
-}
-
-export interface StatementRequest extends ThreadTarget {
+export interface StatementRequest {
   readonly do: "get" | "all" | "run";
   readonly sql: string;
   readonly values: Value[];
-  /** Absent if the event loop does not block for the answer. */
-  readonly answer?: BlockingAnswer;
 }
 
-interface CheckpointRequest extends ThreadTarget {
-  readonly do: "checkpoint";
-  /** A descriptor of the database file, open for writing. */
-  readonly file: number;
+/** A statement with an answer for which the event loop blocks: an `Outcome` at the port, and then 1 in `sent`. */
+interface BlockingRequest extends StatementRequest {
+  readonly port: MessagePort;
+  readonly sent: Int32Array;
 }
 
 /** Counts are pages; `log` is -1 when no log exists. */
@@ -48,27 +35,31 @@ export interface CheckpointResult {
   readonly checkpointed: number;
 }
 
-interface TaskRequest extends ThreadTarget {
-  readonly do: "task";
+interface TaskRequest {
   readonly input: unknown;
   /** The version of the tables for which the input was made. */
   readonly schemaVersion: number;
 }
+
+/** The handlers of a thread with a connection. The connection opens with the first request after `use`. */
+export interface DatabaseThread {
+  use(target: ThreadTarget): void;
+  statement(request: StatementRequest): unknown;
+  now(request: BlockingRequest): void;
+  /** @param file a descriptor of the database file, open for writing. */
+  checkpoint(file: number): CheckpointResult | null;
+  /** The result of a task, or `stale`: the tables have changed since the task was made. */
+  task(request: TaskRequest): TaskOutcome | Transferred<TaskOutcome>;
+  close(argument: null): void;
+}
+
+type TaskOutcome = { readonly result: unknown } | "stale";
 
 /** A result, and the buffers of the result that the event loop gets without a copy. */
 interface ThreadResult {
   readonly result: unknown;
   readonly buffers?: ArrayBuffer[];
 }
-
-export type ThreadReply =
-  | ThreadResult
-  /** The tables have changed since the task was made. */
-  | { readonly isStale: true }
-  | { readonly refusal: { readonly code: ErrorCode; readonly message: string } }
-  | { readonly error: { readonly message: string; readonly code: string | null } };
-
-export type ThreadRequest = StatementRequest | CheckpointRequest | TaskRequest;
 
 type ThreadTask = (reader: Reader, input: unknown) => ThreadResult;
 
@@ -98,13 +89,18 @@ function checkpoint(connection: Connection, file: number): CheckpointResult | nu
   return result;
 }
 
-function runTask(connection: Connection, { input, schemaVersion }: TaskRequest, task: ThreadTask): ThreadReply {
+function runTask(
+  connection: Connection,
+  { input, schemaVersion }: TaskRequest,
+  task: ThreadTask,
+): ReturnType<DatabaseThread["task"]> {
   connection.run("BEGIN");
   try {
     // The first read opens the snapshot, so the version belongs to the rows that follow.
     connection.get("SELECT 1 FROM sqlite_schema LIMIT 1");
-    if (schemaVersionOf(connection) !== schemaVersion) return { isStale: true };
-    return task(connection, input);
+    if (schemaVersionOf(connection) !== schemaVersion) return "stale";
+    const { result, buffers = [] } = task(connection, input);
+    return new Transferred({ result }, buffers);
   } finally {
     // Damage may have ended the transaction already.
     if (connection.inTransaction) connection.run("ROLLBACK");
@@ -113,36 +109,34 @@ function runTask(connection: Connection, { input, schemaVersion }: TaskRequest, 
 
 /** Serves the requests of this thread until the end. @param task runs the input of a task. */
 export function serveThread(task: ThreadTask): void {
+  let target: ThreadTarget = { path: "", stop: new Int32Array(1) };
   let connection: Connection | null = null;
-  const answer = (request: ThreadRequest): ThreadReply => {
-    try {
-      if (connection === null && request.do === "checkpoint") assertSameFile(request.path, request.file);
-      connection ??= open(request);
-      if (request.do === "checkpoint") return { result: checkpoint(connection, request.file) };
-      if (request.do === "task") return runTask(connection, request, task);
-      return { result: connection[request.do](request.sql, ...request.values) };
-    } catch (thrown) {
-      if (thrown instanceof AppError) return { refusal: { code: thrown.code, message: thrown.message } };
-      const message = thrown instanceof Error ? thrown.message : String(thrown);
-      return { error: { message, code: sqliteCode(thrown) } };
-    }
+  const opened = (): Connection => {
+    connection ??= open(target);
+    return connection;
   };
-  const close = (): ThreadReply => {
-    try {
-      connection?.close();
-    } catch {
-      // The thread ends with its connection, in any state.
-    }
-    return { result: null };
-  };
-  self.onmessage = ({ data }: MessageEvent<ThreadRequest | null>) => {
-    const reply = data === null ? close() : answer(data);
-    const blocked = data !== null && "answer" in data ? data.answer : undefined;
-    if (blocked === undefined) self.postMessage(reply, "result" in reply ? (reply.buffers ?? []) : []);
-    else {
-      blocked.port.postMessage(reply);
-      Atomics.store(blocked.sent, 0, 1);
-      Atomics.notify(blocked.sent, 0);
-    }
-  };
+  const run = ({ do: action, sql, values }: StatementRequest): unknown => opened()[action](sql, ...values);
+  ownerChannel<object, DatabaseThread>({
+    use: (given) => {
+      target = given;
+    },
+    statement: run,
+    now: ({ port, sent, ...request }) => {
+      port.postMessage(outcomeOf(() => run(request)));
+      Atomics.store(sent, 0, 1);
+      Atomics.notify(sent, 0);
+    },
+    checkpoint: (file) => {
+      if (connection === null) assertSameFile(target.path, file);
+      return checkpoint(opened(), file);
+    },
+    task: (request) => runTask(opened(), request, task),
+    close: () => {
+      try {
+        connection?.close();
+      } catch {
+        // The thread ends with its connection, in any state.
+      }
+    },
+  });
 }

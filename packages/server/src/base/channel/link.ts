@@ -1,8 +1,9 @@
 /**
- * Link: the connection between the leader and a reader process, over a pair of Unix sockets that the start of the process makes.
- * Frames of a turn of the event loop leave with one write, and arrive in order.
+ * Link: frames between two processes, over a pair of Unix sockets that the start of a process makes. Frames of a turn of the event loop
+ * leave with one write, and arrive in order. A channel is a kind of the frames.
  */
 import type { Socket, SocketHandler } from "bun";
+import { Channel, type ChannelMessage } from "./channel.ts";
 
 /** Bytes of a frame before the head: length of the rest, kind, id, length of the head. */
 const prefixBytes = 13;
@@ -82,10 +83,6 @@ export class Link {
     return link;
   }
 
-  get isClosed(): boolean {
-    return this.#isClosed;
-  }
-
   /** Sends a frame at the end of this turn, or with the next `flush`. Does nothing on a closed link. */
   send({ kind, id = 0, head = "", body = noBytes }: SentFrame): void {
     if (this.#isClosed) return;
@@ -163,4 +160,18 @@ export class Link {
     }
     this.#rest = at === all.byteLength ? null : all.subarray(at);
   }
+}
+
+/** A channel whose messages are the frames of a kind. */
+export function channelOver<Theirs extends object, Ours extends object>(
+  link: FrameSink,
+  { kind, ours }: { readonly kind: number; readonly ours: Readonly<Ours> },
+): Channel<Theirs, Ours> {
+  return new Channel((message) => link.send({ kind, head: JSON.stringify(message) }), ours);
+}
+
+/** The message of a frame. */
+export function messageIn({ head }: LinkFrame): ChannelMessage {
+  // The other process is of the same executable.
+  return JSON.parse(head) as ChannelMessage;
 }
