@@ -337,7 +337,7 @@ const words: { readonly [word: string]: string } = { and: "&&", or: "||", not: "
 function expected(wanted: string, token: Token): FilterSyntaxError {
   const word = token.type === "path" ? token.names.join(".").toLowerCase() : "";
   const hint = Object.hasOwn(words, word) ? `; for "${word}" write ${words[word]}` : "";
-  const found = token.type === "end" ? "the end came" : `found ${show(token)}`;
+  const found = token.type === "end" ? "found the end" : `found ${show(token)}`;
   return new FilterSyntaxError(token.offset, `expected ${wanted}, ${found}${hint}`);
 }
 

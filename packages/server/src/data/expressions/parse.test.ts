@@ -25,10 +25,10 @@ const operand = 'a field, a value such as "text", 5, true or null, or @now';
 
 describe("an error has its position and the expected piece", () => {
   test.each([
-    ["", `at position 1: expected ${operand}, the end came`],
-    ["   ", `at position 4: expected ${operand}, the end came`],
-    ["title", `at position 6: expected ${operators}, the end came`],
-    ["title =", `at position 8: expected ${operand}, the end came`],
+    ["", `at position 1: expected ${operand}, found the end`],
+    ["   ", `at position 4: expected ${operand}, found the end`],
+    ["title", `at position 6: expected ${operators}, found the end`],
+    ["title =", `at position 8: expected ${operand}, found the end`],
     ['title = "a', 'at position 9: this text has no end; expected "'],
     ["title = 'a\\'", "at position 9: this text has no end; expected '"],
     [
@@ -43,7 +43,7 @@ describe("an error has its position and the expected piece", () => {
     ['title = "a" and count = 1', 'at position 13: expected && or ||, or the end, found "and"; for "and" write &&'],
     ['title LIKE "a"', `at position 7: expected ${operators}, found "LIKE"; for "like" write ~`],
     ['title = "a") ', 'at position 12: expected && or ||, or the end, found ")"'],
-    ['(title = "a"', "at position 13: expected &&, || or ), the end came"],
+    ['(title = "a"', "at position 13: expected &&, || or ), found the end"],
     ["count in 5", 'at position 10: expected "(" and the values, found 5'],
     ["count in ()", `at position 11: expected ${operand}, found ")"`],
     ["count in (1 2)", 'at position 13: expected "," or ")", found 2'],
@@ -119,7 +119,7 @@ describe("an error has its position and the expected piece", () => {
     ],
     ["links[tilte = 'a']", 'at position 7: "posts" has no field "tilte"; did you mean "title"?'],
     ["lniks[title = 'a']", 'at position 1: "posts" has no field "lniks"; did you mean "links"?'],
-    ["links[title = 'a'", "at position 18: expected &&, || or ], the end came"],
+    ["links[title = 'a'", "at position 18: expected &&, || or ], found the end"],
     ["links[]", 'at position 7: expected the number of an item, from 0, or * for any, found "]"'],
     [
       "title = links[count = 1]",
@@ -131,7 +131,7 @@ describe("an error has its position and the expected piece", () => {
     ["links.tilte = 'x'", 'at position 7: "posts" has no field "tilte"; did you mean "title"?'],
     ["tags = 5", 'at position 8: "tags", a text, cannot be compared with 5, a number; expected a text such as "news"'],
     ["tags.a = 'x'", 'at position 6: "tags" is a text: only relations and json have something in them'],
-    ["links", `at position 6: expected ${operators}, the end came`],
+    ["links", `at position 6: expected ${operators}, found the end`],
     ["kinds = 'donee'", 'at position 9: "donee" is none of the values of the field; did you mean "done"?'],
     [
       "kinds in ('todo', 'x')",
@@ -139,11 +139,11 @@ describe("an error has its position and the expected piece", () => {
     ],
     ["kinds > 'todo'", 'at position 9: > means nothing for the items of a field with "values"'],
     ["links.links.links.links.links.links.title = 'x'", "at position 37: a path may go through 5 relations, not more"],
-    ["@record", 'at position 8: expected "." and a field after @record, the end came'],
-    ["title = @record", 'at position 16: expected "." and a field after @record, the end came'],
+    ["@record", 'at position 8: expected "." and a field after @record, found the end'],
+    ["title = @record", 'at position 16: expected "." and a field after @record, found the end'],
     ["title = @record && count = 1", 'at position 17: expected "." and a field after @record, found "&&"'],
     ["links[@record = id]", 'at position 15: expected "." and a field after @record, found "="'],
-    ["title = @record.", "at position 17: expected a field after @record, the end came"],
+    ["title = @record.", "at position 17: expected a field after @record, found the end"],
     ["title = @record.5", "at position 17: expected a field after @record, found 5"],
     [
       "title = @records.title",
@@ -167,14 +167,14 @@ describe("an error has its position and the expected piece", () => {
       "posts(parent)[parent.parent.parent.parent.title = @record.parent.parent.parent.parent.parent.title]",
       "at position 94: a path may go through 5 relations, not more",
     ],
-    ["every", `at position 6: expected ${operators}, the end came`],
+    ["every", `at position 6: expected ${operators}, found the end`],
     ["every()", `at position 7: expected ${operand}, found ")"`],
     [
       "every(links)",
       'at position 1: "every(links)" does not point to "posts"; every(path, condition) needs a condition',
     ],
     ["every(links,)", `at position 13: expected ${operand}, found ")"`],
-    ["every(links, count = 1", "at position 23: expected &&, || or ), the end came"],
+    ["every(links, count = 1", "at position 23: expected &&, || or ), found the end"],
     ["every(links, count = 1, count = 2)", 'at position 23: expected &&, || or ), found ","'],
     ["every(links count = 1)", 'at position 13: expected "," and a condition, found "count"'],
     [

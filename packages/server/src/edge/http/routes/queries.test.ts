@@ -231,13 +231,13 @@ describe("an error is a 400 that names the problem", () => {
     ["sort=meta.a%5C", '"sort": "meta.a\\\\" is no path: "a\\\\" is no name.'],
     ["sort=meta..a", '"sort": "meta..a" is no path: "" is no name.'],
     ["fields=meta.", '"fields": "meta." is no path: "" is no name.'],
-    ["filter=n in (n,n", '"filter": at position 10: expected "," or ")", the end came.'],
+    ["filter=n in (n,n", '"filter": at position 10: expected "," or ")", found the end.'],
     [`filter=n in (${"n,".repeat(100)}n)`, '"filter": at position 205: more than 100 comparisons.'],
     [
       "offset=9007199254740992",
       '"offset": it must be a whole number from 0 to 9007199254740991, not "9007199254740992".',
     ],
-    ["filter=n", '"filter": at position 2: expected = != > >= < <= ~ !~ or in, the end came.'],
+    ["filter=n", '"filter": at position 2: expected = != > >= < <= ~ !~ or in, found the end.'],
     [
       "filter=n=%225%22",
       '"filter": at position 3: "n", a number, cannot be compared with "5", a text; expected a number such as 5.',
