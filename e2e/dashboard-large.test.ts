@@ -34,7 +34,7 @@ test("a JSON field of 5 MB is shown by its beginning; an editor without colours 
   await editor.and(page.locator(":focus")).waitFor();
   await page.keyboard.press("Control+Home");
   await page.keyboard.type("x");
-  await field.getByText("This is no JSON yet.").first().waitFor();
+  await field.getByText("This is not valid JSON yet.").first().waitFor();
   await page.keyboard.press("Backspace");
   await page.keyboard.press("Control+End");
   for (let i = 0; i < 2; i += 1) await page.keyboard.press("Backspace");

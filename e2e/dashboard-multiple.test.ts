@@ -112,7 +112,7 @@ test("the grid shows the items, and a filter compares some items", async () => {
   await page.getByRole("combobox", { name: "Operator" }).click();
   expect(await page.getByRole("option").allInnerTexts()).toEqual([
     "has",
-    "has not",
+    "does not have",
     "has one with",
     "has none with",
     "has one of",

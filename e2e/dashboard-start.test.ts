@@ -38,7 +38,7 @@ test("the set-up link leads to a form, and the form to the overview; the link wo
   await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
   expect(new URL(page.url()).pathname).toBe("/_/");
   const late = await openAnonymously(link);
-  await late.getByRole("heading", { name: "This link works no more" }).waitFor();
+  await late.getByRole("heading", { name: "This link does not work any more" }).waitFor();
   expect([...complaintsOf(page), ...complaintsOf(late)]).toEqual([]);
 });
 
@@ -57,7 +57,7 @@ test("a page behind the sign-in is shown afterwards; users without the role admi
   await page.locator("input[type=password]:focus").waitFor();
   expect(await page.getByText("No admin yet?").count()).toBe(0);
   await signIn("member@example.com", "a long password");
-  await page.getByText("This account is not an admin's.").waitFor();
+  await page.getByText("This account is not an admin.").waitFor();
   expect(await page.evaluate(() => sessionStorage.getItem("socle.tokens"))).toBeNull();
   await signIn(admin.email, admin.password);
   await page.getByRole("heading", { level: 1, name: "Users" }).waitFor();

@@ -8,7 +8,7 @@ export const api = {
   group: "Group",
   anyGroup: "All groups",
   nothingFound: "No operation matches",
-  nothingFoundBody: "Another word, or another group, may help.",
+  nothingFoundBody: "Try another word or another group.",
   open: "no token",
   needsToken: "token",
   openNote: "A caller without a token may send this request.",

@@ -74,5 +74,5 @@ export const functions = {
   noRunsTitle: "Nothing has run yet",
   noRunsBody: "A run appears here as soon as a record changes that a function is for.",
   nothingFound: "No run matches",
-  nothingFoundBody: "Another status or another file may have some.",
+  nothingFoundBody: "Try another status or another file.",
 };

@@ -7,7 +7,7 @@ export const collections = {
   new: "New collection",
   diagram: "Diagram",
   records: (n: number) => count(n, "record"),
-  nothingFound: "No collection has that name.",
+  nothingFound: "No collection matches.",
   emptyTitle: "No collections yet",
   emptyBody:
     "A collection holds records of a kind: posts, customers, orders. Each collection has a REST API, permissions and live events.",
@@ -103,7 +103,7 @@ export const records = {
   },
   itemOperators: {
     "=": "has",
-    "!=": "has not",
+    "!=": "does not have",
     "~": "has one with",
     "!~": "has none with",
     in: "has one of",
@@ -172,7 +172,7 @@ export const snippets = {
     create: "Create a record",
     update: "Update a record",
     delete: "Delete a record",
-    subscribe: "Hear changes live",
+    subscribe: "Receive changes live",
   },
   hints: {
     public: "No token needed",

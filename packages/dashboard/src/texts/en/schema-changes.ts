@@ -37,7 +37,7 @@ export const search = {
 export const json = {
   label: "Definition as JSON",
   intro: "The definition as in the file in `collections/`. Changes here change the form.",
-  invalid: "This text is no valid definition yet. The form keeps its last state.",
+  invalid: "This text is not a valid definition yet. The form keeps its last state.",
   reset: "Take the form's definition",
   notObject: "A definition is a JSON object.",
   unknownKey: (key: string) => `A definition has no "${key}".`,

@@ -74,7 +74,7 @@ export const fields = {
     clear: "Clear this field",
   },
   onDeleteHints: {
-    nothing: "The field then points to a record that is gone.",
+    nothing: "The field then points to a deleted record.",
     restrict: "The record cannot be deleted as long as records point to it.",
     cascade: "Records that are deleted along need no permission.",
     clear: "The field is set to null.",

@@ -88,6 +88,6 @@ export const diagram = {
   required: "required",
   optional: "optional",
   noRelations: "No relations",
-  emptyTitle: "Nothing to draw yet",
+  emptyTitle: "No data yet",
   emptyBody: "The diagram shows the collections and the relations between them.",
 };

@@ -74,7 +74,7 @@ export const settings = {
   search: "Search keys and descriptions",
   found: (n: number) => count(n, "key"),
   general: "General",
-  nothingFound: "No key and no description has that.",
+  nothingFound: "No key and no description matches.",
   sources: { default: "default", file: "file", environment: "environment", "command line": "command line" },
   set: "set",
   notSet: "not set",

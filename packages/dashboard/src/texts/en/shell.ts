@@ -40,7 +40,7 @@ export const shortcuts = {
 
 export const palette = {
   placeholder: "A page, a collection, an action …",
-  nothing: "Nothing has that name",
+  nothing: "Nothing matches",
   pages: "Pages",
   collections: "Collections",
   actions: "Actions",
@@ -61,8 +61,8 @@ export const login = {
   email: "Email",
   password: "Password",
   submit: "Sign in",
-  notAdmin: "This account is not an admin's. The dashboard is for admins only.",
-  noEmail: "This is no email address.",
+  notAdmin: "This account is not an admin. The dashboard is for admins only.",
+  noEmail: "This is not an email address.",
   noPassword: "A password is needed.",
   shortPassword: (min: number) => `The password needs at least ${count(min, "character")}.`,
   passwordMust: "The password must",
@@ -91,7 +91,7 @@ export const setup = {
   body: "Make the first admin of this service. You will be signed in at once.",
   passwordHint: (min: number) => `At least ${count(min, "character")}.`,
   submit: "Create the admin",
-  overTitle: "This link works no more",
+  overTitle: "This link does not work any more",
   overBody:
     "An admin exists already, or the link is older than 30 minutes. A restart of the service prints a new link as long as no admin exists.",
   toLogin: "Go to the sign-in",
