@@ -130,6 +130,8 @@ function isJson(value: unknown): value is JsonValue {
 
 const plainText = typed({ type: "string" }, isText, "a string");
 export const string = plainText;
+/** A token of any characters: an unknown token is refused by the look-up, not by the form. */
+export const token = typed({ type: "string" }, (value): value is string => typeof value === "string", "a string");
 export const time = typed({ type: "string", format: "date-time" }, isText, "a datetime");
 export const boolean = typed({ type: "boolean" }, isBoolean, "true or false");
 export const number = typed({ type: "number" }, isNumber, "a number");
