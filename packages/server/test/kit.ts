@@ -5,10 +5,10 @@ import { mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Role, TokenResponse } from "@socle/protocol";
-import { buildApi, openService, Scripts, type Service } from "../src/app/index.ts";
+import { buildApi, openParts, openService, Scripts, type Service } from "../src/app/index.ts";
 import { type Config, loadConfig } from "../src/base/config/index.ts";
 import { system } from "../src/base/kernel/index.ts";
-import { EventLoopLag, type LogEntry, Logger, LogRing, type LogSink } from "../src/base/logging/index.ts";
+import { type LogEntry, Logger, LogRing, type LogSink } from "../src/base/logging/index.ts";
 import type { SchemaChange } from "../src/data/collections/index.ts";
 import {
   type ApiParts,
@@ -130,21 +130,27 @@ export async function openApi(options: {
     environment: { PATH: process.env["PATH"] },
     ...(options.now && { now: options.now }),
   });
-  const { parts, backups } = buildApi({
-    service,
-    scripts,
+  const parts = openParts({
     config,
-    effective,
+    front: { files: options.files ?? null, dashboard: options.dashboard ?? null },
     logger,
-    log: ring,
+    named: scripts.queries,
+    service,
+    stopping: AbortSignal.abort(),
     version: "test",
-    lag: new EventLoopLag(AbortSignal.abort()),
-    readiness: options.readiness ?? (async () => []),
-    files: options.files ?? null,
-    dashboard: options.dashboard ?? null,
-    pages: options.pages ?? null,
   });
-  const router = openRouter(parts, {
+  const { api, backups } = buildApi({
+    build: "test",
+    effective,
+    log: ring,
+    logger,
+    pages: options.pages ?? null,
+    parts,
+    readiness: options.readiness ?? (async () => []),
+    scripts,
+    service,
+  });
+  const router = openRouter(api, {
     liveStreams: new LiveStreams(auth),
     upgrade: () => false,
     keepOpen: () => undefined,
@@ -187,7 +193,7 @@ export async function openApi(options: {
   return {
     service,
     scripts,
-    parts,
+    parts: api,
     config,
     log,
     entries: (message) => ring.entries().filter((entry) => entry.message === message),

@@ -65,7 +65,7 @@ export function outboxes(): (options: OutboxOptions) => Promise<Outbox> {
       database,
       clock: new Clock(),
       logger: quietLogger(log),
-      settings: {
+      config: {
         "mail.from": options.from ?? "The Shop <shop@example.com>",
         "mail.smtp": new Secret(options.smtp),
         "mail.keep": options.keepMs ?? 86_400_000,

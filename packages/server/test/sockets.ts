@@ -17,9 +17,10 @@ export async function openServer(options: Parameters<typeof openApi>[0]): Promis
 
 /** Listens for the requests of a service. @param idleTimeout see `HttpOptions`. */
 export function listen(api: TestApi, idleTimeout = 60): Pick<TestServer, "url" | "connect"> {
-  const parts = { ...api.parts, config: { ...api.config, host: "127.0.0.1", port: 0, trustedProxies: 1 } };
+  const { parts } = api;
   const server = new HttpServer({
-    ...parts,
+    config: { ...api.config, host: "127.0.0.1", port: 0, trustedProxies: 1 },
+    parts,
     openRouter: (connections) => openRouter(parts, connections),
     certificate: null,
     acme: null,

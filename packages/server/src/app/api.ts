@@ -1,144 +1,117 @@
-/** The API of a service: realtime, admin, backups and limits, built from the configuration; for the server and for tests. */
+/** The API of a service: admin, backups and kept answers over the parts that serve; for the server and for tests. */
 import type { EffectiveConfig } from "@socle/protocol";
 import type { Config } from "../base/config/index.ts";
-import { type EventLoopLag, type Logger, type LogRing, RequestMeter } from "../base/logging/index.ts";
+import type { Logger, LogRing } from "../base/logging/index.ts";
 import {
   type ApiParts,
   type AuthPages,
-  type Dashboard,
   type InstancePart,
   KeptAnswers,
-  type StaticFiles,
   type WritePositions,
 } from "../edge/http/index.ts";
 import type { ReaderProcesses } from "../edge/processes/index.ts";
 import { isBucket } from "../files/storage/index.ts";
-import { Realtime, type RealtimeOptions } from "../live/realtime/index.ts";
-import { buildAdmin } from "../operate/admin/index.ts";
+import type { Realtime } from "../live/realtime/index.ts";
+import { type AdminOptions, buildAdmin } from "../operate/admin/index.ts";
 import { Backups } from "../operate/backup/index.ts";
+import { type Parts, positionsOf } from "./parts.ts";
 import type { Scripts } from "./scripts.ts";
 import { dataPathsOf, type Service } from "./service.ts";
 
 export interface ApiOptions {
-  /** Whether the log tells of each rule that refuses a request. */
-  isDevelopment?: boolean | undefined;
   service: Service;
   scripts: Scripts;
-  config: Config;
+  parts: Parts;
+  logger: Logger;
   /** The configuration in the form for admins. */
   effective: () => EffectiveConfig;
-  logger: Logger;
   /** The most recent entries of the logger. */
   log: LogRing;
-  version: string;
   /** The version with the commit of the source, for backups. */
-  build?: string;
-  lag: EventLoopLag;
+  build: string;
+  /** Whether the log tells of each rule that refuses a request. */
+  isDevelopment?: boolean | undefined;
   /** The reasons for which the service is not ready; empty for a ready service. */
   readiness: () => Promise<readonly string[]>;
-  /** Served for paths without a route; null for nothing. */
-  files: StaticFiles | null;
-  /** Served under `/_/`; null for nothing. */
-  dashboard: Dashboard | null;
   /** Served under `/_/auth/`; null for nothing. */
   pages: AuthPages | null;
   /** The part of the leader of a cluster. */
   instance?: InstancePart | undefined;
   /** See `OverviewSources`. */
-  cluster?: Parameters<typeof buildAdmin>[0]["cluster"];
+  cluster?: AdminOptions["cluster"];
   /** The reader processes of the service; null for a single process. */
   readers?: ReaderProcesses | null;
 }
 
-/** The options of realtime by the configuration. @param parts `named`: the server queries. */
-export function realtimeOptions(parts: {
-  service: Service;
-  config: Config;
-  logger: Logger;
-  named: RealtimeOptions["named"];
-}): RealtimeOptions {
-  const { service, config, logger, named } = parts;
-  return {
-    ...service,
-    named,
-    logger: logger.for("realtime"),
-    bufferLimit: config["realtime.bufferLimit"],
-    bufferTotal: config["realtime.bufferTotal"],
-    maxSubscriptions: config["limits.subscriptions"],
-    maxFilters: config["limits.filters"],
-    filterTime: config["limits.filterTime"],
-    liveEvery: config["realtime.liveEvery"],
-    maxLiveRecords: config["limits.liveRecords"],
-    serviceEvents: config["realtime.serviceEvents"],
-  };
-}
-
-/** The positions of an instance of a cluster, which answers to reads tell, too. */
-export function positionsOf(realtime: Realtime, ofOthers?: InstancePart["wrote"]): WritePositions {
-  return {
-    get seq() {
-      return realtime.seq;
-    },
-    get hasViewers() {
-      return realtime.hasViewers || ofOthers !== undefined;
-    },
-    isForReads: true,
-    wrote(caller) {
-      realtime.wrote(caller);
-      ofOthers?.(caller, realtime.seq);
-    },
-  };
-}
-
 /** The parts are built and not started. */
-export function buildApi(options: ApiOptions): { parts: ApiParts; backups: Backups } {
-  const { service, scripts, config, logger } = options;
-  const realtime = new Realtime({
-    ...realtimeOptions({ ...options, named: scripts.queries }),
-    ...(options.instance && { beforeSocket: options.instance.beforeSocket }),
-  });
-  const { readers = null } = options;
-  const ofAll = readers && {
-    otherProcesses: () => readers.numbers(),
-    positions: {
-      get seq() {
-        return realtime.seq;
-      },
-      get hasViewers() {
-        return realtime.hasViewers || readers.hears;
-      },
-      wrote(caller: string) {
-        realtime.wrote(caller);
-        readers.wrote(caller);
-      },
-    },
-  };
-  const ofInstance = options.instance && {
-    instance: options.instance,
-    positions: positionsOf(realtime, options.instance.wrote),
-  };
-  const core = { ...options, ...service, ...ofAll, ...ofInstance, realtime, meter: new RequestMeter() };
+export function buildApi(options: ApiOptions): { api: ApiParts; backups: Backups } {
+  const { service, scripts, parts, logger, readiness, pages, instance, readers = null } = options;
+  const { config, realtime, version } = parts;
+  const { clock, collections, database, events, storage } = service;
+  const { endpoints } = scripts;
   const backups = new Backups({
-    ...core,
-    version: options.build ?? options.version,
+    clock,
+    config,
+    database,
+    events,
     logger: logger.for("backup"),
     paths: dataPathsOf(config),
-    settings: config,
+    storage,
+    version: options.build,
   });
-  const { functions, jobs, endpoints, queries: serverQueries } = scripts;
   const admin = buildAdmin({
-    ...core,
-    functions,
-    jobs,
-    endpoints,
+    ...service,
     backups,
-    logger: logger.for("admin"),
+    cluster: options.cluster,
     disks: disksOf(config),
+    effective: options.effective,
+    endpoints,
+    functions: scripts.functions,
+    jobs: scripts.jobs,
+    lag: parts.lag,
+    log: options.log,
+    logger: logger.for("admin"),
+    meter: parts.meter,
+    otherProcesses: readers === null ? undefined : () => readers.numbers(),
     processesLost: () => scripts.host.processesLost,
+    readiness,
+    realtime,
     scriptFiles: () => scripts.host.states(),
+    version,
   });
-  const keptAnswers = new KeptAnswers({ ...service, logger: logger.for("http") });
-  return { parts: { ...core, admin, endpoints, serverQueries, keptAnswers, logger: logger.for("http") }, backups };
+  const api: ApiParts = {
+    ...parts,
+    account: service.account,
+    admin,
+    collections,
+    database,
+    endpoints,
+    instance,
+    isDevelopment: options.isDevelopment,
+    keptAnswers: new KeptAnswers({ clock, database, logger: parts.logger }),
+    pages,
+    positions: positions(realtime, readers, instance),
+    providers: service.providers,
+    readiness,
+    serverQueries: scripts.queries,
+    transfers: service.transfers,
+  };
+  return { api, backups };
+}
+
+function positions(
+  realtime: Realtime,
+  readers: ReaderProcesses | null,
+  instance: InstancePart | undefined,
+): WritePositions {
+  if (instance !== undefined)
+    return positionsOf(realtime, { areThere: () => true, isForReads: true, wrote: instance.wrote });
+  if (readers === null) return realtime;
+  return positionsOf(realtime, {
+    areThere: () => readers.hears,
+    isForReads: false,
+    wrote: (caller) => readers.wrote(caller),
+  });
 }
 
 /** Paths on disks that the service writes to: the database, and the files unless the files are in a bucket. */

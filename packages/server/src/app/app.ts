@@ -3,7 +3,7 @@ import { join } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
 import { type Config, plainConfig } from "../base/config/index.ts";
 import { AppError, count, messageOf, quote, SetupError } from "../base/kernel/index.ts";
-import { EventLoopLag, type Logger } from "../base/logging/index.ts";
+import type { Logger } from "../base/logging/index.ts";
 import { applyDefinitionFiles, DroppedRetention } from "../data/collections/index.ts";
 import {
   type ApiParts,
@@ -14,7 +14,7 @@ import {
   HttpServer,
   openRouter,
 } from "../edge/http/index.ts";
-import { ReaderProcesses, type ReaderStart } from "../edge/processes/index.ts";
+import { ReaderProcesses } from "../edge/processes/index.ts";
 import { type Backups, checkBackups } from "../operate/backup/index.ts";
 import { isCommonPassword } from "../people/auth/index.ts";
 import { asSetupError, hasMetDamage } from "../store/database/index.ts";
@@ -23,8 +23,9 @@ import { type ApiOptions, buildApi, disksOf } from "./api.ts";
 import { type ControlAnswer, openControl } from "./control.ts";
 import { definitionsOf, droppedIn, keepPulled, restoreIn } from "./definitions.ts";
 import { firstSteps } from "./first-steps.ts";
-import { openAuthPages, openDashboard, openHttps, openStaticFiles } from "./http-parts.ts";
+import { openAuthPages, openFront } from "./http-parts.ts";
 import type { LeadingInstance } from "./instance-part.ts";
+import { openParts } from "./parts.ts";
 import { leaderPart, processesOf, readerPart } from "./processes.ts";
 import { Readiness } from "./readiness.ts";
 import { Scripts } from "./scripts.ts";
@@ -54,7 +55,9 @@ const definitionFile = /\.json$/;
 /** The last part of the wait: requests are given up, and the answers leave. */
 const answerMs = 500;
 
-export interface AppOptions extends ServiceOptions, Pick<ApiOptions, "effective" | "log"> {
+export interface AppOptions
+  extends Omit<ServiceOptions, "joinCluster" | "onlyReads">,
+    Pick<ApiOptions, "effective" | "log"> {
   /** The `process.env` of the user's code, without the variables of the service. */
   environment: { readonly [name: string]: string | undefined };
   /** The command that makes an admin, for messages. */
@@ -64,9 +67,9 @@ export interface AppOptions extends ServiceOptions, Pick<ApiOptions, "effective"
   /** Loads functions and jobs again after each change, and keeps `.socle/types.d.ts` up to date. */
   isDevelopment?: boolean;
   /** The first port for a debugger of the user's code; without a port, no debugger attaches. */
-  inspectPort?: number;
+  inspectPort?: number | undefined;
   /** This process as the leader of a cluster. */
-  instance?: LeadingInstance;
+  instance?: LeadingInstance | undefined;
 }
 
 /** The running service: everything built, wired and started, until `stop`. */
@@ -85,94 +88,114 @@ export async function startApp(options: AppOptions): Promise<App> {
 }
 
 async function start(options: AppOptions) {
-  const { config, logger } = options;
+  const { config, environment, inspectPort, instance, interrupted, isDevelopment = false, logger } = options;
   // A project under development is loaded again and again, by a single process.
-  const processes = options.isDevelopment === true ? 1 : processesOf(config);
+  const processes = isDevelopment ? 1 : processesOf(config);
   await using starting = new AsyncDisposableStack();
   // The end of the time to stop, which all parts share. During the start, parts have no time.
   let end = 0;
   const leftMs = (): number => Math.max(0, end - performance.now());
   // A setting that prevents the start must do so before the database is opened and migrated.
-  const files = openStaticFiles(config);
-  const dashboard = await openDashboard(config, logger);
+  const front = await openFront(config, logger);
   const pages = await openAuthPages(config);
   await checkBackups(config, dataPathsOf(config));
-  const https = await openHttps(config, logger.for("tls"));
   const applied = folderState(join(config.folder, "collections"), definitionFile);
-  const { instance } = options;
-  const opening = openService({ ...options, ...(instance && { joinCluster: instance.joinCluster }) });
+  const opening = openService({
+    clock: options.clock,
+    config,
+    joinCluster: instance?.joinCluster,
+    logger,
+    onFatal: options.onFatal,
+    passwordCost: options.passwordCost,
+  });
   const service = starting.adopt(await opening, (opened) => opened.close(Math.max(closeMs, leftMs())));
+  const { clock, database, events } = service;
   starting.defer(() => service.mails.stop(Math.min(leftMs(), mailsMs)));
   const stopping = starting.adopt(new AbortController(), (controller) => controller.abort());
   const { signal } = stopping;
-  const scripts = new Scripts({ ...options, service });
+  const scripts = new Scripts({ config, environment, inspectPort, logger, service });
   starting.defer(() => scripts.stop(leftMs()));
   await seedAdmin(service, config, logger);
   const names = service.collections.all().map(({ name }) => name);
   logger.info(`Database ${config.database}, ${count(names.length, "collection")}`, { collections: names });
-  const lag = new EventLoopLag(signal);
-  const disks = { paths: disksOf(config), minFree: config["limits.diskFree"] };
-  const others = processes === 1 ? null : { count: processes - 1, ...options, service, scripts };
   const readers =
-    others &&
-    openReaders(
-      others,
-      () => ({ paths: http.paths, port: http.port }),
-      () => http,
-    );
-  const missing = (): readonly number[] => readers?.missing ?? [];
-  const readiness = new Readiness({ database: service.database, ...disks, lag, stopping: signal, missing });
+    processes === 1
+      ? null
+      : openReaders({ config, environment, http: () => http, logger, others: processes - 1, scripts, service });
   const ownConfig = leaderPart(config, processes);
-  const given = { ...options, config: ownConfig, service, scripts, version, build, lag, files, dashboard, pages };
   const paths = (): readonly string[] => http.paths;
   const part = instance?.part({ service, scripts, paths, storage: config.storage });
-  const { parts, backups } = buildApi({
-    ...given,
-    readers,
-    cluster: instance?.overview,
-    instance: part,
-    readiness: () => readiness.reasons(),
+  const parts = openParts({
+    beforeSocket: part?.beforeSocket,
+    config: ownConfig,
+    front,
+    logger,
+    named: scripts.queries,
+    service,
+    stopping: signal,
+    version,
   });
-  if (instance !== undefined) service.events.noteLiveParts();
+  const readiness = new Readiness({
+    database,
+    lag: parts.lag,
+    minFree: config["limits.diskFree"],
+    missing: () => readers?.missing ?? [],
+    paths: disksOf(config),
+    stopping: signal,
+  });
+  const { api, backups } = buildApi({
+    build,
+    cluster: instance?.overview,
+    effective: options.effective,
+    instance: part,
+    isDevelopment,
+    log: options.log,
+    logger,
+    pages,
+    parts,
+    readers,
+    readiness: () => readiness.reasons(),
+    scripts,
+    service,
+  });
+  if (instance !== undefined) events.noteLiveParts();
   starting.adopt(backups, () => backups.stop()).start();
-  await scripts.start({ signal: AbortSignal.any([signal, options.interrupted ?? signal]) });
+  await scripts.start({ signal: AbortSignal.any([signal, interrupted ?? signal]) });
   const retention = openRetention(service, config, logger);
   starting.defer(() => retention.settled());
-  const dropped = new DroppedRetention({
-    ...service,
-    logger: logger.for("collections"),
-    keepMs: config["dropped.keep"],
-  });
+  const keepMs = config["dropped.keep"];
+  const dropped = new DroppedRetention({ clock, database, keepMs, logger: logger.for("collections") });
   starting.defer(() => dropped.settled());
-  // A client waits for a paused handler.
-  const patience = options.inspectPort === undefined ? {} : { idleTimeout: 0 };
   const http = new HttpServer({
-    ...parts,
-    ...https,
-    ...patience,
-    ...(readers !== null && { isShared: true, config: { ...ownConfig, port: await freePort(config) } }),
-    ...(instance && { isShared: true, clientOf: instance.clientOf }),
-    stopping: signal,
+    acme: front.acme,
+    certificate: front.certificate,
+    clientOf: instance?.clientOf,
+    config: readers === null ? ownConfig : { ...ownConfig, port: await freePort(config) },
+    // A client waits for a paused handler.
+    idleTimeout: inspectPort === undefined ? undefined : 0,
+    isShared: readers !== null || instance !== undefined,
     onCertificate: async () => readers?.reload(),
-    openRouter: (connections) => openRouter(parts, connections),
+    openRouter: (connections) => openRouter(api, connections),
+    parts,
+    stopping: signal,
   });
   starting.defer(() => stopHttp({ http, service, readers }, leftMs()));
   if (readers !== null) {
-    await service.database.leadBy(readers);
-    service.database.joinGaps(readers);
+    await database.leadBy(readers);
+    database.joinGaps(readers);
     await readers.start();
   }
   retention.start(signal);
   dropped.start(signal);
   service.mails.start(signal);
-  starting.defer(() => parts.keptAnswers.settled());
-  parts.keptAnswers.start(signal);
+  starting.defer(() => api.keptAnswers.settled());
+  api.keptAnswers.start(signal);
   starting.defer(() => stopping.abort());
   const control = openControl(config.database, controlAnswer({ config, service, scripts, backups }), logger);
   starting.defer(() => control?.stop());
-  announce(http, parts, options);
-  if (https.certificate !== null) void https.acme?.keep(https.certificate, signal);
-  if (options.isDevelopment === true) await develop({ service, scripts, config, logger, applied, signal });
+  announce(http, api, options);
+  if (front.certificate !== null) void front.acme?.keep(front.certificate, signal);
+  if (isDevelopment) await develop({ service, scripts, config, logger, applied, signal });
   // The work is told to end with the signal; the stack waits for the end.
   signal.addEventListener("abort", () => void backups.stop());
   const started = starting.move();
@@ -186,7 +209,7 @@ async function start(options: AppOptions) {
     /** Loads functions, jobs, texts of mails and the certificate again. */
     async reload(): Promise<void> {
       reloadTexts(service, logger);
-      await Promise.all([scripts.reload(), https.certificate?.look(true), readers?.reload()]);
+      await Promise.all([scripts.reload(), front.certificate?.look(true), readers?.reload()]);
     },
     /** Stops accepting, finishes running requests within `ms`, flushes and closes the database. */
     async stop(ms = graceMs): Promise<void> {
@@ -197,49 +220,51 @@ async function start(options: AppOptions) {
   };
 }
 
+interface ReadersOptions extends Pick<AppOptions, "config" | "environment" | "logger"> {
+  readonly http: () => HttpServer;
+  /** The number of the other processes. */
+  readonly others: number;
+  readonly scripts: Scripts;
+  readonly service: Service;
+}
+
 /** The other processes of a service. They start with the state of the moment. */
-function openReaders(
-  parts: {
-    count: number;
-    service: Service;
-    scripts: Scripts;
-    config: Config;
-    logger: Logger;
-    environment: AppOptions["environment"];
-  },
-  listening: () => Pick<ReaderStart, "paths" | "port">,
-  http: () => HttpServer,
-): ReaderProcesses {
-  const { count, service, scripts, config, logger, environment } = parts;
-  const plain = plainConfig(readerPart(config, count + 1));
+function openReaders(options: ReadersOptions): ReaderProcesses {
+  const { config, environment, http, logger, others, scripts, service } = options;
+  const { auth, events, records } = service;
+  const plain = plainConfig(readerPart(config, others + 1));
   return new ReaderProcesses(
     {
-      count,
+      auth,
+      count: others,
       environment,
-      ...service,
-      queries: scripts.queries,
+      events,
       logger: logger.for("processes"),
       onEntry: (entry) => logger.pass(entry),
+      queries: scripts.queries,
       start: () => ({
-        ...listening(),
         config: plain,
+        jwtSecret: auth.jwtSecret.reveal(),
+        paths: http().paths,
+        port: http().port,
         version,
-        jwtSecret: service.auth.jwtSecret.reveal(),
-        versions: service.records.versions.state,
+        versions: records.versions.state,
       }),
     },
     http,
   );
 }
 
-function openRetention(service: Service, config: Config, logger: Logger): EventRetention {
+function openRetention({ clock, database, events }: Service, config: Config, logger: Logger): EventRetention {
   return new EventRetention({
-    ...service,
+    audit: { maxAgeMs: config["audit.retention"], maxCount: config["audit.maxCount"] },
+    clock,
+    database,
+    events,
     logger: logger.for("events"),
     maxAgeMs: config["events.retention"],
-    maxCount: config["events.maxCount"],
     maxBytes: config["events.maxBytes"],
-    audit: { maxAgeMs: config["audit.retention"], maxCount: config["audit.maxCount"] },
+    maxCount: config["events.maxCount"],
   });
 }
 

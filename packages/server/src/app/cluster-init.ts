@@ -8,11 +8,11 @@ import { messageOf, SetupError } from "../base/kernel/index.ts";
 import type { Logger } from "../base/logging/index.ts";
 import { isBucket } from "../files/storage/index.ts";
 import { putRight, type Snapshot, setAside } from "../operate/backup/index.ts";
-import { Database, enterJournal, reasonOfEnd } from "../store/database/index.ts";
+import { type Database, enterJournal, reasonOfEnd } from "../store/database/index.ts";
 import { type History, type Journal, JournalAway, openJournal } from "../store/journal/index.ts";
 import { addressOf, checkConfig, snapshotsOf } from "./cluster.ts";
 import { type Branch, compared } from "./instance-database.ts";
-import { databaseOptions, dataPathsOf } from "./service.ts";
+import { dataPathsOf, openDatabase } from "./service.ts";
 
 /** The lease keeps instances away meanwhile. */
 const leaseMs = 30_000;
@@ -147,11 +147,10 @@ async function assertFree(options: ClusterSettings, id: string): Promise<void> {
 }
 
 /** Opens the database; no service has the database then. */
-function openAlone({ config, logger }: ClusterSettings): AsyncDisposable & { database: Database } {
-  const paths = dataPathsOf(config);
-  const database = new Database({
-    ...databaseOptions(config, logger.for("database")),
-    onFatal: (error) => logger.error(reasonOfEnd(error), { error }),
+function openAlone(options: ClusterSettings): AsyncDisposable & { database: Database } {
+  const paths = dataPathsOf(options.config);
+  const database = openDatabase(options, {
+    onFatal: (error) => options.logger.error(reasonOfEnd(error), { error }),
     onLocked: () => void putRight(paths),
   });
   return { database, [Symbol.asyncDispose]: () => database.close() };

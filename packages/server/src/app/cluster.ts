@@ -222,8 +222,14 @@ class Instance implements Running {
     const app = await startApp({ ...this.#options, instance: leadingInstance(instance) });
     this.#serves({ kind: "leader", app });
     this.#member.hasApplied = true;
-    const parts = { member: this.#member, snapshots: this.#snapshots, logger: this.#logger };
-    const keeper = new SnapshotKeeper({ ...parts, leading, database: app.service.database, config });
+    const keeper = new SnapshotKeeper({
+      config,
+      database: app.service.database,
+      leading,
+      logger: this.#logger,
+      member: this.#member,
+      snapshots: this.#snapshots,
+    });
     const isLost = await Promise.race([leading.lost.then(() => true), stopped.then(() => false)]);
     this.#role = null;
     await keeper.stop();

@@ -1,4 +1,4 @@
-/** The parts of the HTTP server that the configuration chooses: the folder `public`, the dashboard, the pages for accounts, and HTTPS. */
+/** Front: the parts of the HTTP server that the configuration chooses: the folder `public`, the dashboard, HTTPS, and the pages for accounts. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "../base/config/index.ts";
@@ -58,6 +58,19 @@ export async function openAuthPages(config: Config): Promise<AuthPages | null> {
 interface Https {
   readonly certificate: Certificate | null;
   readonly acme: Acme | null;
+}
+
+export interface Front extends Https {
+  readonly files: StaticFiles | null;
+  readonly dashboard: Dashboard | null;
+}
+
+/** Opens the front of a process. @throws SetupError for a setting that prevents the start. */
+export async function openFront(config: Config, logger: Logger): Promise<Front> {
+  const files = openStaticFiles(config);
+  const dashboard = await openDashboard(config, logger);
+  const { certificate, acme } = await openHttps(config, logger.for("tls"));
+  return { files, dashboard, certificate, acme };
 }
 
 /** @throws SetupError for settings that exclude or miss each other, and for a certificate that cannot be served. */

@@ -17,6 +17,7 @@ export {
 } from "./control.ts";
 export { droppedIn, planAgainst, readDefinitions, restoreIn } from "./definitions.ts";
 export { keepFilesPrivate, shellCommand } from "./file-modes.ts";
+export { openParts } from "./parts.ts";
 export { runReader } from "./reader.ts";
 export { checkScripts, readEndpoints, Scripts, withScripts } from "./scripts.ts";
 export { seedFrom } from "./seed.ts";

@@ -5,16 +5,15 @@
  */
 import { configOf } from "../base/config/index.ts";
 import { AppError, nextTurn, Secret } from "../base/kernel/index.ts";
-import { EventLoopLag, type LogEntry, Logger, RequestMeter } from "../base/logging/index.ts";
+import { type LogEntry, Logger } from "../base/logging/index.ts";
 import { HttpServer, openReaderRouter } from "../edge/http/index.ts";
 import { type ForReader, LeaderLink, type ReaderStart, RemoteQueries } from "../edge/processes/index.ts";
-import { Realtime } from "../live/realtime/index.ts";
-import { type ProcessNumbers, processNumbers } from "../operate/admin/index.ts";
-import { Database, type ToldCommit } from "../store/database/index.ts";
+import { processNumbers } from "../operate/admin/index.ts";
+import type { ToldCommit } from "../store/database/index.ts";
 import { type LiveEvent, liveEventOf } from "../store/events/index.ts";
-import { realtimeOptions } from "./api.ts";
-import { openDashboard, openHttps, openStaticFiles } from "./http-parts.ts";
-import { assemble, databaseOptions, type Service } from "./service.ts";
+import { openFront } from "./http-parts.ts";
+import { openParts, type Parts } from "./parts.ts";
+import { assemble, openDatabase, type Service } from "./service.ts";
 
 /** The longest time from the admission of a socket to the opening. */
 const openMs = 10_000;
@@ -61,11 +60,6 @@ function portable({ fields, ...entry }: LogEntry): LogEntry {
   return { ...entry, fields: Object.fromEntries(shown) };
 }
 
-interface Parts {
-  readonly link: LeaderLink;
-  readonly logger: Logger;
-}
-
 /** The parts of a process that serves. */
 interface Serving {
   readonly http: HttpServer;
@@ -83,9 +77,8 @@ class Reader {
   #telling: Promise<void> | null = null;
   readonly #untold: LiveEvent[] = [];
   #service: Service | null = null;
-  #realtime: Realtime | null = null;
+  #parts: Parts | null = null;
   #queries: RemoteQueries | null = null;
-  #numbers: (() => ProcessNumbers) | null = null;
   #serving: Serving | null = null;
   /** Whether the leader sends events, or was asked to. */
   #hears = false;
@@ -108,7 +101,7 @@ class Reader {
 
   readonly answers: Omit<ForReader, "start"> = {
     queries: (names) => this.#queries?.load(names),
-    wrote: (caller) => this.#realtime?.wrote(caller),
+    wrote: (caller) => this.#parts?.realtime.wrote(caller),
     renew: () => this.#service?.database.following?.renew(),
     drain: async () => {
       await Promise.all(this.#service?.database.pausableReads.map((reads) => reads.drain()) ?? []);
@@ -121,8 +114,8 @@ class Reader {
       for (const reads of this.#service?.database.pausableReads ?? []) reads.cutOff(reason);
     },
     numbers: () => {
-      if (this.#numbers === null) throw new Error("The process has not started yet");
-      return this.#numbers();
+      if (this.#parts === null) throw new Error("The process has not started yet");
+      return processNumbers(this.#parts);
     },
     reload: async () => this.#serving?.reload(),
     refuse: async (graceMs) => {
@@ -132,50 +125,43 @@ class Reader {
     stop: () => void this.#stop(),
   };
 
-  async run(start: ReaderStart, { link, logger }: Parts): Promise<void> {
+  async run(start: ReaderStart, { link, logger }: { link: LeaderLink; logger: Logger }): Promise<void> {
     this.#link = link;
     const config = configOf({ ...start.config, port: start.port });
-    const database = new Database({
-      ...databaseOptions(config, logger.for("database")),
-      isReader: true,
-      onFatal: () => this.#exit(1),
-    });
+    const database = openDatabase({ config, logger }, { isReader: true, onFatal: () => this.#exit(1) });
     const service = assemble(database, { config, logger });
     const reached = await this.#follow(service, start);
     const stopping = new AbortController();
-    const files = openStaticFiles(config);
     // The leader has the same files, and reports their faults.
-    const quiet = new Logger({ level: "ERROR", sinks: [] });
-    const dashboard = await openDashboard(config, quiet);
-    const https = await openHttps(config, quiet);
+    const front = await openFront(config, new Logger({ level: "ERROR", sinks: [] }));
     const queries = new RemoteQueries(start.queries, (asked, signal) => link.channel.call("run", asked, signal));
     this.#queries = queries;
-    const realtime = new Realtime({
-      ...realtimeOptions({ service, config, logger, named: queries }),
+    const parts = openParts({
       beforeSocket: () => this.#hear(service),
+      config,
+      front,
+      logger,
+      named: queries,
+      service,
+      stopping: stopping.signal,
+      version: start.version,
     });
-    this.#realtime = realtime;
+    this.#parts = parts;
     service.auth.uses.tellTo((id) => link.channel.tell("used", id));
-    const lag = new EventLoopLag(stopping.signal);
-    const meter = new RequestMeter();
-    this.#numbers = () => processNumbers({ ...service, realtime, lag, meter });
-    const parts = { ...service, config, realtime, meter, files, dashboard, logger: logger.for("http") };
-    const { version, paths } = start;
-    const { passOn } = link;
-    // The leader has the port of plain HTTP beside HTTPS, and the questions of the issuer of certificates.
-    const own = { ...config, "tls.redirectPort": undefined };
     // Writes that were answered before this process followed must be here, too.
     await reached(await link.channel.call("followed", null));
+    const router = { parts, passOn: link.passOn, paths: start.paths, positions: parts.realtime };
     const http = new HttpServer({
-      ...parts,
-      config: own,
-      certificate: https.certificate,
+      // The leader has the port of plain HTTP beside HTTPS, and the questions of the issuer of certificates.
       acme: null,
-      stopping: stopping.signal,
+      certificate: front.certificate,
+      config: { ...config, "tls.redirectPort": undefined },
       isShared: true,
-      openRouter: (connections) => openReaderRouter({ ...parts, version, paths, passOn }, connections),
+      openRouter: (connections) => openReaderRouter(router, connections),
+      parts,
+      stopping: stopping.signal,
     });
-    this.#serving = { http, service, stopping, reload: async () => https.certificate?.look(true) };
+    this.#serving = { http, service, stopping, reload: async () => front.certificate?.look(true) };
     link.channel.tell("serving", null);
   }
 
@@ -240,7 +226,7 @@ class Reader {
 
   /** Without sockets, events are not sent for ever. A socket that was just admitted is about to open. */
   #hearNoMore(): void {
-    const isNeeded = (this.#realtime?.sockets ?? 0) > 0 || performance.now() - this.#admittedAt < openMs;
+    const isNeeded = (this.#parts?.realtime.sockets ?? 0) > 0 || performance.now() - this.#admittedAt < openMs;
     if (!this.#hears || isNeeded) return;
     this.#hears = false;
     void this.#link?.channel.call("hear", false);

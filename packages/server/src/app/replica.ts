@@ -4,7 +4,7 @@
  */
 import type { Config } from "../base/config/index.ts";
 import { AppError, freeBytes, messageOf, SetupError } from "../base/kernel/index.ts";
-import { EventLoopLag, type Logger, RequestMeter } from "../base/logging/index.ts";
+import type { Logger } from "../base/logging/index.ts";
 import {
   type ClusterMember,
   clusterNumbers,
@@ -16,18 +16,17 @@ import {
 } from "../edge/cluster/index.ts";
 import { HttpServer, openReaderRouter } from "../edge/http/index.ts";
 import { RemoteQueries } from "../edge/processes/index.ts";
-import { Realtime } from "../live/realtime/index.ts";
 import { processNumbers, replicaMetricsText } from "../operate/admin/index.ts";
 import { putRight } from "../operate/backup/index.ts";
-import { asSetupError, changesVersions, Database } from "../store/database/index.ts";
+import { asSetupError, changesVersions, type Database } from "../store/database/index.ts";
 import type { EventLog } from "../store/events/index.ts";
-import { positionsOf, realtimeOptions } from "./api.ts";
 import { openControl } from "./control.ts";
 import { keepFilesPrivate } from "./file-modes.ts";
-import { openDashboard, openHttps, openStaticFiles } from "./http-parts.ts";
+import { openFront } from "./http-parts.ts";
 import { joinJournal, runToEnd } from "./instance-database.ts";
 import { admitBy } from "./instance-part.ts";
-import { assemble, databaseOptions, dataPathsOf, knownSchemas, type Service } from "./service.ts";
+import { openParts, positionsOf } from "./parts.ts";
+import { assemble, dataPathsOf, knownSchemas, openDatabase, type Service } from "./service.ts";
 
 /** The pause between two looks for the leader, and for the tables of this version. */
 const lookMs = 250;
@@ -67,7 +66,7 @@ export async function startReplica(options: ReplicaOptions): Promise<ReplicaServ
   const right = member.beginRole();
   await using starting = new AsyncDisposableStack();
   keepFilesPrivate();
-  const database = openDatabase(options);
+  const database = openFollower(options);
   const service = assemble(database, { config, logger });
   starting.use(service);
   const control = openControl(config.database, async () => ({ error: refusalOf(member) }), logger);
@@ -79,7 +78,7 @@ export async function startReplica(options: ReplicaOptions): Promise<ReplicaServ
   if (introduction === null) return null;
   const queries = new RemoteQueries(introduction.queries, (asked, signal) => questions.run(asked, signal));
   let loads = 0;
-  const follower = await startModules(service, { ...options, right }, (number) => {
+  const follower = await startModules({ logger, member, right, service }, (number) => {
     if (number === loads) return;
     loads = number;
     void questions.introduction(stopping).then(
@@ -90,7 +89,7 @@ export async function startReplica(options: ReplicaOptions): Promise<ReplicaServ
     );
   });
   starting.defer(() => follower.stop());
-  const http = await serve(service, { ...options, right, follower, questions, queries, paths: introduction.paths });
+  const http = await serve({ options, right, follower, questions, queries, paths: introduction.paths, service });
   const started = starting.move();
   return {
     url: http.url,
@@ -113,15 +112,12 @@ function refusalOf({ leader }: ClusterMember): string {
   return `Nothing was done: this instance of the cluster is a replica. Run the command beside ${where}`;
 }
 
-function openDatabase({ config, logger, onFatal }: ReplicaOptions): Database {
+/** Opens the database, whose commits the journal keeps. */
+function openFollower(options: ReplicaOptions): Database {
+  const { config, onFatal } = options;
   const paths = dataPathsOf(config);
   try {
-    return new Database({
-      ...databaseOptions(config, logger.for("database")),
-      onFatal,
-      onLocked: () => void putRight(paths),
-      sync: async () => undefined,
-    });
+    return openDatabase(options, { onFatal, onLocked: () => void putRight(paths), sync: async () => undefined });
   } catch (thrown) {
     throw asSetupError(config.database, thrown);
   }
@@ -160,12 +156,10 @@ function assertTables(database: Database): void {
 
 /** Starts the modules that a replica has, and follows the journal from then on. */
 async function startModules(
-  service: Service,
-  options: ReplicaOptions & { right: ServingRight },
+  { logger, member, right, service }: Pick<ReplicaOptions, "logger" | "member"> & Pick<Serving, "right" | "service">,
   onQueries: (number: number) => void,
 ): Promise<Follower> {
   const { database, events, collections, auth, clock } = service;
-  const { logger, member, right } = options;
   events.startReplica();
   await collections.start();
   auth.startReplica();
@@ -223,7 +217,9 @@ function withoutSlash(address: string): string {
   return address.replace(/\/+$/, "");
 }
 
-interface Serving extends ReplicaOptions {
+interface Serving {
+  readonly options: ReplicaOptions;
+  readonly service: Service;
   readonly right: ServingRight;
   readonly follower: Follower;
   readonly questions: LeaderQuestions;
@@ -233,70 +229,64 @@ interface Serving extends ReplicaOptions {
 }
 
 async function serve(
-  service: Service,
   serving: Serving,
 ): Promise<{ url: string; server: HttpServer; reload: () => Promise<void>; giveUp: () => void }> {
-  const { config, logger, member, right, follower, questions, queries, paths, version, stopping } = serving;
+  const { options, service, right, follower, questions, queries, paths } = serving;
+  const { config, logger, member, stopping, version } = options;
   const { events, auth } = service;
-  const realtime = new Realtime({
-    ...realtimeOptions({ service, config, logger, named: queries }),
+  const front = await openFront(config, logger);
+  const parts = openParts({
     beforeSocket: () => upToDate(follower, events),
+    config,
+    front,
+    logger,
+    named: queries,
+    service,
+    stopping,
+    version,
   });
+  const { realtime } = parts;
   follower.tellWrites(realtime);
   auth.uses.tellTo((id) => void questions.used(id).catch(() => undefined));
-  const files = openStaticFiles(config);
-  const dashboard = await openDashboard(config, logger);
-  const https = await openHttps(config, logger.for("tls"));
   const reached = (seq: number): Promise<boolean> => follower.reached(() => events.flushedSeq >= seq);
   const givenUp = new AbortController();
-  const passOn = forwardBy({
-    member,
-    addressOf: (request) => server.addressOf(request),
-    keepOpen: (request, over) => server.keepOpen(request, over),
-    reached,
-    givenUp: givenUp.signal,
-  });
-  const parts = {
-    ...service,
-    config,
-    realtime,
-    meter: new RequestMeter(),
-    files,
-    dashboard,
-    logger: logger.for("http"),
-  };
-  const lag = new EventLoopLag(stopping);
   const readiness = (): Promise<string[]> => readinessOf(serving);
   const router = {
-    ...parts,
-    version,
-    paths,
-    positions: positionsOf(realtime),
-    passOn,
-    readiness,
-    notes: () => member.state.notes,
+    admit: admitBy({ right, seq: () => events.flushedSeq, reached }),
     metrics: () =>
       replicaMetricsText({
         version,
         readiness,
-        process: processNumbers({ ...parts, lag }),
+        process: processNumbers(parts),
         cluster: clusterNumbers(member, follower.lagMs),
       }),
-    admit: admitBy({ right, seq: () => events.flushedSeq, reached }),
+    notes: () => member.state.notes,
+    parts,
+    passOn: forwardBy({
+      member,
+      addressOf: (request) => server.addressOf(request),
+      keepOpen: (request, over) => server.keepOpen(request, over),
+      reached,
+      givenUp: givenUp.signal,
+    }),
+    paths,
+    positions: positionsOf(realtime, { areThere: () => false, isForReads: true, wrote: () => undefined }),
+    readiness,
   };
   const server: HttpServer = new HttpServer({
-    ...parts,
-    ...https,
     acme: null,
-    stopping,
+    certificate: front.certificate,
+    config,
     isShared: true,
     openRouter: (connections) => openReaderRouter(router, connections),
+    parts,
+    stopping,
   });
   const giveUp = (): void => {
     givenUp.abort();
     server.giveUp();
   };
-  return { url: server.url, server, reload: async () => void (await https.certificate?.look(true)), giveUp };
+  return { url: server.url, server, reload: async () => void (await front.certificate?.look(true)), giveUp };
 }
 
 /** See `InstancePart.beforeSocket`. */
@@ -305,7 +295,8 @@ async function upToDate(follower: Follower, events: EventLog): Promise<boolean> 
 }
 
 /** Why a replica is not ready. */
-async function readinessOf({ config, member, right, follower, stopping }: Serving): Promise<string[]> {
+async function readinessOf({ options, right, follower }: Serving): Promise<string[]> {
+  const { config, member, stopping } = options;
   if (stopping.aborted) return ["the service is stopping"];
   const lag = follower.lagMs;
   const free = await freeBytes(config.database).catch((error: unknown) => messageOf(error));

@@ -41,7 +41,7 @@ export interface ScriptsOptions {
   /** The time by which jobs are due, in milliseconds since 1970: the machine's, except in tests. */
   readonly now?: () => number;
   /** The first port for a debugger; without a port, no debugger attaches. */
-  readonly inspectPort?: number;
+  readonly inspectPort?: number | undefined;
 }
 
 interface ScriptsStart {
@@ -68,49 +68,60 @@ export class Scripts {
   readonly #stopping = new AbortController();
 
   constructor({ service, config, logger, environment, now = Date.now, inspectPort }: ScriptsOptions) {
-    const timeoutMs = config["scripts.timeout"];
     // A debugger attaches to the only process of a lane.
     const processes = inspectPort === undefined ? config["scripts.processes"] : 1;
-    const process = scriptProcess(config, environment);
-    this.#root = process.root;
+    const root = rootOf(config);
+    this.#root = root;
     this.#service = service;
     this.#logger = logger.for("scripts");
-    const host = new ScriptHost({ ...process, processes, inspectPort, logger: this.#logger });
+    const host = openHost({ config, environment, inspectPort, logger: this.#logger, processes, root });
     this.host = host;
     this.#pool = new QueryPool({
-      cwd: this.#root(),
+      cwd: root(),
       environment,
       options: { database: config.database, tables: [userQueryTable, fileQueryTable, eventQueryTable] },
-      timeoutMs: Math.min(timeoutMs, 30_000),
+      timeoutMs: Math.min(config["scripts.timeout"], 30_000),
       aliased: () => service.collections.queryTables(),
     });
-    service.database.joinGaps(this.#pool);
-    const reads = new Reads({ ...service, pool: this.#pool });
-    const shared = { ...service, timeoutMs, processes, host };
+    const { auth, clock, collections, database, events, mails, queries, records, storage, userDeletions } = service;
+    database.joinGaps(this.#pool);
+    const reads = new Reads({ collections, pool: this.#pool, queries, records });
     this.functions = new Functions({
-      ...shared,
+      auth,
+      clock,
+      collections,
+      config,
+      database,
+      events,
+      host,
       logger: logger.for("functions"),
-      hooks: { timeoutMs: config["scripts.hookTimeout"], maxBytes: config["limits.hooks"], reads },
+      processes,
+      reads,
+      records,
     });
-    this.jobs = new Jobs({
-      ...shared,
-      logger: logger.for("jobs"),
-      maxRuns: config["limits.queuedRuns"],
-      maxPayload: config["limits.payload"],
-      now,
+    this.jobs = new Jobs({ auth, clock, config, database, events, host, logger: logger.for("jobs"), now, processes });
+    this.endpoints = new Endpoints({ clock, config, database, events, host, logger: logger.for("endpoints") });
+    this.queries = new ServerQueries({
+      auth,
+      clock,
+      config,
+      database,
+      events,
+      host,
+      logger: logger.for("queries"),
+      reads,
     });
-    const prefix = config["endpoints.prefix"];
-    const limitedRoutes = config["limits.requests"].map(({ routes }) => routes);
-    this.endpoints = new Endpoints({ ...shared, prefix, limitedRoutes, logger: logger.for("endpoints") });
-    this.queries = new ServerQueries({ ...shared, reads, logger: logger.for("queries") });
-    const calls = new ServiceApi({ ...service, reads, queues: this.jobs.queues });
+    const { queues } = this.jobs;
+    const calls = new ServiceApi({ auth, database, mails, queues, reads, records, storage, userDeletions });
     this.#owners = { kinds: [this.functions, this.jobs, this.endpoints, this.queries], calls };
     this.#migrations = new Migrations({
-      ...service,
       calls,
+      clock,
+      database,
       logger: logger.for("migrations"),
-      root: process.root,
-      openHost: () => new ScriptHost({ ...process, processes: 1, logger: this.#logger }),
+      openHost: () => openHost({ config, environment, logger: this.#logger, processes: 1, root }),
+      records,
+      root,
     });
   }
 
@@ -283,38 +294,43 @@ function missing(kind: string, name: string, names: readonly string[]): AppError
   return new AppError("not_found", `There is no ${kind} ${quote(name)}.${adviceOnName(name, names)}`);
 }
 
-/** The options by which a project's code is found and run. A folder that is a link is followed anew each time. */
-function scriptProcess(
-  config: Config,
-  environment: ScriptsOptions["environment"],
-): Omit<ScriptHostOptions, "processes" | "inspectPort" | "logger"> {
+/** The real path of a project's folder. A folder that is a link is followed anew each time. */
+function rootOf({ folder }: Config): () => string {
+  let real = realpathSync(folder);
+  return () => {
+    try {
+      real = realpathSync(folder);
+    } catch {
+      // The link is being replaced: the last target counts.
+    }
+    return real;
+  };
+}
+
+interface HostParts extends Pick<ScriptHostOptions, "inspectPort" | "logger" | "processes" | "root"> {
+  readonly config: Config;
+  readonly environment: ScriptsOptions["environment"];
+}
+
+/** The processes of a project's code. */
+function openHost({ config, environment, inspectPort, logger, processes, root }: HostParts): ScriptHost {
   const env = config["scripts.env"];
-  let real = realpathSync(config.folder);
-  return {
-    root: () => {
-      try {
-        real = realpathSync(config.folder);
-      } catch {
-        // The link is being replaced: the last target counts.
-      }
-      return real;
-    },
+  const { "limits.body": bodyLimit, "limits.batchBody": batchBodyLimit } = config;
+  return new ScriptHost({
+    begunFile: `${config.database}-begun`,
     env,
-    process: (root) => ({
-      cwd: root,
+    inspectPort,
+    logger,
+    memoryLimit: config["scripts.memory"],
+    process: (cwd) => ({
+      cwd,
       environment,
       word: "script-host",
-      options: {
-        root,
-        env,
-        bodyLimit: config["limits.body"],
-        batchBodyLimit: config["limits.batchBody"],
-        umask: usualUmask(),
-      },
+      options: { root: cwd, env, bodyLimit, batchBodyLimit, umask: usualUmask() },
     }),
-    memoryLimit: config["scripts.memory"],
-    begunFile: `${config.database}-begun`,
-  };
+    processes,
+    root,
+  });
 }
 
 /** The answers to calls of code that is only loaded. */
@@ -331,8 +347,7 @@ export async function checkScripts(
 ): Promise<{ problems: ReturnType<ScriptHost["problems"]>; missing: readonly string[]; notices: readonly string[] }> {
   const { config, logger, environment } = options;
   const timeoutMs = config["scripts.timeout"];
-  const prefix = config["endpoints.prefix"];
-  const host = new ScriptHost({ ...scriptProcess(config, environment), processes: 1, logger });
+  const host = openHost({ config, environment, logger, processes: 1, root: rootOf(config) });
   const notices: string[] = [];
   const owners = {
     kinds: [
@@ -348,7 +363,7 @@ export async function checkScripts(
       kindOf("jobs", (script) => jobOf(script, timeoutMs)),
       kindOf("queries", (script) => serverQueryOf(script, timeoutMs)),
       kindOf("migrations", checkMigration, "migrations"),
-      kindOf("endpoints", (script, files) => checkEndpoint(script, files, { timeoutMs, prefix })),
+      kindOf("endpoints", (script, files) => checkEndpoint(script, files, config)),
     ],
     calls: noCalls,
   };
@@ -365,15 +380,14 @@ export async function readEndpoints(
   options: Omit<ScriptsOptions, "service">,
 ): Promise<{ endpoints: Endpoint[]; problems: ReturnType<ScriptHost["problems"]> }> {
   const { config, logger, environment } = options;
-  const defaults = { timeoutMs: config["scripts.timeout"], prefix: config["endpoints.prefix"] };
   const hasFiles = findScripts(config.folder).scripts.some(({ folder }) => folder === "endpoints");
   if (!hasFiles) return { endpoints: [], problems: [] };
-  const host = new ScriptHost({ ...scriptProcess(config, environment), processes: 1, logger });
+  const host = openHost({ config, environment, logger, processes: 1, root: rootOf(config) });
   let endpoints: Endpoint[] = [];
   const kind: ScriptKind = {
-    ...kindOf("endpoints", (script, files) => checkEndpoint(script, files, defaults), "endpoints"),
+    ...kindOf("endpoints", (script, files) => checkEndpoint(script, files, config), "endpoints"),
     use: async (scripts) => {
-      endpoints = scripts.map((script) => endpointOf(script, defaults));
+      endpoints = scripts.map((script) => endpointOf(script, config));
     },
   };
   try {

@@ -14,17 +14,16 @@ import { Transfers } from "../data/transfer/index.ts";
 import { keptAnswerSchema } from "../edge/http/index.ts";
 import { fileAccess, isBucket, openDriver, Storage, storageSchema } from "../files/storage/index.ts";
 import { type DataPaths, hasMoves, putRight } from "../operate/backup/index.ts";
-import {
-  Account,
-  Auth,
-  authSchema,
-  type PasswordCost,
-  Providers,
-  UserDeletions,
-  userTable,
-} from "../people/auth/index.ts";
+import { Account, Auth, authSchema, type PasswordCost, UserDeletions, userTable } from "../people/auth/index.ts";
 import { Mails, mailSchema } from "../people/mail/index.ts";
-import { asSetupError, Database, ifDamaged, type ModuleSchema, positionSchema } from "../store/database/index.ts";
+import {
+  asSetupError,
+  Database,
+  type DatabaseOptions,
+  ifDamaged,
+  type ModuleSchema,
+  positionSchema,
+} from "../store/database/index.ts";
 import { EventLog, eventSchema } from "../store/events/index.ts";
 import { keepFilesPrivate, warnOfOpenFiles } from "./file-modes.ts";
 
@@ -34,11 +33,11 @@ export interface ServiceOptions {
   /** Called once when the disk has failed: the service refuses all work, and the process should end. */
   onFatal: (error: unknown) => void;
   /** The machine's clock, except in tests. */
-  clock?: Clock;
+  clock?: Clock | undefined;
   /** The work of hashing a password, for tests of this process; by default the full work. No configuration lowers the work. */
-  passwordCost?: PasswordCost;
+  passwordCost?: PasswordCost | undefined;
   /** For the leader of a cluster: brings the database to the end of the journal, before any module reads. */
-  joinCluster?: (database: Database) => Promise<void>;
+  joinCluster?: ((database: Database) => Promise<void>) | undefined;
   /** The caller changes nothing, so the database may also be the database of an instance of a cluster. */
   onlyReads?: boolean;
 }
@@ -86,7 +85,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
   const { config, logger } = options;
   await using opening = new AsyncDisposableStack();
   const service = opening.use(await buildService(options));
-  const { collections, database, events, auth, providers, records, storage } = service;
+  const { collections, database, events, auth, records, storage } = service;
   try {
     events.start();
     // If the storage is not writable, the start must end before any migration.
@@ -101,7 +100,6 @@ export async function openService(options: ServiceOptions): Promise<Service> {
       logger: logger.for("collections"),
     });
     await auth.start();
-    providers.start();
     await records.start();
   } catch (thrown) {
     // The instance of a cluster tries again when the journal cannot be reached, or when another instance leads meanwhile.
@@ -124,15 +122,14 @@ export async function buildService(options: ServiceOptions) {
   if (!hasMoves(paths) && joinCluster === undefined) refuseMissingDatabase(config);
   keepFilesPrivate();
   const databaseLogger = logger.for("database");
-  const database = new Database({
-    ...databaseOptions(config, databaseLogger),
+  const database = openDatabase(options, {
     onFatal,
     onLocked() {
       if (putRight(paths)) databaseLogger.info("A restore that was interrupted has been brought to its end");
     },
     hasReserve: true,
     // The journal keeps the commits of a cluster.
-    ...(joinCluster && { sync: async () => undefined }),
+    sync: joinCluster && (async () => undefined),
   });
   const folder = isBucket(config.storage) ? `${config.database}-files` : config.storage;
   warnOfOpenFiles([database.path, `${database.path}-wal`, folder], databaseLogger);
@@ -165,16 +162,20 @@ function refuseJournal(database: Database, { config, onlyReads = false }: Servic
   );
 }
 
-/** The options of a database by the configuration, for the process that writes and for a reader process. */
-export function databaseOptions(config: Config, logger: Logger) {
-  return {
-    path: config.database,
-    logger,
+/** Opens the database of the configuration. @param use whether this process writes, follows the journal of a cluster, or reads. */
+export function openDatabase(
+  { config, logger }: Pick<ServiceOptions, "config" | "logger">,
+  use: Pick<DatabaseOptions, "onFatal" | "onLocked" | "hasReserve" | "isReader" | "sync">,
+): Database {
+  return new Database({
+    ...use,
+    logger: logger.for("database"),
     logLimit: config["limits.wal"],
-    queryThread: threadEntry("data/queries/query-thread"),
     maxQueries: config["limits.queries"],
+    path: config.database,
+    queryThread: threadEntry("data/queries/query-thread"),
     threadLimitMs: config["limits.queryTime"],
-  };
+  });
 }
 
 /** Builds the modules over an open database. No part is started. */
@@ -183,92 +184,83 @@ export function assemble(database: Database, options: Omit<ServiceOptions, "onFa
   const paths = dataPathsOf(config);
   const limits = new LimitMeter(logger.for("limits"));
   const clock = options.clock ?? new Clock(warnOfStepsBack(logger.for("clock")));
-  const events = new EventLog({ database, clock, logger: logger.for("events") });
-  const core = { database, events, clock };
+  const events = new EventLog({ clock, database, logger: logger.for("events") });
   const collections = new Collections({
-    ...core,
+    clock,
+    database,
+    events,
     logger: logger.for("collections"),
-    users: userTable,
     renamed: followCollection,
+    users: userTable,
   });
-  const mails = new Mails({ ...core, logger: logger.for("mail"), settings: config });
+  const mails = new Mails({ clock, config, database, logger: logger.for("mail") });
   const shown = new ShownFiles(collections);
   const records = new Records({
-    ...core,
+    clock,
     collections,
+    database,
+    events,
+    logger: logger.for("records"),
     lookups: {
       userExists: (reader, id) => auth.users.find(id, reader) !== null,
       fileAccess: (reader, id, principal) =>
         fileAccess(reader, { id, principal }, () => shown.isShown(reader, id, principal)),
     },
-    logger: logger.for("records"),
     maxCascade: config["limits.cascade"],
   });
   const auth = new Auth({
-    ...core,
+    clock,
+    config,
+    database,
+    events,
+    limits,
+    logger: logger.for("auth"),
+    mails,
+    passwordCost: options.passwordCost,
     records: records.users,
     turns: records.turns,
-    logger: logger.for("auth"),
-    limits,
-    mails,
-    jwtSecret: config["auth.jwtSecret"],
-    accessTokenTtlMs: config["auth.accessTokenTtl"],
-    refreshTokenTtlMs: config["auth.refreshTokenTtl"],
-    registration: config["auth.registration"],
-    requireVerified: config["auth.requireVerified"],
-    codes: config["auth.codes"],
-    providers: new Set(config["auth.providers"]?.map(({ name }) => name)),
-    recipientRate: config["limits.rate.recipient"],
-    passwordMinLength: config["auth.passwordMinLength"],
-    commonPasswords: config["auth.commonPasswords"],
-    maxPasswords: config["limits.passwords"],
-    passwordCost: options.passwordCost,
-    maxSessionsPerUser: config["limits.sessionsPerUser"],
-    maxPasskeysPerUser: config["limits.passkeysPerUser"],
-    maxKeysPerUser: config["limits.keysPerUser"],
-    adminEmail: config["admin.email"],
-    publicUrl: config.publicUrl,
   });
   const userDeletions = new UserDeletions({ database, users: auth.users, relations: records.deletions });
   const queries = new Queries({
-    database,
     collections,
-    records,
     cursorKey: () => auth.secretFor("cursors"),
+    database,
     logger: logger.for("queries"),
+    records,
     slowQueryMs: config["log.slowQuery"],
   });
-  const lists = new LiveLists({ queries, records });
   const storageLogger = logger.for("storage");
   const storage = new Storage({
-    ...core,
-    logger: storageLogger,
+    clock,
+    config,
+    database,
     driver: openDriver({ ...paths.files, logger: storageLogger }),
-    thumbsCacheSize: config["thumbs.cacheSize"],
-    maxThumbnails: config["limits.thumbnails"],
-    quota: { total: config["limits.storage"], perUser: config["limits.storagePerUser"] },
-    links: { key: () => auth.secretFor("file links"), ttlMs: config["links.ttl"] },
+    events,
     isShownByRecord: (id, caller) => queries.isShownByRecord(id, caller),
+    linkKey: () => auth.secretFor("file links"),
+    logger: storageLogger,
   });
   /** Ends the threads of passwords, and closes the database. */
   const close = async (graceMs?: number): Promise<void> => {
     await Promise.all([auth.close(), database.close(graceMs)]);
   };
   return {
-    ...core,
-    limits,
-    collections,
-    mails,
+    account: new Account({ auth, database, events, userDeletions }),
     auth,
-    userDeletions,
-    account: new Account({ ...core, auth, userDeletions }),
-    providers: new Providers({ ...core, logger: logger.for("auth"), limits, auth, settings: config }),
-    records,
-    queries,
-    lists,
-    transfers: new Transfers({ database, records, clock, config }),
-    storage,
+    clock,
     close,
+    collections,
+    database,
+    events,
+    limits,
+    lists: new LiveLists({ queries, records }),
+    mails,
+    providers: auth.providers,
+    queries,
+    records,
+    storage,
+    transfers: new Transfers({ clock, config, database, records }),
+    userDeletions,
     [Symbol.asyncDispose]: () => close(),
   };
 }

@@ -45,7 +45,7 @@ async function runWith(
   { options: given, terminal }: CommandInvocation,
   mode: Mode,
 ): Promise<number> {
-  const { config, file, logger, print } = settings;
+  const { config, effective, file, log, logger, print } = settings;
   const { environment } = terminal;
   const isDevelopment = mode === "dev";
   if (isDevelopment) logger.info("Development mode");
@@ -53,7 +53,7 @@ async function runWith(
     logger.warn(
       `${config.folder} has neither config.json nor collections/. Make a project to start from with: ${shellCommand(terminal.program, "init", "my-app")}`,
     );
-  const debugging = debuggingBy(given, logger);
+  const inspectPort = debuggerPort(given, logger);
   const failed = Promise.withResolvers<unknown>();
   let hasFailed = false;
   const onFatal = (error: unknown): void => {
@@ -85,13 +85,16 @@ async function runWith(
   void stopped.then(() => interruption.abort());
   const { signal: interrupted } = interruption;
   const start = startService({
-    ...settings,
-    ...debugging,
-    onFatal,
-    environment,
-    isDevelopment,
     adminCommand,
+    config,
+    effective,
+    environment,
+    inspectPort,
     interrupted,
+    isDevelopment,
+    log,
+    logger,
+    onFatal,
   });
   const running = await start.catch((thrown: unknown) => {
     if (thrown instanceof MigrationStopped) return null;
@@ -112,16 +115,16 @@ async function runWith(
   return (await stop(running, logger)) && !hasFailed ? 0 : 1;
 }
 
-/** The port of `--inspect`. @throws UsageError; SetupError for a port that another program has. */
-function debuggingBy(options: OptionValues, logger: Logger): { inspectPort?: number } {
+/** The port of `--inspect`; undefined without the option. @throws UsageError; SetupError for a port that another program has. */
+function debuggerPort(options: OptionValues, logger: Logger): number | undefined {
   const text = textOption(options, "inspect");
-  if (text === undefined) return {};
+  if (text === undefined) return undefined;
   const inspectPort = Number(text);
   if (!/^\d+$/.test(text) || inspectPort < 1 || inspectPort > maxInspectPort)
     throw new UsageError(`--inspect=${text} is no port; allowed: a number from 1 to ${maxInspectPort}`);
   refuseTakenPorts(inspectPort);
   for (const { lane, url } of inspectAddresses(inspectPort)) logger.notice(`The debugger of ${lane} is at ${url}`);
-  return { inspectPort };
+  return inspectPort;
 }
 
 /** Answers whether everything ended in order. A disk that fails at the end is an entry of the log like any other failure. */

@@ -1,4 +1,5 @@
 /** Endpoint files: the path that the place of a file stands for, the exports of the file, and the file of a path. */
+import type { Config } from "../../base/config/index.ts";
 import { AppError, isAdmin, oneOf, type Principal, quote } from "../../base/kernel/index.ts";
 import { exportAdvice, type HandlerSchemas, parseOptions, parseTimeout, type Script } from "../script-host/index.ts";
 
@@ -34,16 +35,10 @@ const servicePaths: readonly string[] = ["/", "/health", "/health/ready", "/metr
 const wordPattern = /^[A-Za-z0-9_~-][A-Za-z0-9._~-]*$/;
 const paramPattern = /^\[(\.\.\.)?([A-Za-z_][A-Za-z0-9_]*)\]$/;
 
-/** The configuration of endpoints. */
-export interface EndpointDefaults {
-  readonly timeoutMs: number;
-  /** The beginning of all paths. */
-  readonly prefix: string;
-}
-
 /** @throws Error that names the fault of the file, and the allowed values. */
-export function endpointOf({ file, exports }: Script, { prefix, timeoutMs }: EndpointDefaults): Endpoint {
+export function endpointOf({ file, exports }: Script, config: Config): Endpoint {
   const parts = pathParts(file.path);
+  const prefix = config["endpoints.prefix"];
   const route = routeOf(file.path, prefix);
   const isOfService = servicePaths.includes(route) || (prefix === "/" && /^\/api(?:\/|$)/.test(route));
   if (isOfService) throw new Error(`has the path ${route}, which the service answers itself`);
@@ -65,7 +60,7 @@ export function endpointOf({ file, exports }: Script, { prefix, timeoutMs }: End
     methods,
     access: parseAccess("access", exports.values["access"] ?? "authenticated"),
     methodAccess: Object.fromEntries(own),
-    timeoutMs: parseTimeout(timeout, timeoutMs),
+    timeoutMs: parseTimeout(timeout, config["scripts.timeout"]),
     schemas: exports.schemas ?? {},
   };
 }

@@ -3,6 +3,7 @@
  * timeout; failures are in the log, in the metrics and in the list of runs.
  */
 import type { User } from "@socle/protocol";
+import type { Config } from "../../base/config/index.ts";
 import { actingFor, type Clock, newId, quote } from "../../base/kernel/index.ts";
 import { Histogram, type Logger } from "../../base/logging/index.ts";
 import type { Database } from "../../store/database/index.ts";
@@ -20,7 +21,6 @@ import {
 import { CallFailures } from "./call-failures.ts";
 import {
   type Endpoint,
-  type EndpointDefaults,
   type EndpointMethod,
   endpointOf,
   type PathParams,
@@ -30,14 +30,13 @@ import {
   routeKey,
 } from "./endpoint-file.ts";
 
-export interface EndpointsOptions extends EndpointDefaults {
+interface EndpointsOptions {
+  readonly config: Config;
   readonly database: Database;
   readonly events: EventLog;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly host: Pick<ScriptHost, "call">;
-  /** The routes that `limits.requests` names, for example `POST /api/function/orders`. */
-  readonly limitedRoutes: readonly string[];
 }
 
 /** An endpoint with the values of its parameters. */
@@ -76,16 +75,17 @@ export class Endpoints implements ScriptKind {
   readonly #failures: CallFailures;
 
   constructor(options: EndpointsOptions) {
+    const { database, events, logger } = options;
     this.#options = options;
-    this.#failures = new CallFailures({ ...options, calls: "requests to endpoints" });
+    this.#failures = new CallFailures({ database, events, logger, calls: "requests to endpoints" });
   }
 
   check(script: Script, files: readonly string[]): void {
-    checkEndpoint(script, files, this.#options);
+    checkEndpoint(script, files, this.#options.config);
   }
 
   async use(scripts: readonly Script[], broken: readonly BrokenScript[]): Promise<void> {
-    this.#endpoints = scripts.map((script) => endpointOf(script, this.#options));
+    this.#endpoints = scripts.map((script) => endpointOf(script, this.#options.config));
     const entries: RouteEntry[] = this.#endpoints.map((endpoint) => ({ parts: endpoint.parts, endpoint }));
     const keys = new Set(entries.map(({ parts }) => routeKey(parts)));
     for (const { file } of broken) {
@@ -93,7 +93,7 @@ export class Endpoints implements ScriptKind {
       if (parts !== null && !keys.has(routeKey(parts))) entries.push({ parts, endpoint: null });
     }
     this.#table = new RouteTable(entries);
-    for (const routes of this.#options.limitedRoutes)
+    for (const { routes } of this.#options.config["limits.requests"])
       if (!this.#isReached(routes))
         this.#options.logger.warn(
           `limits.requests: ${quote(routes)} limits nothing, because no endpoint has such a path`,
@@ -102,7 +102,7 @@ export class Endpoints implements ScriptKind {
 
   /** False for routes below the prefix without an endpoint. Behind the prefix `/` there are other paths, too. */
   #isReached(routes: string): boolean {
-    const { prefix } = this.#options;
+    const prefix = this.#options.config["endpoints.prefix"];
     const path = routes.replace(/^\w+ /, "");
     if (prefix === "/" || !path.startsWith(`${prefix}/`)) return true;
     const parts = path.slice(prefix.length + 1).split("/");
@@ -211,8 +211,8 @@ const statusOfEnd: { readonly [end in CallOutcome["status"]]?: number } = {
 };
 
 /** @throws Error that says why a file is no endpoint. @param files the paths of all files of endpoints. */
-export function checkEndpoint(script: Script, files: readonly string[], defaults: EndpointDefaults): void {
-  const { path, parts } = endpointOf(script, defaults);
+export function checkEndpoint(script: Script, files: readonly string[], config: Config): void {
+  const { path, parts } = endpointOf(script, config);
   const key = routeKey(parts);
   const others = files.filter((other) => {
     const found = other === path ? null : partsOf(other);

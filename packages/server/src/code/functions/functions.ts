@@ -3,6 +3,7 @@
  * each run is made at least once, even if the process ends in between.
  */
 import { type Event, type FunctionRun, type StoredRecord, USERS } from "@socle/protocol";
+import type { Config } from "../../base/config/index.ts";
 import { AppError, actingFor, nearest, newId, quote, SetupError } from "../../base/kernel/index.ts";
 import { type Collections, definitionsChanged } from "../../data/collections/index.ts";
 import type { Records } from "../../data/records/index.ts";
@@ -44,10 +45,10 @@ const shareOfFile = 2 / 3;
 export interface FunctionsOptions extends MachineOptions {
   readonly auth: Auth;
   readonly records: Pick<Records, "users">;
-  readonly timeoutMs: number;
   readonly collections: Pick<Collections, "all" | "successorsOf">;
+  readonly config: Config;
   readonly host: ScriptHost;
-  readonly hooks: Pick<HooksOptions, "timeoutMs" | "maxBytes" | "reads">;
+  readonly reads: HooksOptions["reads"];
 }
 
 export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements ScriptKind, EventRecorder {
@@ -64,12 +65,13 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
   wanted: ReadonlyMap<string, readonly Trigger[]> = new Map();
 
   constructor(options: FunctionsOptions) {
-    const table = new Deliveries(options.database, options.events);
-    super({ ...options, now: Date.now, table });
+    const { auth, clock, collections, config, database, events, host, logger, processes, reads } = options;
+    const table = new Deliveries(database, events);
+    super({ clock, database, events, host, logger, now: Date.now, processes, table });
     this.#options = options;
     this.#deliveries = table;
-    this.hooks = new Hooks({ ...options, ...options.hooks });
-    options.database.projection.on(definitionsChanged, () => this.hooks.followCollections());
+    this.hooks = new Hooks({ auth, clock, collections, config, host, logger, processes, reads });
+    database.projection.on(definitionsChanged, () => this.hooks.followCollections());
   }
 
   /** Joins the event log as the recorder. Waiting deliveries run after files are loaded. Call `start` once. */
@@ -84,11 +86,11 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
   }
 
   check(script: Script): void {
-    triggersOf(script, this.#options.timeoutMs);
+    triggersOf(script, this.#options.config["scripts.timeout"]);
   }
 
   async use(scripts: readonly Script[], broken: readonly BrokenScript[]): Promise<void> {
-    const triggers = scripts.flatMap((script) => triggersOf(script, this.#options.timeoutMs));
+    const triggers = scripts.flatMap((script) => triggersOf(script, this.#options.config["scripts.timeout"]));
     await this.#deliveries.register(triggers);
     const byType = Map.groupBy(triggers, ({ eventType }) => eventType);
     for (const [type, { length }] of byType)
@@ -153,8 +155,10 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
     filter: RunFilter,
     page: { limit: number; offset: number; waiter: Waiter },
   ): Promise<{ items: FunctionRun[]; total: number }> {
+    const { database, events } = this.#options;
     return listRuns({
-      ...this.#options,
+      database,
+      events,
       deliveries: this.#deliveries,
       running: new Set(this.dispatcher.underWay()),
       filter,

@@ -4,6 +4,7 @@
  */
 
 import { USERS } from "@socle/protocol";
+import type { Config } from "../../base/config/index.ts";
 import {
   Admission,
   AppError,
@@ -55,11 +56,8 @@ export interface HooksOptions {
   readonly auth: Auth;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** How long the handlers of a change may take together, in milliseconds; waiting does not count. */
-  readonly timeoutMs: number;
+  readonly config: Config;
   readonly processes: number;
-  /** Bytes of all records that wait for hooks. */
-  readonly maxBytes: number;
   readonly host: Pick<ScriptHost, "call">;
   readonly reads: Pick<Reads, "changed" | "refreshed" | "changedOutside">;
   readonly collections: Pick<Collections, "all" | "successorsOf">;
@@ -95,9 +93,10 @@ export class Hooks implements RecordHooks, AuthHooks {
   #files: HookFiles = { scripts: [], broken: [] };
 
   constructor(options: HooksOptions) {
-    this.timeoutMs = options.timeoutMs;
+    const { config, processes } = options;
+    this.timeoutMs = config["scripts.hookTimeout"];
     this.#options = options;
-    const { processes, maxBytes } = options;
+    const maxBytes = config["limits.hooks"];
     const width = widthPerProcess * processes;
     const bound = { limit: "hooks", message: tooMany } as const;
     this.#bytes = new Admission({ ...bound, width: maxBytes, share: maxBytes / 2, maxWaiting: 0 });

@@ -5,6 +5,7 @@
  */
 
 import type { JobRun } from "@socle/protocol";
+import type { Config } from "../../base/config/index.ts";
 import { AppError, actingFor, newId } from "../../base/kernel/index.ts";
 import type { Auth } from "../../people/auth/index.ts";
 import type { Transactor } from "../../store/database/index.ts";
@@ -23,7 +24,7 @@ import { DueTable } from "./due-table.ts";
 import { JobHistory } from "./history-table.ts";
 import { type JobDefinition, jobHandler, jobNameOf, jobOf, type QueueJob, type ScheduledJob } from "./job-file.ts";
 import { type JobAttempt, type JobHead, type JobInput, JobTable } from "./job-table.ts";
-import { Queues, type QueuesOptions } from "./queues.ts";
+import { Queues } from "./queues.ts";
 import { type Scheduled, Schedules } from "./schedules.ts";
 
 /** The input of a run of a schedule. */
@@ -31,9 +32,11 @@ const noInput: JobInput = { payload: null, actor: null, depth: 0 };
 /** The most waiting runs of a job in memory. */
 const windowSize = pageSize + 32;
 
-interface JobsOptions extends MachineOptions, Pick<QueuesOptions, "maxRuns" | "maxPayload" | "now"> {
-  readonly timeoutMs: number;
+interface JobsOptions extends MachineOptions {
   readonly auth: Auth;
+  readonly config: Config;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
 }
 
 export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind {
@@ -51,14 +54,14 @@ export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind 
   #hasSchedules = false;
 
   constructor(options: JobsOptions) {
-    const { database, clock, now } = options;
+    const { clock, config, database, events, host, logger, now, processes } = options;
     const [table, history] = [new JobTable(database), new JobHistory(database)];
-    super({ ...options, table, history });
+    super({ clock, database, events, history, host, logger, now, processes, table });
     this.#options = options;
     this.#table = table;
     this.#history = history;
     this.#due = new DueTable(database);
-    this.queues = new Queues({ ...options, table, dispatcher: this.dispatcher });
+    this.queues = new Queues({ clock, config, database, dispatcher: this.dispatcher, now, table });
     this.#schedules = new Schedules({
       clock,
       now,
@@ -83,11 +86,11 @@ export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind 
   }
 
   check(script: Script): void {
-    jobOf(script, this.#options.timeoutMs);
+    jobOf(script, this.#options.config["scripts.timeout"]);
   }
 
   async use(scripts: readonly Script[], broken: readonly BrokenScript[]): Promise<void> {
-    this.#jobs = scripts.map((script) => jobOf(script, this.#options.timeoutMs));
+    this.#jobs = scripts.map((script) => jobOf(script, this.#options.config["scripts.timeout"]));
     await this.#table.register(this.#jobs.map(({ path }) => ({ path, handler: jobHandler })));
     const scheduled = this.#jobs.filter((job): job is ScheduledJob => job.kind === "schedule");
     this.#schedules.use(scheduled, this.#due.of(scheduled.filter(({ catchUp }) => catchUp)));

@@ -3,6 +3,7 @@
  * and is made at least once, whatever ends in between. Requests to enqueue a run are checked here, whoever asks.
  */
 import type { JsonValue, QueueRun, QueueRunDetail } from "@socle/protocol";
+import type { Config } from "../../base/config/index.ts";
 import {
   AppError,
   actorOf,
@@ -34,13 +35,10 @@ interface EnqueueRequest {
   readonly key: string | null;
 }
 
-export interface QueuesOptions {
+interface QueuesOptions {
   readonly database: Database;
   readonly clock: Clock;
-  /** Runs that wait in a queue, at most (`limits.queuedRuns`). */
-  readonly maxRuns: number;
-  /** Bytes of a payload, at most (`limits.payload`). */
-  readonly maxPayload: number;
+  readonly config: Pick<Config, "limits.payload" | "limits.queuedRuns">;
   readonly table: JobTable;
   readonly dispatcher: Dispatcher<JobHead>;
   /** Milliseconds since 1970. */
@@ -91,7 +89,7 @@ export class Queues {
 
   /** @param payload JSON. @param options from JSON. @throws AppError `bad_request`, `payload_too_large`. */
   request(payload: string, options: unknown): EnqueueRequest {
-    const { maxPayload } = this.#options;
+    const maxPayload = this.#options.config["limits.payload"];
     const size = Buffer.byteLength(payload);
     if (size > maxPayload)
       throw new AppError(
@@ -118,7 +116,8 @@ export class Queues {
     if (key !== null)
       for (const { id, runId } of this.#table.withKey(tx, path, key))
         if (!this.#dispatcher.isUnderWay(id)) return runId;
-    const { maxRuns, clock, now } = this.#options;
+    const { config, clock, now } = this.#options;
+    const maxRuns = config["limits.queuedRuns"];
     if (this.#table.openCount(queue) >= maxRuns)
       throw overloaded("queuedRuns", `The queue ${name} is full: ${maxRuns} runs wait (limits.queuedRuns).`);
     const firstAt = clock.now();

@@ -2,6 +2,7 @@
  * Server queries: handlers of `queries/` that only read. A request gets the value once, and a live query gets each value. Each run is a
  * call in a process of the user's code, within the timeout; failures are in the log and in the list of runs.
  */
+import type { Config } from "../../base/config/index.ts";
 import { AppError, actingFor, type Bearer, type Clock, callerGone, newId, quote } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import { admitQuery } from "../../data/permissions/index.ts";
@@ -23,7 +24,8 @@ import {
 import { queryNameOf, type ServerQuery, serverQueryOf } from "./query-file.ts";
 import { QueryReads } from "./query-reads.ts";
 
-export interface ServerQueriesOptions {
+interface ServerQueriesOptions {
+  readonly config: Config;
   readonly database: Database;
   readonly events: EventLog;
   readonly auth: Auth;
@@ -31,8 +33,6 @@ export interface ServerQueriesOptions {
   readonly logger: Logger;
   readonly host: Pick<ScriptHost, "call">;
   readonly reads: Pick<Reads, "dependencies">;
-  /** Of a query without `timeout`. */
-  readonly timeoutMs: number;
 }
 
 /** A call of a query, for a caller. */
@@ -58,16 +58,17 @@ export class ServerQueries implements ScriptKind, NamedQueries {
   readonly #onLoad: (() => void)[] = [];
 
   constructor(options: ServerQueriesOptions) {
+    const { database, events, logger } = options;
     this.#options = options;
-    this.#failures = new CallFailures({ ...options, calls: "calls of queries" });
+    this.#failures = new CallFailures({ database, events, logger, calls: "calls of queries" });
   }
 
   check(script: Script): void {
-    serverQueryOf(script, this.#options.timeoutMs);
+    serverQueryOf(script, this.#options.config["scripts.timeout"]);
   }
 
   async use(scripts: readonly Script[], broken: readonly BrokenScript[]): Promise<void> {
-    const loaded = scripts.map((script) => serverQueryOf(script, this.#options.timeoutMs));
+    const loaded = scripts.map((script) => serverQueryOf(script, this.#options.config["scripts.timeout"]));
     this.#queries = new Map([
       ...broken.map(({ file }) => [queryNameOf(file.path), null] as const),
       ...loaded.map((query) => [query.name, query] as const),

@@ -38,41 +38,45 @@ import { endpointRoutes } from "./routes/endpoints.ts";
 import type { Upgrade } from "./routes/realtime.ts";
 import type { StaticFiles } from "./static-files.ts";
 
-/** The parts that the routes and the router are built of, wherever requests come from. */
-export interface ApiParts {
-  config: Config;
-  isDevelopment?: boolean | undefined;
-  auth: Auth;
-  account: Account;
-  providers: Providers;
-  collections: Collections;
-  records: Records;
-  queries: Queries;
-  transfers: Transfers;
-  storage: Storage;
-  realtime: Realtime;
-  admin: Admin;
-  endpoints: Endpoints;
-  serverQueries: ServerQueries;
-  database: Database;
-  /** The answers to requests with an `Idempotency-Key`. */
-  keptAnswers: KeptAnswers;
-  meter: RequestMeter;
-  limits: LimitMeter;
+/** The parts with which a process answers requests, in each role: the leader, a reader process and a replica of a cluster. */
+export interface ServingParts {
+  readonly config: Config;
+  readonly version: string;
+  readonly logger: Logger;
+  readonly auth: Auth;
+  readonly records: Records;
+  readonly queries: Queries;
+  readonly storage: Storage;
+  readonly realtime: Realtime;
+  readonly meter: RequestMeter;
+  readonly limits: LimitMeter;
   /** Files served for paths without a route; null for no files. */
-  files: StaticFiles | null;
+  readonly files: StaticFiles | null;
   /** The dashboard, served under `/_/`; null for no dashboard. */
-  dashboard: Dashboard | null;
+  readonly dashboard: Dashboard | null;
+}
+
+/** The parts that the routes and the router of the whole API are built of, wherever requests come from. */
+export interface ApiParts extends ServingParts {
+  readonly isDevelopment?: boolean | undefined;
+  readonly account: Account;
+  readonly providers: Providers;
+  readonly collections: Collections;
+  readonly transfers: Transfers;
+  readonly admin: Admin;
+  readonly endpoints: Endpoints;
+  readonly serverQueries: ServerQueries;
+  readonly database: Database;
+  /** The answers to requests with an `Idempotency-Key`. */
+  readonly keptAnswers: KeptAnswers;
   /** The pages for accounts, served under `/_/auth/`; null for no pages. */
-  pages: AuthPages | null;
-  /** The positions of writes, for the sockets of all processes; by default, of this process. */
-  positions?: WritePositions;
+  readonly pages: AuthPages | null;
+  /** The positions of writes, for the sockets of all processes. */
+  readonly positions: WritePositions;
   /** The part of an instance of a cluster; absent outside of a cluster. */
-  instance?: InstancePart | undefined;
+  readonly instance?: InstancePart | undefined;
   /** Why the service is not ready; empty for a ready service. */
-  readiness: () => Promise<readonly string[]>;
-  logger: Logger;
-  version: string;
+  readonly readiness: () => Promise<readonly string[]>;
 }
 
 /** The routes for the other instances of a cluster, and the wait of a request until this instance may answer. */
@@ -105,57 +109,66 @@ const uploadsAtATime = 4;
 const batchesAtATime = 2;
 
 /** The router of the whole API. */
-export function openRouter(parts: ApiParts, { addressOf, ...connections }: Connections): Router {
-  const { config, auth, limits } = parts;
-  const cors = new Cors(config["cors.origins"], parts.logger);
+export function openRouter(parts: ApiParts, connections: Connections): Router {
+  const { addressOf, keepOpen, liveStreams, upgrade } = connections;
+  const { auth, collections, config, database, instance, keptAnswers, limits, logger, version } = parts;
+  const cors = new Cors(config["cors.origins"], logger);
   const rates = new RateLimiter(config);
   const requestLimits = config["limits.requests"];
   const limiter = requestLimits.length === 0 ? null : new RequestLimiter(requestLimits);
-  const common = { ...parts, ...connections, cors, rates };
-  const idempotency = new Idempotency({
+  const api = {
     ...parts,
-    maxKeys: config["limits.idempotencyKeys"],
-    maxBody: config["limits.body"],
-  });
-  const calls = callAdmission(config["limits.endpoints"]);
-  const endpoints = endpointRoutes({ ...common, idempotency, calls });
-  const documents = new OpenApiDocuments({ ...parts, table: () => table });
-  const table = apiTable({
-    ...common,
-    idempotency,
-    calls,
-    documents,
-    metrics: () => parts.admin.overviews.metrics(),
-    notes: parts.instance?.notes,
-    lists: listsOf(parts),
-    uploads: new BodyReadLimiter({ width: uploadsAtATime, maxWaiting: config["limits.uploads"] }),
     batches: batchAdmission(config["limits.batches"]),
-  });
-  return new Router({
-    ...parts,
-    passOn: null,
-    admit: parts.instance?.admit,
-    endpoints: endpoints.besideFiles,
-    limit: limiter && ((exchange) => limiter.take(exchange)),
+    calls: callAdmission(config["limits.endpoints"]),
+    cors,
+    documents: new OpenApiDocuments({ collections, config, endpoints: parts.endpoints, table: () => table, version }),
+    idempotency: new Idempotency({
+      database,
+      keptAnswers,
+      maxBody: config["limits.body"],
+      maxKeys: config["limits.idempotencyKeys"],
+    }),
+    keepOpen,
+    lists: listsOf(parts),
+    liveStreams,
+    metrics: () => parts.admin.overviews.metrics(),
+    notes: instance?.notes,
     rates,
+    upgrade,
+    uploads: new BodyReadLimiter({ width: uploadsAtATime, maxWaiting: config["limits.uploads"] }),
+  };
+  const endpoints = endpointRoutes(api);
+  const table = apiTable(api);
+  return new Router({
     accessPercent: config["log.access"],
+    admit: instance?.admit,
+    dashboard: parts.dashboard,
+    endpoints: endpoints.besideFiles,
+    files: parts.files,
+    isDevelopment: parts.isDevelopment,
+    limit: limiter && ((exchange) => limiter.take(exchange)),
+    limits,
+    logger,
+    meter: parts.meter,
+    passOn: null,
+    rates,
     // The collection of a path is matched last.
     routes: {
-      ...parts.instance?.routes,
-      ...authPageRoutes(common),
-      ...signInPageRoutes(common),
+      ...instance?.routes,
+      ...authPageRoutes(api),
+      ...signInPageRoutes(api),
       ...clientRoutes(),
       ...endpoints.routes,
       ...merged(table),
     },
     service: {
-      cors,
-      callers: auth.callers,
       addressOf,
-      inFlight: inFlightOf(config, limits),
       bodies: new Bodies(config["limits.bodies"]),
       bodyLimit: config["limits.body"],
-      positions: parts.positions ?? parts.realtime,
+      callers: auth.callers,
+      cors,
+      inFlight: inFlightOf(config, limits),
+      positions: parts.positions,
     },
   });
 }

@@ -1,7 +1,7 @@
 /** HTTP: the routes, a file for each kind of thing; the status of each error code; CORS; static files and the dashboard; the server, HTTPS. */
 
 export { Acme } from "./acme.ts";
-export { type ApiParts, type InstancePart, openRouter } from "./api-router.ts";
+export { type ApiParts, type InstancePart, openRouter, type ServingParts } from "./api-router.ts";
 export { AuthPages } from "./auth-page.ts";
 export { AuthPageTexts } from "./auth-page-texts.ts";
 export { Certificate } from "./certificate.ts";

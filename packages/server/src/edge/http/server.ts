@@ -2,11 +2,9 @@
 import type { Server } from "bun";
 import type { Config } from "../../base/config/index.ts";
 import { AppError, isObject, messageOf, SetupError } from "../../base/kernel/index.ts";
-import type { LimitMeter, Logger, RequestMeter } from "../../base/logging/index.ts";
-import type { Realtime, SocketConnection } from "../../live/realtime/index.ts";
-import type { Auth } from "../../people/auth/index.ts";
+import type { SocketConnection } from "../../live/realtime/index.ts";
 import type { Acme } from "./acme.ts";
-import type { Connections } from "./api-router.ts";
+import type { Connections, ServingParts } from "./api-router.ts";
 import type { Certificate } from "./certificate.ts";
 import { errorResponse } from "./error-response.ts";
 import type { Exchange } from "./exchange.ts";
@@ -17,17 +15,14 @@ import { type HttpRequest, PassedRequest } from "./passed-request.ts";
 import type { Router } from "./router.ts";
 
 export interface HttpOptions {
+  /** The address, the ports and the proxies. */
   config: Config;
-  auth: Auth;
-  realtime: Realtime;
-  meter: RequestMeter;
-  limits: LimitMeter;
-  logger: Logger;
+  parts: ServingParts;
   openRouter: (connections: Connections) => Router;
   /** Whether other processes of the service listen on the same port; see `freePort`. */
-  isShared?: boolean;
+  isShared?: boolean | undefined;
   /** The address of the client of a request that another instance of the cluster has forwarded; null for any other request. */
-  clientOf?: (request: Request, address: string) => string | null;
+  clientOf?: ((request: Request, address: string) => string | null) | undefined;
   /** For HTTPS; null for plain HTTP. */
   certificate: Certificate | null;
   /** Called when another certificate is served, for the other processes of the service. */
@@ -37,7 +32,7 @@ export interface HttpOptions {
   /** Aborted when the service begins to stop. */
   stopping: AbortSignal;
   /** The seconds after which a connection is closed on which nothing moves; 0 for never. */
-  idleTimeout?: number;
+  idleTimeout?: number | undefined;
 }
 
 /** The usual seconds after which a connection is closed on which nothing moves; of plain HTTP beside HTTPS, sooner. */
@@ -70,7 +65,8 @@ export class HttpServer {
 
   /** @throws SetupError when the port cannot be listened on. */
   constructor(options: HttpOptions) {
-    const { config, auth, realtime, certificate } = options;
+    const { config, certificate } = options;
+    const { auth, limits, logger, meter, realtime } = options.parts;
     this.#options = options;
     this.#liveStreams = new LiveStreams(auth);
     this.#router = options.openRouter({
@@ -106,8 +102,8 @@ export class HttpServer {
         reusePort: options.isShared === true,
       });
     try {
-      this.#listener = new PortListener({ ...options, port: config.port, maxConnections, serve });
-      options.meter.inFlight = () => this.#listener.pendingRequests;
+      this.#listener = new PortListener({ limits, logger, maxConnections, port: config.port, serve });
+      meter.inFlight = () => this.#listener.pendingRequests;
     } catch (thrown) {
       throw cannotListen(config, thrown);
     }
@@ -150,12 +146,13 @@ export class HttpServer {
 
   /** @throws SetupError when the port cannot be listened on; nothing is left open then. */
   #openRedirect(hostname: string): PortListener<undefined> | null {
-    const { config, certificate } = this.#options;
+    const { config, certificate, parts } = this.#options;
     const port = config["tls.redirectPort"];
     if (port === undefined || certificate === null) return null;
     try {
       return new PortListener({
-        ...this.#options,
+        limits: parts.limits,
+        logger: parts.logger,
         port,
         maxConnections: config["limits.connections"],
         serve: (chosen) =>
@@ -202,7 +199,7 @@ export class HttpServer {
   async refuse(graceMs: number): Promise<void> {
     this.#listener.close();
     this.#router.refuse();
-    this.#options.realtime.stop();
+    this.#options.parts.realtime.stop();
     this.#liveStreams.stop();
     void this.#redirect?.end();
     const end = performance.now() + graceMs;
@@ -274,7 +271,7 @@ export class HttpServer {
       if (address !== undefined && address !== "") return addressKey(address);
     } else if (!this.#hasSeenProxy && request.headers.has("x-forwarded-for")) {
       this.#hasSeenProxy = true;
-      this.#options.logger.warn(
+      this.#options.parts.logger.warn(
         "A request came with X-Forwarded-For, and trustedProxies is 0: behind a proxy of yours, all clients count as one address until trustedProxies is the number of your proxies",
         { address: this.#ownAddressOf(request) },
       );

@@ -6,7 +6,7 @@
 import type { FileLink } from "@socle/protocol";
 import { type Clock, isSameSecret, toTimestamp } from "../../base/kernel/index.ts";
 
-export interface FileLinksOptions {
+interface FileLinksOptions {
   /** The secret of signatures, made on demand. */
   key: () => string;
   /** How long a link works, in milliseconds. */

@@ -9,7 +9,7 @@ const noS3 = { endpoint: undefined, region: undefined, accessKeyId: undefined, s
 
 /** A storage on a folder, in which `change` replaces methods of the driver. */
 async function open(change: (driver: StorageDriver, ids: () => Promise<string[]>) => Partial<StorageDriver>) {
-  const { service } = await openApi({});
+  const { config, service } = await openApi({});
   const logger = quietLogger();
   const real = await openDriver({ address: temporaryFolder(), workFolder: "", s3: noS3, logger });
   const marked = async (): Promise<string[]> => {
@@ -30,10 +30,8 @@ async function open(change: (driver: StorageDriver, ids: () => Promise<string[]>
       ...service,
       driver,
       logger,
-      thumbsCacheSize: 0,
-      maxThumbnails: 1,
-      quota: { total: 0, perUser: 0 },
-      links: { key: () => "key", ttlMs: 1_000 },
+      config,
+      linkKey: () => "key",
       isShownByRecord: async () => false,
     });
   const storage = make({ ...bound, ...change(bound, marked) });

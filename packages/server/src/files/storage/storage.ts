@@ -2,6 +2,7 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { StoredFile, Visibility } from "@socle/protocol";
+import type { Config } from "../../base/config/index.ts";
 import {
   AppError,
   type Clock,
@@ -17,7 +18,7 @@ import type { QueryCaller } from "../../data/queries/index.ts";
 import type { Database, Reader, Transactor, Waiter } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
 import type { ByteRange, FileBody, StorageDriver } from "./driver.ts";
-import { FileLinks, type FileLinksOptions } from "./file-links.ts";
+import { FileLinks } from "./file-links.ts";
 import {
   allRemains,
   deleteFile,
@@ -36,7 +37,7 @@ import {
 } from "./file-table.ts";
 import { detectType } from "./mime.ts";
 import { type Asker, Thumbnails, type ThumbSize } from "./thumbnails.ts";
-import { assertFits, Quota, type QuotaOptions, type StoredTotals, Upload } from "./upload.ts";
+import { assertFits, Quota, type StoredTotals, Upload } from "./upload.ts";
 
 export interface StorageOptions {
   database: Database;
@@ -44,12 +45,12 @@ export interface StorageOptions {
   clock: Clock;
   logger: Logger;
   driver: StorageDriver;
-  /** The most bytes of thumbnails on disk. */
-  thumbsCacheSize: number;
-  /** The most thumbnails that may wait to be made. */
-  maxThumbnails: number;
-  quota: QuotaOptions;
-  links: FileLinksOptions;
+  config: Pick<
+    Config,
+    "limits.storage" | "limits.storagePerUser" | "limits.thumbnails" | "links.ttl" | "thumbs.cacheSize"
+  >;
+  /** The secret of the signatures of links, made on demand. */
+  linkKey: () => string;
   /** Whether a caller may read a record that points to a file. @throws AppError `unavailable`. */
   isShownByRecord: (id: string, caller: QueryCaller) => Promise<boolean>;
 }
@@ -80,14 +81,14 @@ export class Storage {
 
   constructor(options: StorageOptions) {
     this.#options = options;
-    const { driver, logger, thumbsCacheSize, maxThumbnails, quota } = options;
-    this.#quota = new Quota(quota);
-    this.links = new FileLinks(options.links, options.clock);
+    const { clock, config, driver, linkKey, logger } = options;
+    this.#quota = new Quota({ total: config["limits.storage"], perUser: config["limits.storagePerUser"] });
+    this.links = new FileLinks({ key: linkKey, ttlMs: config["links.ttl"] }, clock);
     this.#uploadFolder = join(driver.workFolder, "uploads");
     this.#thumbnails = new Thumbnails({
       folder: join(driver.workFolder, "thumbnails"),
-      cacheSize: thumbsCacheSize,
-      maxWaiting: maxThumbnails,
+      cacheSize: config["thumbs.cacheSize"],
+      maxWaiting: config["limits.thumbnails"],
       logger,
     });
   }

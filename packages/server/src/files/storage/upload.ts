@@ -10,7 +10,7 @@ import { bytesOf, fileTotals } from "./file-table.ts";
 import { sampleSize } from "./mime.ts";
 
 /** Bytes; 0 is no bound. */
-export interface QuotaOptions {
+interface QuotaOptions {
   readonly total: number;
   readonly perUser: number;
 }

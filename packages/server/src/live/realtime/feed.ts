@@ -42,20 +42,6 @@ export interface FeedOptions extends Omit<VisibilityOptions, "readers">, Pick<Li
   database: Database;
   limits: LimitMeter;
   logger: Logger;
-  /** Bytes that may wait in a socket. A socket with more is cut off, and resumes with `since`. */
-  bufferLimit: number;
-  /** Bytes that may wait in all sockets. With more, the slowest sockets are cut off. */
-  bufferTotal: number;
-  /** Channels that all sockets may hold together. An address may hold half of them, so that no client takes all. */
-  maxSubscriptions: number;
-  /** Units of filters that a collection may have; a caller has a quarter. See `Filter.cost`. */
-  maxFilters: number;
-  /** Milliseconds of processor time that the filters of a caller may take in a second. */
-  filterTime: number;
-  /** Milliseconds between two reads of a live window. */
-  liveEvery: number;
-  /** Items of all live windows; a caller has a quarter. */
-  maxLiveRecords: number;
 }
 
 /** Names of channels that are parsed once for all sockets. */
@@ -80,6 +66,9 @@ export class Feed {
   readonly logger: Logger;
   readonly #options: FeedOptions;
   readonly #sockets: ReadonlySet<ListeningSocket>;
+  /** Bytes that may wait in a socket, which is then cut off and resumes with `since`; and in all sockets, of which the slowest are cut off. */
+  readonly #bufferLimit: number;
+  readonly #bufferTotal: number;
   readonly #shared: FilterOptions;
   readonly #parsed = new BoundedMap<string, Channel>(knownChannels);
   /** The live subscriptions without a filter, by collection. Admins hear by a topic, and do not count. */
@@ -94,29 +83,41 @@ export class Feed {
   constructor(options: FeedOptions, sockets: ReadonlySet<ListeningSocket>) {
     this.#options = options;
     this.#sockets = sockets;
-    const { collections, limits, bufferLimit: limit, bufferTotal: total } = options;
+    const { collections, config, database, events, limits, lists, logger, named, records, storage } = options;
     this.limits = limits;
-    this.logger = options.logger;
+    this.logger = logger;
     const { table: users } = collections.users;
     const deleted: ReadersOptions["deleted"] = (names, from) => this.visibility.deleted(names, from);
-    this.readers = new Readers({ database: options.database, users, deleted });
-    this.visibility = new Visibility({ ...options, readers: this.readers });
-    this.buffers = new SocketBuffers({ sockets, limits, limit, total });
+    this.readers = new Readers({ database, users, deleted });
+    this.visibility = new Visibility({ collections, config, events, readers: this.readers, records, storage });
+    this.#bufferLimit = config["realtime.bufferLimit"];
+    this.#bufferTotal = config["realtime.bufferTotal"];
+    this.buffers = new SocketBuffers({ sockets, limits, limit: this.#bufferLimit, total: this.#bufferTotal });
     this.#shared = {
       collections,
       limits,
       readers: this.readers,
       turns: this.turns,
-      budgets: new Budgets(options.filterTime),
-      capacity: options.maxFilters,
+      budgets: new Budgets(config["limits.filterTime"]),
+      capacity: config["limits.filters"],
       telling: (event) => this.#tellingNow(event),
     };
     this.filters = new FilterTable(this.#shared);
     const { turns } = this;
     const { budgets } = this.#shared;
-    const { liveEvery: every, maxLiveRecords: capacity } = options;
-    this.live = new LiveQueries({ ...options, turns, budgets, every, capacity });
-    this.positions = new Positions(() => options.events.committedSeq);
+    this.live = new LiveQueries({
+      budgets,
+      collections,
+      config,
+      database,
+      events,
+      limits,
+      lists,
+      logger,
+      named,
+      turns,
+    });
+    this.positions = new Positions(() => events.committedSeq);
   }
 
   /** From now on events are sent, through the server that holds the sockets. */
@@ -136,8 +137,7 @@ export class Feed {
 
   /** The bytes that may wait in a socket while a replay goes on. All replays together leave half of the room to new events. */
   get replayBuffer(): number {
-    const { bufferLimit, bufferTotal } = this.#options;
-    return Math.max(1, Math.floor(Math.min(bufferLimit, bufferTotal / Math.max(1, this.#replaying)) / 2));
+    return Math.max(1, Math.floor(Math.min(this.#bufferLimit, this.#bufferTotal / Math.max(1, this.#replaying)) / 2));
   }
 
   /** A subscription begins or ends its replays. */
@@ -173,7 +173,7 @@ export class Feed {
 
   /** The reason why the sockets of an address can hold no further channel; null if there is room. */
   fullFor(address: string): string | null {
-    const { maxSubscriptions: most } = this.#options;
+    const most = this.#options.config["limits.subscriptions"];
     const isFull = this.#held >= most;
     if (!isFull && (this.#byAddress.get(address) ?? 0) < Math.floor(most / 2)) return null;
     this.limits.reached("subscriptions", { address });

@@ -5,6 +5,7 @@
  * A window that costs more is read less often: a window takes a twentieth of a processor for each caller (a fifth for all), and all windows of a
  * caller take the caller's budget (`limits.filterTime`).
  */
+import type { Config } from "../../base/config/index.ts";
 import { AppError, CallerGone } from "../../base/kernel/index.ts";
 import type { LimitMeter, Logger } from "../../base/logging/index.ts";
 import { type Collections, definitionsChanged } from "../../data/collections/index.ts";
@@ -33,12 +34,7 @@ export interface LiveOptions {
   readonly logger: Logger;
   readonly turns: Turns;
   readonly budgets: Budgets;
-  /** Milliseconds between two reads of a window (`realtime.liveEvery`). */
-  readonly every: number;
-  /** Items of all windows; a caller has a quarter (`limits.liveRecords`). */
-  readonly capacity: number;
-  /** Bytes that may wait in a socket: a larger window could not be sent. */
-  readonly bufferLimit: number;
+  readonly config: Config;
 }
 
 /** The window of one caller takes a twentieth of a processor: a read of 10 ms is made every 200 ms. */
@@ -62,6 +58,8 @@ export class LiveQueries {
   /** The entries that no commit since the last read may have changed. */
   readonly #clean = new CommitWatch<LiveEntry>();
   readonly #room: LiveBudget;
+  /** Milliseconds between two reads of a window. */
+  readonly #every: number;
   /** Called when the events of a group commit are on disk. */
   #flushed: PromiseWithResolvers<void> | null = null;
   /** Ends the calls of the event log; null without entries: a service without live queries does no work for an event. */
@@ -72,8 +70,10 @@ export class LiveQueries {
 
   constructor(options: LiveOptions) {
     this.#options = options;
-    this.#sources = new LiveSources(options);
-    this.#room = new LiveBudget(options);
+    const { budgets, config, limits, lists, named } = options;
+    this.#every = config["realtime.liveEvery"];
+    this.#sources = new LiveSources({ budgets, lists, named });
+    this.#room = new LiveBudget({ limits, capacity: config["limits.liveRecords"] });
     const { projection } = options.database;
     projection.on(recordsChanged, ({ collection, owners }) => {
       if (this.#entries.size === 0) return;
@@ -81,7 +81,7 @@ export class LiveQueries {
       this.#changed(anything, []);
     });
     projection.on(definitionsChanged, () => setImmediate(() => this.#redefined()));
-    options.named.onLoad(() => this.#reloaded());
+    named.onLoad(() => this.#reloaded());
   }
 
   #add(entry: LiveEntry): void {
@@ -171,7 +171,7 @@ export class LiveQueries {
       if (found.query.isEmpty) clearTimeout(found.timer ?? undefined);
       return found;
     }
-    const entry = entryOf(key, new LiveQuery(source, plan, this.#options.every), records);
+    const entry = entryOf(key, new LiveQuery(source, plan, this.#every), records);
     entry.watched = keysOf(plan, listener);
     this.#add(entry);
     return entry;
@@ -336,7 +336,7 @@ export class LiveQueries {
       const { json } = read.page;
       // The value of the first caller is for no other caller.
       if (this.#sources.isDivided(query.source, query.plan)) return;
-      if (json.length > this.#options.bufferLimit / 2) throw tooLarge(json.length, isNamed(entry));
+      if (json.length > this.#options.config["realtime.bufferLimit"] / 2) throw tooLarge(json.length, isNamed(entry));
       query.take({ ...read.page, seq });
       entry.seq = seq;
     } finally {
@@ -362,8 +362,8 @@ export class LiveQueries {
 
   /** The callers of a query share the cost. @param caller who pays if nobody views the query any more. */
   #charge(query: LiveQuery, caller: string, ms: number): void {
-    const { budgets, every } = this.#options;
-    query.every = Math.max(every, ms * Math.max(leastRestFactor, restFactor / query.callers.size));
+    const { budgets } = this.#options;
+    query.every = Math.max(this.#every, ms * Math.max(leastRestFactor, restFactor / query.callers.size));
     const callers = query.callers.size === 0 ? [caller] : query.callers.keys();
     const part = ms / Math.max(1, query.callers.size);
     for (const each of callers) budgets.charge(each, part);

@@ -11,7 +11,7 @@ export interface RealtimeOptions extends FeedOptions {
    * In a reader process and in an instance of a cluster: resolves when the events arrive that a new socket is to hear. Answers whether each event is told
    * here that a client may have heard elsewhere by now.
    */
-  beforeSocket?: () => Promise<boolean>;
+  beforeSocket?: (() => Promise<boolean>) | undefined;
 }
 
 export class Realtime {
@@ -84,7 +84,7 @@ export class Realtime {
   handlers(): Bun.WebSocketHandler<SocketConnection> {
     return {
       maxPayloadLength: MAX_FRAME_SIZE,
-      backpressureLimit: this.#options.bufferLimit,
+      backpressureLimit: this.#options.config["realtime.bufferLimit"],
       closeOnBackpressureLimit: true,
       perMessageDeflate: false,
       // The seconds after which a socket is closed that sends nothing, not even answers to pings.

@@ -1,6 +1,7 @@
 /** Visibility: the audience of an event of the log, now and in a replay, and the text that a replay sends of it. */
 
 import type { StoredRecord } from "@socle/protocol";
+import type { Config } from "../../base/config/index.ts";
 import { AppError, isAdmin, shareOf } from "../../base/kernel/index.ts";
 import type { Collection, Collections } from "../../data/collections/index.ts";
 import { type Audience, audienceOf, narrowerThan } from "../../data/permissions/index.ts";
@@ -53,11 +54,7 @@ export interface VisibilityOptions {
   records: Records;
   storage: Storage;
   readers: Readers;
-  /**
-   * The listeners to whom events of auth, storage, functions and jobs are told (`realtime.serviceEvents`): all; the
-   * user an event is about, and admins alone for an event about no user; or admins.
-   */
-  serviceEvents: "all" | "own" | "admin";
+  config: Config;
 }
 
 export class Visibility {
@@ -89,7 +86,7 @@ export class Visibility {
   }
 
   #serviceAudience({ type }: EventHead): Audience {
-    const { serviceEvents } = this.#options;
+    const serviceEvents = this.#options.config["realtime.serviceEvents"];
     if (serviceEvents === "admin") return "admins";
     if (serviceEvents === "all") return "everybody";
     if (type.startsWith("system.")) return "users";

@@ -1,5 +1,5 @@
 /** Admin: the operations of admins, each change with an event in the event log; and the set-up of the first admin, by a caller with the token of the start. */
-export { type Admin, buildAdmin } from "./admin.ts";
+export { type Admin, type AdminOptions, buildAdmin } from "./admin.ts";
 export { type ClusterNumbers, replicaMetricsText } from "./metrics-text.ts";
 export { type ProcessNumbers, processNumbers } from "./process-numbers.ts";
 export type { TrialOutcome } from "./rule-trials.ts";

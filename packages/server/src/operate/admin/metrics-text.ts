@@ -56,7 +56,7 @@ export interface OverviewSources {
   limits: LimitMeter;
   backups: Backups;
   /** The numbers of the reader processes, by number; absent for a service of a single process. */
-  otherProcesses?: () => Promise<ReadonlyMap<number, ProcessNumbers>>;
+  otherProcesses?: (() => Promise<ReadonlyMap<number, ProcessNumbers>>) | undefined;
   /** Absent outside of a cluster. */
   cluster?: { overview: () => Promise<ClusterOverview>; numbers: () => ClusterNumbers } | undefined;
 }

@@ -1,6 +1,7 @@
 /** The backups of a running service: made on request or by a schedule, a single backup at a time; listed, read, removed. */
 import { statSync } from "node:fs";
 import type { BackupEntry } from "@socle/protocol";
+import type { Config } from "../../base/config/index.ts";
 import {
   AppError,
   type Clock,
@@ -24,18 +25,10 @@ import { BackupTarget, backupName, timeOfName } from "./target.ts";
 const maxFailures = 20;
 const progressEveryMs = 1_000;
 
-/** The settings of backups, by the keys in the configuration. */
-export interface BackupSettings {
-  readonly "backup.target": string;
-  /** Five fields of cron, in UTC; undefined for no schedule. */
-  readonly "backup.schedule": string | undefined;
-  /** Backups in the target beyond this number are removed, the oldest first; 0 keeps all. */
-  readonly "backup.keep": number;
-  /** Bytes of the write-ahead log beyond which a backup is given up. */
-  readonly "backup.log": number;
-  /** The public key that backups are encrypted for. */
-  readonly "backup.recipient": string | undefined;
-}
+type BackupConfig = Pick<
+  Config,
+  "backup.target" | "backup.schedule" | "backup.keep" | "backup.log" | "backup.recipient"
+>;
 
 export interface BackupsOptions {
   database: Database;
@@ -43,7 +36,7 @@ export interface BackupsOptions {
   storage: Storage;
   logger: Logger;
   paths: DataPaths;
-  settings: BackupSettings;
+  config: BackupConfig;
   version: string;
   /** Backups are due by this clock. */
   clock: Clock;
@@ -89,15 +82,15 @@ export class Backups {
 
   constructor(options: BackupsOptions) {
     this.#options = options;
-    this.#target = new BackupTarget(options.settings["backup.target"], options.paths);
+    this.#target = new BackupTarget(options.config["backup.target"], options.paths);
     const { clock } = options;
     this.#schedules = new Schedules({ clock, now: () => clock.now(), onDue: () => this.#beginDue() });
   }
 
   /** Waits for the schedule from now on. */
   start(): void {
-    const { settings, logger } = this.#options;
-    const schedule = settings["backup.schedule"];
+    const { config, logger } = this.#options;
+    const schedule = config["backup.schedule"];
     if (schedule !== undefined) this.#schedules.use([{ name: "backup", schedule, timezone: "UTC" }]);
     this.#schedules.start();
     const problem = this.#target.problem(schedule !== undefined);
@@ -146,7 +139,7 @@ export class Backups {
 
   /** Begins a backup in the target. @throws AppError `conflict` while another backup is made. */
   begin(principal: Principal): BackupEntry {
-    const encryption = encryptionFor(this.#options.settings["backup.recipient"], null);
+    const encryption = encryptionFor(this.#options.config["backup.recipient"], null);
     const name = this.#undelivered ?? backupName(Date.now(), encryption !== null);
     const { entry, ended } = this.#run({ name, file: null, encryption, principal });
     ended.then(() => this.#trim()).catch(() => undefined);
@@ -162,7 +155,7 @@ export class Backups {
     passphrase: string | null,
     listener: Required<Pick<Work, "onProgress" | "onMissing">>,
   ): Promise<void> {
-    const encryption = encryptionFor(this.#options.settings["backup.recipient"], passphrase);
+    const encryption = encryptionFor(this.#options.config["backup.recipient"], passphrase);
     await this.#run({ ...listener, name: file, file, encryption, principal: system }).ended;
   }
 
@@ -242,7 +235,7 @@ export class Backups {
 
   /** Answers the size of the backup. */
   async #make(work: Work, entry: BackupEntry): Promise<number> {
-    const { storage, logger, settings } = this.#options;
+    const { storage, logger, config } = this.#options;
     const { signal } = this.#stopping;
     const { name, file, encryption } = work;
     let toldAt = performance.now();
@@ -257,7 +250,7 @@ export class Backups {
     if (this.#undelivered !== name) {
       const holdRemovals = (): (() => Promise<void>) => storage.holdRemovals();
       const filesSize = storage.totals().size;
-      const maxLog = settings["backup.log"];
+      const maxLog = config["backup.log"];
       const folder = backupFolder(this.#options.database.path);
       const place = { folder, output, filesPlace: "in the archive" } as const;
       const options = { ...this.#options, ...place, maxLog, holdRemovals, filesSize, encryption, signal, onProgress };
@@ -286,8 +279,8 @@ export class Backups {
   }
 
   async #trim(): Promise<void> {
-    const { settings, logger } = this.#options;
-    const keep = settings["backup.keep"];
+    const { config, logger } = this.#options;
+    const keep = config["backup.keep"];
     if (keep === 0) return;
     try {
       for (const { name } of (await this.#target.list()).slice(0, -keep)) {
@@ -314,8 +307,8 @@ function unreachable(cause: unknown): never {
 }
 
 /** @throws SetupError for a bucket without keys, a schedule that is not cron, and a recipient that is not a public key. */
-export async function checkBackups(settings: BackupSettings, paths: DataPaths): Promise<void> {
-  const { "backup.target": address, "backup.schedule": schedule, "backup.recipient": recipient } = settings;
+export async function checkBackups(config: BackupConfig, paths: DataPaths): Promise<void> {
+  const { "backup.target": address, "backup.schedule": schedule, "backup.recipient": recipient } = config;
   new BackupTarget(address, paths);
   if (recipient !== undefined && !(await isRecipient(recipient)))
     throw new SetupError("backup.recipient: is not the public key of an age identity, such as age1…");

@@ -33,7 +33,7 @@ function open(schedule: string, clock: Clock): Backups {
     ...service,
     logger: api.parts.logger,
     paths: dataPathsOf(config),
-    settings: { ...config, "backup.schedule": schedule },
+    config: { ...config, "backup.schedule": schedule },
     version: "test",
     clock,
   });
@@ -93,7 +93,7 @@ describe("a target that cannot be written is a warning at the start", () => {
       ...service,
       logger: new Logger({ level: "WARN", sinks: [sink] }),
       paths: dataPathsOf(config),
-      settings: { ...config, "backup.schedule": schedule, "backup.target": target },
+      config: { ...config, "backup.schedule": schedule, "backup.target": target },
       version: "test",
     });
     backups.start();

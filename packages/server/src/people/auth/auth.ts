@@ -1,6 +1,7 @@
 /** Auth: registration, login, refresh and logout of users, and the check of access tokens. */
 import type { Credentials, LoginResponse, Role, TokenResponse, User } from "@socle/protocol";
-import { AppError, type Clock, type Rate, randomToken, Secret, type SignedIn } from "../../base/kernel/index.ts";
+import type { Config } from "../../base/config/index.ts";
+import { AppError, type Clock, randomToken, Secret, type SignedIn } from "../../base/kernel/index.ts";
 import type { LimitMeter, Logger } from "../../base/logging/index.ts";
 import type { ConflictTurns, UserRecords } from "../../data/records/index.ts";
 import type { Database, Reader, Transactor } from "../../store/database/index.ts";
@@ -18,9 +19,10 @@ import { Keys } from "./keys/keys.ts";
 import { LoginGuard } from "./login-guard.ts";
 import { Notices } from "./notices.ts";
 import type { PasswordCost } from "./password-worker.ts";
-import { type CommonPasswords, ownCaller, type PasswordCaller, PasswordChecks, Passwords } from "./passwords.ts";
+import { ownCaller, type PasswordCaller, PasswordChecks, Passwords } from "./passwords.ts";
 import { Proofs } from "./proofs/proofs.ts";
 import { linksTo } from "./providers/provider-table.ts";
+import { Providers } from "./providers/providers.ts";
 import { Registrations } from "./registrations.ts";
 import { Sessions } from "./sessions.ts";
 import { SignIns, signedIn } from "./sign-ins.ts";
@@ -31,44 +33,19 @@ import { findByEmail, isAdminEmailSpent, type NewUser, spendAdminEmail, Users } 
 import { Uses } from "./uses.ts";
 
 interface AuthOptions {
-  database: Database;
+  readonly database: Database;
   /** The fields of users in the collection `users`. */
-  records: UserRecords;
+  readonly records: UserRecords;
   /** The turns of sign-ins with hooks whose reads have changed. */
-  turns: ConflictTurns;
-  events: EventLog;
-  clock: Clock;
-  logger: Logger;
-  limits: LimitMeter;
-  mails: Mails;
-  /** Signs access tokens; by default, a generated secret of the database. */
-  jwtSecret?: Secret | undefined;
-  accessTokenTtlMs: number;
-  refreshTokenTtlMs: number;
-  registration: boolean;
-  /** Whether a sign-in needs a proven address. */
-  requireVerified: boolean;
-  /** Whether users may sign in with a code. */
-  codes: boolean;
-  /** The names of the configured providers. */
-  providers: ReadonlySet<string>;
-  /** Mails with a link or a code to a recipient; null for no bound. */
-  recipientRate: Rate | null;
-  passwordMinLength: number;
-  commonPasswords: CommonPasswords;
-  /** The most passwords that may wait to be hashed. */
-  maxPasswords: number;
+  readonly turns: ConflictTurns;
+  readonly events: EventLog;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly limits: LimitMeter;
+  readonly mails: Mails;
+  readonly config: Config;
   /** The work of a hash, for tests; by default the full work. */
-  passwordCost?: PasswordCost | undefined;
-  /** The most sessions of a user; another login ends the oldest session. */
-  maxSessionsPerUser: number;
-  /** The most API keys of a user, and the most service keys. */
-  maxKeysPerUser: number;
-  maxPasskeysPerUser: number;
-  /** The email whose registration makes an admin, once. */
-  adminEmail?: string | undefined;
-  /** The address of this service for people. */
-  publicUrl?: string | undefined;
+  readonly passwordCost?: PasswordCost | undefined;
 }
 
 /** The interval of removing expired sessions and used refresh tokens. */
@@ -93,6 +70,7 @@ export class Auth {
   /** Proofs of an address by a mail, and what a proof changes. */
   readonly proofs: Proofs;
   readonly registrations: Registrations;
+  readonly providers: Providers;
   readonly #options: AuthOptions;
   readonly #database: Database;
   readonly #passwords: Passwords;
@@ -103,69 +81,69 @@ export class Auth {
   #tokens: AccessTokens | null = null;
   #jwtSecret: Secret | null = null;
 
-  constructor(given: AuthOptions) {
-    const { adminEmail } = given;
-    const options = { ...given, adminEmail: adminEmail && (normaliseEmail(adminEmail) ?? adminEmail) };
-    this.#options = options;
-    this.#database = options.database;
-    this.#passwords = new Passwords(options.maxPasswords, options.commonPasswords, options.passwordCost);
-    this.sessions = new Sessions({
-      database: options.database,
-      ttlMs: options.refreshTokenTtlMs,
-      maxPerUser: options.maxSessionsPerUser,
-      limits: options.limits,
-      uses: this.uses,
-      tokenKey: () => this.secretFor("refresh tokens"),
-    });
-    this.notices = new Notices(options);
-    const { sessions, notices, uses } = this;
+  constructor(options: AuthOptions) {
+    const { database, clock, logger, limits, mails, config } = options;
+    const { uses } = this;
+    const maxPasswords = config["limits.passwords"];
+    const passwords = new Passwords(maxPasswords, config["auth.commonPasswords"], options.passwordCost);
+    const secretFor = (purpose: string): string => this.secretFor(purpose);
     const tokens = (): AccessTokens => this.#issuer;
-    const kinds = [authenticatorApp, passkeys, apiKeys, linksTo(options.providers)];
-    const credentials = new CredentialKinds({ kinds, codes: options.codes });
-    const users = new Users({ ...options, sessions, notices, credentials, passwords: this.#passwords });
-    const keys = new Keys({ ...options, sessions, users, notices, uses, maxPerUser: options.maxKeysPerUser });
-    this.users = users;
-    this.keys = keys;
-    this.signIns = new SignIns({ ...options, sessions, tokens, secondFactorsOf: methodsOf });
-    this.forms = new UserForms({ ...options, users });
-    this.callers = new Callers({ ...options, sessions, users, keys, uses, tokens });
-    const guard = { ...options, maxWaiting: options.maxPasswords };
+    const sessions = new Sessions({
+      database,
+      ttlMs: config["auth.refreshTokenTtl"],
+      maxPerUser: config["limits.sessionsPerUser"],
+      limits,
+      uses,
+      tokenKey: () => secretFor("refresh tokens"),
+    });
+    const notices = new Notices({ mails, logger, recipientRate: config["limits.rate.recipient"] });
+    const providers = new Set(config["auth.providers"]?.map(({ name }) => name));
+    const kinds = [authenticatorApp, passkeys, apiKeys, linksTo(providers)];
+    const credentials = new CredentialKinds({ kinds, codes: config["auth.codes"] });
+    const users = new Users({ ...options, sessions, notices, credentials, passwords });
+    const keys = new Keys({
+      database,
+      clock,
+      sessions,
+      users,
+      notices,
+      uses,
+      maxPerUser: config["limits.keysPerUser"],
+    });
+    const signIns = new SignIns({ ...options, users, sessions, tokens, secondFactorsOf: methodsOf });
+    const guard = { ...options, maxWaiting: maxPasswords };
     // Failures in ten minutes (contract, "Authentication"). Six digits need a lower bound than passwords.
-    this.#guards = {
+    const guards = {
       logins: new LoginGuard({ ...guard, bounds: { account: 10, address: 100 }, failures: "Logins" }),
       factors: new LoginGuard({ ...guard, bounds: { account: 5, address: 20 }, failures: "Second factors" }),
       codes: new LoginGuard({ ...guard, bounds: { account: 5, address: 20 }, failures: "Codes" }),
     };
-    const { signIns } = this;
-    const checks = new PasswordChecks({ ...options, passwords: this.#passwords, guard: this.#guards.logins });
+    const checks = new PasswordChecks({ database, passwords, guard: guards.logins });
+    const parts = { ...options, users, sessions, signIns, notices, checks, secretFor };
+    this.#options = options;
+    this.#database = database;
+    this.#passwords = passwords;
+    this.#guards = guards;
+    this.sessions = sessions;
+    this.notices = notices;
+    this.users = users;
+    this.keys = keys;
+    this.signIns = signIns;
     this.checks = checks;
-    const parts = { ...options, signIns, users, notices };
-    this.passkeys = new Passkeys({ ...parts, challengeKey: () => this.secretFor("passkeys") });
-    this.factors = new Factors({
-      ...parts,
-      passkeys: this.passkeys,
-      guard: this.#guards.factors,
-      sealKey: () => this.secretFor("authenticator apps"),
-    });
-    const { forms } = this;
-    this.proofs = new Proofs({
-      ...options,
-      users,
-      forms,
-      signIns,
-      notices,
-      checks,
-      codeGuard: this.#guards.codes,
-      attemptKey: () => this.secretFor("attempts of codes"),
-    });
-    const { proofs } = this;
-    this.registrations = new Registrations({ ...options, users, forms, signIns, proofs, passwords: this.#passwords });
+    this.callers = new Callers({ database, clock, sessions, users, keys, uses, tokens });
+    this.forms = new UserForms(parts);
+    this.passkeys = new Passkeys(parts);
+    this.factors = new Factors({ ...parts, passkeys: this.passkeys, guard: guards.factors });
+    this.proofs = new Proofs({ ...parts, forms: this.forms, guard: guards.codes });
+    this.providers = new Providers(parts);
+    this.registrations = new Registrations({ ...parts, forms: this.forms, proofs: this.proofs, passwords });
   }
 
   /** Finds or makes the key that signs tokens, and begins to sweep. Call `start` once. */
   async start(): Promise<void> {
-    this.startWith(this.#options.jwtSecret ?? (await this.#storedSecret()));
+    this.startWith(this.#options.config["auth.jwtSecret"] ?? (await this.#storedSecret()));
     this.proofs.start();
+    this.providers.start();
     this.#sweepTimer = setInterval(() => {
       for (const guard of Object.values(this.#guards)) guard.tick();
       this.#sweeping = this.#sweeping.then(() => this.sweep());
@@ -180,7 +158,7 @@ export class Auth {
 
   /** In a replica of a cluster: takes the key that the leader has stored. */
   startReplica(): void {
-    const stored = this.#options.jwtSecret ?? storedSecret(this.#database.reader);
+    const stored = this.#options.config["auth.jwtSecret"] ?? storedSecret(this.#database.reader);
     if (stored === null) throw new Error("The database has no key that signs tokens");
     this.startWith(stored);
   }

@@ -10,7 +10,7 @@ export type { PasswordCost } from "./password-worker.ts";
 export { ownCaller, type PasswordCaller } from "./passwords.ts";
 export type { Proofs } from "./proofs/proofs.ts";
 export type { AppRequest } from "./providers/app-codes.ts";
-export { Providers } from "./providers/providers.ts";
+export type { Providers } from "./providers/providers.ts";
 export type { AppTarget } from "./providers/steps.ts";
 export {
   readCode,

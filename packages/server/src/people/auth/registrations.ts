@@ -3,6 +3,7 @@
  * for known addresses, and the owner of a known address gets a mail.
  */
 import type { Role, TokenResponse, VerificationRequired } from "@socle/protocol";
+import type { Config } from "../../base/config/index.ts";
 import { AppError } from "../../base/kernel/index.ts";
 import type { Database, Transactor } from "../../store/database/index.ts";
 import { ownCaller, type PasswordCaller, type Passwords } from "./passwords.ts";
@@ -18,8 +19,7 @@ interface RegistrationsOptions {
   forms: UserForms;
   signIns: SignIns;
   proofs: Proofs;
-  /** Whether people may register. */
-  registration: boolean;
+  config: Config;
 }
 
 export class Registrations {
@@ -40,8 +40,8 @@ export class Registrations {
     body: Record<string, unknown>,
     caller: PasswordCaller = ownCaller,
   ): Promise<TokenResponse | VerificationRequired> {
-    const { registration, database, passwords, users, forms, signIns, proofs } = this.#options;
-    if (!registration) throw new AppError("forbidden", "Registration is switched off.");
+    const { database, passwords, users, forms, signIns, proofs, config } = this.#options;
+    if (!config["auth.registration"]) throw new AppError("forbidden", "Registration is switched off.");
     const isSilent = proofs.demandsProof;
     const { credentials, fields, record } = await forms.check(body, { creator: null, tellsTaken: !isSilent });
     const { email, password } = credentials;

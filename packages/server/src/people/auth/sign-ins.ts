@@ -1,5 +1,6 @@
 /** Ends of sign-ins: the one place that opens a session for a proven user, or asks this user for the second factor first. */
 import { type LoginResponse, type SecondFactorMethod, type TokenResponse, USERS, type User } from "@socle/protocol";
+import type { Config } from "../../base/config/index.ts";
 import { AppError, type SignedIn } from "../../base/kernel/index.ts";
 import type { ConflictTurns, Turn } from "../../data/records/index.ts";
 import type { Database, Reader, TransactOptions, Transactor } from "../../store/database/index.ts";
@@ -8,7 +9,7 @@ import type { AccessTokens } from "./access-tokens.ts";
 import { addAttempt } from "./attempt-table.ts";
 import type { PasswordCaller } from "./passwords.ts";
 import type { OpenedSession, Session, Sessions } from "./sessions.ts";
-import { shownUser } from "./users.ts";
+import type { Users } from "./users.ts";
 
 /** A step of a user that asks hooks first. */
 export type AuthStep = "register" | "login";
@@ -78,17 +79,11 @@ interface Opened extends OpenedSession {
 
 interface SignInOptions {
   database: Database;
-  mails: { readonly isOn: boolean };
-  /** The names of the configured providers. */
-  providers: ReadonlySet<string>;
+  users: Users;
   events: EventLog;
   sessions: Sessions;
   turns: ConflictTurns;
-  /** Whether a sign-in needs a proven address. */
-  requireVerified: boolean;
-  /** The most attempts of a user that wait for the second factor: as many as sessions. */
-  maxSessionsPerUser: number;
-  accessTokenTtlMs: number;
+  config: Config;
   /** The access tokens of the service, available once auth has started. */
   tokens: () => AccessTokens;
   /** The ways in which a user can show the second factor; empty for a user without a second factor. */
@@ -115,7 +110,7 @@ export class SignIns {
    * error of `prove`, `conflict` if the user was changed meanwhile.
    */
   async signIn({ user, caller, prove, isComplete = false }: SignIn): Promise<LoginResponse> {
-    const { database, maxSessionsPerUser, secondFactorsOf } = this.#options;
+    const { database, secondFactorsOf, config } = this.#options;
     this.#checkVerified(user);
     const waits = !isComplete && secondFactorsOf(database.reader, user.id).length > 0;
     const step = waits ? database : await this.#ask("login", { ...user }, caller);
@@ -125,7 +120,11 @@ export class SignIns {
       const current = prove(tx);
       this.#checkVerified(current);
       const methods = isComplete ? [] : secondFactorsOf(tx, current.id);
-      if (methods.length > 0) return { attempt: addAttempt(tx, current.id, maxSessionsPerUser), methods };
+      if (methods.length > 0) {
+        // As many attempts may wait for the second factor as the user may have sessions.
+        const attempt = addAttempt(tx, current.id, config["limits.sessionsPerUser"]);
+        return { attempt, methods };
+      }
       // The hooks have seen another role, or were not asked at all.
       if (this.#hooks !== null && (waits || current.role !== user.role))
         throw new AppError("conflict", "The user was changed during the login. Try again.");
@@ -196,7 +195,8 @@ export class SignIns {
 
   /** The tokens of an open session. */
   async respond({ user, session, refreshToken, generation }: Opened): Promise<TokenResponse> {
-    const { accessTokenTtlMs: ttlMs, tokens } = this.#options;
+    const { config, tokens, users } = this.#options;
+    const ttlMs = config["auth.accessTokenTtl"];
     const claims = { sub: user.id, role: user.role, sid: session.id, ...(generation && { gen: generation }) };
     const accessToken = await tokens().issue(claims, ttlMs);
     const expiresIn = Math.ceil(ttlMs / 1_000);
@@ -206,12 +206,12 @@ export class SignIns {
       refreshToken,
       tokenType: "Bearer",
       expiresIn,
-      user: shownUser(user, this.#options),
+      user: users.shown(user),
     };
   }
 
   #checkVerified({ verified }: User): void {
-    if (this.#options.requireVerified && !verified)
+    if (this.#options.config["auth.requireVerified"] && !verified)
       throw new AppError("forbidden", "The address of this account is not proven: open the link in the mail first.");
   }
 

@@ -22,7 +22,6 @@ interface UserFormsOptions {
   readonly database: Database;
   readonly users: Users;
   readonly records: UserRecords;
-  readonly passwordMinLength: number;
 }
 
 /** Thrown to take the transaction of a trial back. */
@@ -46,8 +45,8 @@ export class UserForms {
     body: Record<string, unknown>,
     { creator, tellsTaken = true }: { creator: Principal; tellsTaken?: boolean },
   ): Promise<UserForm> {
-    const { database, records, passwordMinLength } = this.#options;
-    const { credentials, problems } = readNew(body, passwordMinLength);
+    const { database, records, users } = this.#options;
+    const { credentials, problems } = readNew(body, users.passwordMinLength);
     // Nobody chooses the own role; whoever makes another user has read the role before.
     const { email: _, password: __, role: ___, ...fields } = body;
     const email = (tellsTaken && credentials?.email) || "";

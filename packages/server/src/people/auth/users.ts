@@ -1,5 +1,6 @@
 /** Users: the table, search, creation, changes and deletion. */
 import type { Credentials, ErrorDetail, Role, SessionEntry, StoredRecord, User } from "@socle/protocol";
+import type { Config } from "../../base/config/index.ts";
 import { AppError, type Clock, newId, type Principal, toTimestamp } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { TakesTarget, UserRecords } from "../../data/records/index.ts";
@@ -11,6 +12,7 @@ import {
   type Transactor,
 } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
+import { normaliseEmail } from "../mail/index.ts";
 import { type CredentialKinds, nothingShown, type ShownCredentials } from "./credentials.ts";
 import type { Change, Notices } from "./notices.ts";
 import { type CommonPasswords, ownCaller, type PasswordCaller, type Passwords } from "./passwords.ts";
@@ -38,12 +40,6 @@ type UserRow = User & { readonly verifiedAt: string | null };
 
 function userOf({ id, email, role, createdAt, verifiedAt }: UserRow): User {
   return { id, email, role, createdAt, verified: verifiedAt !== null };
-}
-
-/** A user as answers show the user: without mail and providers, nobody proves an address. */
-export function shownUser<T extends User>(user: T, { mails, providers }: Pick<UsersOptions, "mails" | "providers">): T {
-  const { verified: _, ...shown } = user;
-  return mails.isOn || providers.size > 0 ? user : (shown as T);
 }
 
 /** Looks a user up by the id. */
@@ -137,8 +133,6 @@ interface AddressProof {
 interface UsersOptions {
   database: Database;
   mails: { readonly isOn: boolean };
-  /** The names of the configured providers. */
-  providers: ReadonlySet<string>;
   records: UserRecords;
   events: EventLog;
   clock: Clock;
@@ -147,8 +141,7 @@ interface UsersOptions {
   passwords: Passwords;
   notices: Notices;
   credentials: CredentialKinds;
-  passwordMinLength: number;
-  adminEmail?: string | undefined;
+  config: Config;
 }
 
 /** A change of a user is made in the caller's transaction; tokens and sockets follow in the moment of its commit. */
@@ -157,11 +150,15 @@ export class Users {
   readonly credentials: CredentialKinds;
   readonly #options: UsersOptions;
   readonly passwordMinLength: number;
+  /** The email whose registration makes an admin, once. */
+  readonly #adminEmail: string | undefined;
 
   constructor(options: UsersOptions) {
     this.#options = options;
     this.credentials = options.credentials;
-    this.passwordMinLength = options.passwordMinLength;
+    this.passwordMinLength = options.config["auth.passwordMinLength"];
+    const email = options.config["admin.email"];
+    this.#adminEmail = email && (normaliseEmail(email) ?? email);
   }
 
   /**
@@ -185,9 +182,11 @@ export class Users {
     return storedEmail(this.#options.database.reader, String(body["email"])) ?? email;
   }
 
-  /** As `shownUser`. */
+  /** A user as answers show the user: without mail and providers, nobody proves an address. */
   shown<T extends User>(user: T): T {
-    return shownUser(user, this.#options);
+    const { mails, config } = this.#options;
+    const { verified: _, ...shown } = user;
+    return mails.isOn || config["auth.providers"]?.length ? user : (shown as T);
   }
 
   find(id: string, reader: Reader = this.#options.database.reader): User | null {
@@ -196,7 +195,7 @@ export class Users {
 
   /** The role of a user who registers: the email of the configuration makes an admin, once. */
   roleOfNew(reader: Reader, email: string): Role {
-    return email === this.#options.adminEmail && !isAdminEmailSpent(reader, email) ? "admin" : "authenticated";
+    return email === this.#adminEmail && !isAdminEmailSpent(reader, email) ? "admin" : "authenticated";
   }
 
   findByEmail(email: string): User | null {
@@ -417,6 +416,6 @@ export class Users {
 
   /** `admin.email` makes no admin again of a deleted or demoted admin. */
   #spendAdminEmail(tx: Transactor, { email, role }: User): void {
-    if (role === "admin" && email === this.#options.adminEmail) spendAdminEmail(tx, email);
+    if (role === "admin" && email === this.#adminEmail) spendAdminEmail(tx, email);
   }
 }

@@ -53,7 +53,7 @@ interface MailsOptions {
   readonly database: Database;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly settings: MailSettings;
+  readonly config: MailSettings;
   /** Shorter times, for tests. */
   readonly times?: { readonly timeouts: SmtpTimeouts; readonly pauseFactor: number };
 }
@@ -73,17 +73,17 @@ export class Mails {
 
   /** @throws SetupError for a file of a text that is not valid. */
   constructor(options: MailsOptions) {
-    const { settings, times } = options;
-    const { "mail.from": from, "mail.smtp": smtp } = settings;
+    const { config, times } = options;
+    const { "mail.from": from, "mail.smtp": smtp } = config;
     this.#options = options;
-    this.#templates = new Templates(join(settings.folder, "mails"));
+    this.#templates = new Templates(join(config.folder, "mails"));
     this.#from = from === undefined ? null : mailboxOf(from);
     this.#isSending = this.#from !== null && smtp !== undefined;
     this.#sender = new MailSender({
       ...options,
       server: this.#from === null || smtp === undefined ? null : new SmtpServer(smtp, this.#from, times?.timeouts),
-      keepMs: settings["mail.keep"],
-      keepCount: settings["limits.mails"],
+      keepMs: config["mail.keep"],
+      keepCount: config["limits.mails"],
       ...(times && { pauseFactor: times.pauseFactor }),
     });
   }
@@ -110,7 +110,7 @@ export class Mails {
 
   /** Reads the files of texts again. @throws SetupError for a file that is not valid: the former texts stay. */
   reloadTexts(): void {
-    this.#templates = new Templates(join(this.#options.settings.folder, "mails"));
+    this.#templates = new Templates(join(this.#options.config.folder, "mails"));
   }
 
   /**
@@ -128,7 +128,7 @@ export class Mails {
 
   /** Writes a mail of the user's code into the outbox, as `add`. */
   addGiven(tx: Transactor, mail: GivenMail): void {
-    const bound = Math.floor(this.#options.settings["limits.mails"] / 2);
+    const bound = Math.floor(this.#options.config["limits.mails"] / 2);
     if (countWaiting(tx, ranks.code, bound) >= bound)
       throw overloaded("mails", `${bound} mails of your code wait to be sent, the half of limits.mails.`);
     this.#insert(tx, { ...mail, kind: "custom", secrets: {}, rank: ranks.code });
@@ -140,8 +140,8 @@ export class Mails {
    * @throws AppError `unavailable` without `publicUrl`.
    */
   link(path: string): string {
-    const { settings, logger } = this.#options;
-    if (settings.publicUrl !== undefined) return `${settings.publicUrl}${path}`;
+    const { config, logger } = this.#options;
+    if (config.publicUrl !== undefined) return `${config.publicUrl}${path}`;
     logger.often("A mail with a link cannot be sent: set publicUrl to the address of this service");
     throw new AppError("unavailable", "This service cannot send links at the moment.");
   }
@@ -192,7 +192,7 @@ export class Mails {
 
   /** The sending of mails, without secrets: some servers take a token as the user, too. */
   overview(): MailOverview {
-    const { "mail.from": from = null, "mail.smtp": smtp, publicUrl = null } = this.#options.settings;
+    const { "mail.from": from = null, "mail.smtp": smtp, publicUrl = null } = this.#options.config;
     const { protocol, host } = smtp === undefined ? { protocol: "", host: "" } : new URL(smtp.reveal());
     return { from, server: smtp === undefined ? null : `${protocol}//${host}`, publicUrl, ...this.totals() };
   }
@@ -206,7 +206,7 @@ export class Mails {
     this.#isTesting = true;
     try {
       const sending = { timeouts: testTimeouts, signal };
-      return { isTaken: true, answer: printable(await sendTestMail(this.#options.settings, to, sending)) };
+      return { isTaken: true, answer: printable(await sendTestMail(this.#options.config, to, sending)) };
     } catch (thrown) {
       return { isTaken: false, answer: messageOf(thrown) };
     } finally {
@@ -225,9 +225,9 @@ export class Mails {
   }
 
   #insert(tx: Transactor, { secrets, ...mail }: MailParts): void {
-    const { clock, settings, logger } = this.#options;
+    const { clock, config, logger } = this.#options;
     const { host } = this.#mailbox();
-    const bound = settings["limits.mails"];
+    const bound = config["limits.mails"];
     if (countWaiting(tx, 0, bound) >= bound)
       throw overloaded("mails", `${bound} mails wait to be sent (limits.mails).`);
     const now = clock.now();
@@ -283,11 +283,11 @@ const testTimeouts: SmtpTimeouts = { connect: 5_000, silence: 10_000, mail: 20_0
 
 /** Hands a mail to the server of the configuration at once, without the outbox. Answers the last line of the server. */
 export async function sendTestMail(
-  settings: Pick<MailSettings, "mail.from" | "mail.smtp">,
+  config: Pick<MailSettings, "mail.from" | "mail.smtp">,
   to: string,
   { timeouts, signal = new AbortController().signal }: { timeouts?: SmtpTimeouts; signal?: AbortSignal } = {},
 ): Promise<string> {
-  const { "mail.from": from, "mail.smtp": smtp } = settings;
+  const { "mail.from": from, "mail.smtp": smtp } = config;
   if (from === undefined || smtp === undefined)
     throw new SetupError(`${from === undefined ? "mail.from" : "mail.smtp"} is not set: see docs/mail.md`);
   const now = Date.now();

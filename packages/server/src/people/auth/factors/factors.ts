@@ -1,5 +1,6 @@
 /** Second factors: the authenticator app and the recovery codes of a user, and the sign-in that ends with a factor. */
 import type { LoginResponse, RecoveryCodes, TotpSetup, User, UserFactors } from "@socle/protocol";
+import type { Config } from "../../../base/config/index.ts";
 import { AppError, oneOf, quote, type SignedIn } from "../../../base/kernel/index.ts";
 import type { Logger } from "../../../base/logging/index.ts";
 import type { Database, Reader, Transactor } from "../../../store/database/index.ts";
@@ -49,9 +50,9 @@ interface FactorsOptions {
   guard: LoginGuard;
   users: Users;
   notices: Notices;
-  /** The key that seals the secrets of apps, available once auth has started. */
-  sealKey: () => string;
-  publicUrl?: string | undefined;
+  config: Config;
+  /** A secret of the service for a purpose, available once auth has started. */
+  secretFor: (purpose: string) => string;
 }
 
 export class Factors {
@@ -91,12 +92,12 @@ export class Factors {
    * @throws AppError `forbidden` without a recent sign-in, here and below.
    */
   async beginTotp(caller: SignedIn, by: PasswordCaller): Promise<TotpSetup> {
-    const { users, sealKey, publicUrl } = this.#options;
+    const { users, config } = this.#options;
     const { userId } = caller;
     const secret = newTotpSecret();
-    const sealed = await seal(secret, userId, sealKey());
+    const sealed = await seal(secret, userId, this.#sealKey);
     // The name under which the app shows the account.
-    const issuer = publicUrl === undefined ? "Socle" : new URL(publicUrl).hostname;
+    const issuer = config.publicUrl === undefined ? "Socle" : new URL(config.publicUrl).hostname;
     return changeOwn(this.#options, { caller, by, change: null }, (tx) => {
       keepPending(tx, userId, sealed);
       return { secret: toBase32(secret), uri: totpUri(secret, issuer, users.get(userId, tx).email) };
@@ -200,9 +201,14 @@ export class Factors {
     return spend;
   }
 
+  /** The key that seals the secrets of apps. */
+  get #sealKey(): string {
+    return this.#options.secretFor("authenticator apps");
+  }
+
   /** @throws AppError `unavailable` when the key of the service is another than the key of the secret. */
   async #unseal(sealed: string, userId: string): Promise<Uint8Array> {
-    const secret = await unseal(sealed, userId, this.#options.sealKey());
+    const secret = await unseal(sealed, userId, this.#sealKey);
     if (secret !== null) return secret;
     const reason = "auth.jwtSecret has changed since; users need recovery codes, or an admin removes the factor";
     this.#options.logger.often("The secret of an authenticator app cannot be read", { userId, reason });

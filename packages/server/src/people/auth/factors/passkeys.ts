@@ -1,5 +1,6 @@
 /** Passkeys: registration, sign-in without a password, and the use as a second factor (WebAuthn, Level 3). */
 import type { LoginResponse, Passkey, PasskeyCreation, PasskeyRequest, User } from "@socle/protocol";
+import type { Config } from "../../../base/config/index.ts";
 import { AppError, isObject, messageOf, type SignedIn } from "../../../base/kernel/index.ts";
 import type { Logger } from "../../../base/logging/index.ts";
 import type { Database, Reader, Transactor } from "../../../store/database/index.ts";
@@ -36,11 +37,9 @@ interface PasskeysOptions {
   signIns: SignIns;
   users: Users;
   notices: Notices;
-  /** The most passkeys of a user. */
-  maxPasskeysPerUser: number;
-  /** The key that signs challenges, available once auth has started. */
-  challengeKey: () => string;
-  publicUrl?: string | undefined;
+  config: Config;
+  /** A secret of the service for a purpose, available once auth has started. */
+  secretFor: (purpose: string) => string;
 }
 
 /** A passkey that has signed a challenge of this service. */
@@ -64,12 +63,12 @@ export class Passkeys {
 
   constructor(options: PasskeysOptions) {
     this.#options = options;
-    this.#challenges = new Challenges(options.challengeKey);
+    this.#challenges = new Challenges(() => options.secretFor("passkeys"));
   }
 
   /** Whether pages of this origin can use passkeys, as far as the service knows. */
   countFor(origin: string): boolean {
-    return relyingParty(this.#options.publicUrl, origin) !== null;
+    return relyingParty(this.#options.config.publicUrl, origin) !== null;
   }
 
   /** The passkeys of a user, newest first. */
@@ -250,7 +249,7 @@ export class Passkeys {
 
   /** The passkeys of a user who has room for another passkey. @throws AppError `conflict`. */
   #checkRoom(reader: Reader, userId: string): StoredPasskey[] {
-    const { maxPasskeysPerUser: most } = this.#options;
+    const most = this.#options.config["limits.passkeysPerUser"];
     const passkeys = passkeysOf(reader, userId);
     if (passkeys.length < most) return passkeys;
     throw new AppError("conflict", `A user has at most ${most} passkeys: delete a passkey first.`, {
@@ -260,7 +259,8 @@ export class Passkeys {
 
   /** @throws AppError `unavailable`, with the reason in the log. */
   #party({ headers }: PasswordCaller): RelyingParty {
-    const { publicUrl, logger } = this.#options;
+    const { logger } = this.#options;
+    const { publicUrl } = this.#options.config;
     const origin = headers?.get("origin") ?? null;
     const party = relyingParty(publicUrl, origin);
     if (party !== null) return party;

@@ -3,6 +3,7 @@
  * of the email, so that wrong codes count for the email, whether the service keeps a row of the attempt or not.
  */
 import type { LoginResponse, User } from "@socle/protocol";
+import type { Config } from "../../../base/config/index.ts";
 import { AppError, isSameSecret } from "../../../base/kernel/index.ts";
 import type { Database, Transactor } from "../../../store/database/index.ts";
 import type { Mails } from "../../mail/index.ts";
@@ -22,10 +23,9 @@ interface CodesOptions {
   signIns: SignIns;
   /** Counts wrong codes: for an account from all addresses, and for an address. */
   guard: LoginGuard;
-  /** Whether users may sign in with a code (`auth.codes`). */
-  codes: boolean;
-  /** The secret of attempts, available once auth has started. */
-  attemptKey: () => string;
+  config: Config;
+  /** A secret of the service for a purpose, available once auth has started. */
+  secretFor: (purpose: string) => string;
 }
 
 export class Codes {
@@ -94,11 +94,12 @@ export class Codes {
   }
 
   #digest(text: string): string {
-    return new Bun.CryptoHasher("sha256", this.#options.attemptKey()).update(text).digest("base64url");
+    const key = this.#options.secretFor("attempts of codes");
+    return new Bun.CryptoHasher("sha256", key).update(text).digest("base64url");
   }
 
   #checkOn(): void {
-    if (!this.#options.codes) throw new AppError("forbidden", "Signing in with a code is switched off.");
+    if (!this.#options.config["auth.codes"]) throw new AppError("forbidden", "Signing in with a code is switched off.");
   }
 }
 

@@ -3,7 +3,8 @@
  * token, and moves to a new address.
  */
 import type { User } from "@socle/protocol";
-import { AppError, type Rate, type SignedIn } from "../../../base/kernel/index.ts";
+import type { Config } from "../../../base/config/index.ts";
+import { AppError, type SignedIn } from "../../../base/kernel/index.ts";
 import type { Logger } from "../../../base/logging/index.ts";
 import type { Database, Reader, Transactor } from "../../../store/database/index.ts";
 import type { Mails } from "../../mail/index.ts";
@@ -31,13 +32,10 @@ interface ProofsOptions {
   notices: Notices;
   checks: PasswordChecks;
   /** Counts wrong codes. */
-  codeGuard: LoginGuard;
-  codes: boolean;
-  /** The secret of the attempts of codes, available once auth has started. */
-  attemptKey: () => string;
-  requireVerified: boolean;
-  publicUrl?: string | undefined;
-  recipientRate: Rate | null;
+  guard: LoginGuard;
+  config: Config;
+  /** A secret of the service for a purpose, available once auth has started. */
+  secretFor: (purpose: string) => string;
 }
 
 /** The caller of a proof: the session, if the caller is signed in, and the address of the request. */
@@ -61,27 +59,27 @@ export class Proofs {
 
   constructor(options: ProofsOptions) {
     this.#options = options;
-    this.#requests = new MailRequests(options);
-    this.codes = new Codes({ ...options, requests: this.#requests, guard: options.codeGuard });
+    this.#requests = new MailRequests({ ...options, recipientRate: options.config["limits.rate.recipient"] });
+    this.codes = new Codes({ ...options, requests: this.#requests });
     this.invitations = new Invitations({ ...options, requests: this.#requests });
   }
 
   /** Whether a registration must wait for a proof of the address. @throws AppError `unavailable` without links. */
   get demandsProof(): boolean {
-    const { requireVerified, mails } = this.#options;
-    if (!requireVerified || !mails.isOn) return false;
+    const { config, mails } = this.#options;
+    if (!config["auth.requireVerified"] || !mails.isOn) return false;
     this.#requests.check("link");
     return true;
   }
 
   /** Warns of a configuration in which nobody can prove an address. */
   start(): void {
-    const { mails, logger, requireVerified, codes, publicUrl } = this.#options;
-    if (!mails.isOn && (requireVerified || codes))
+    const { mails, logger, config } = this.#options;
+    if (!mails.isOn && (config["auth.requireVerified"] || config["auth.codes"]))
       logger.warn(
         "auth.requireVerified and auth.codes need mails: set mail.from, or users cannot prove their addresses",
       );
-    if (mails.isOn && publicUrl === undefined)
+    if (mails.isOn && config.publicUrl === undefined)
       logger.warn("Users get no links to prove their addresses: set publicUrl to the address of this service");
   }
 
@@ -110,8 +108,8 @@ export class Proofs {
    * written fails no registration: the user can ask for another mail.
    */
   welcome(tx: Transactor, user: User, caller: PasswordCaller): void {
-    const { mails, logger, publicUrl } = this.#options;
-    if (!mails.isOn || publicUrl === undefined || !this.#requests.allows(user.email, caller)) return;
+    const { mails, logger, config } = this.#options;
+    if (!mails.isOn || config.publicUrl === undefined || !this.#requests.allows(user.email, caller)) return;
     try {
       this.mailVerification(tx, user, caller);
     } catch (thrown) {

@@ -20,7 +20,7 @@ interface AccountsOptions {
   readonly users: Users;
   readonly signIns: SignIns;
   readonly notices: Notices;
-  readonly settings: Pick<Config, "auth.registration" | "auth.requireVerified">;
+  readonly config: Config;
 }
 
 /** An identity that a provider has proven, and the code of the proof. */
@@ -43,12 +43,12 @@ export class ProviderAccounts {
    * @throws AppError `conflict`, `forbidden`.
    */
   match(reader: Reader, identity: ProviderIdentity, provider: Provider): Match {
-    const { settings } = this.#options;
+    const { config } = this.#options;
     const match = matchOf(reader, identity, provider);
     if (match.kind !== "new") return match;
-    if (!settings["auth.registration"])
+    if (!config["auth.registration"])
       throw new AppError("forbidden", "The sign-in has no account here, and registration is switched off.");
-    if (settings["auth.requireVerified"] && !match.address.isProven)
+    if (config["auth.requireVerified"] && !match.address.isProven)
       throw new AppError(
         "forbidden",
         `${provider.title} has not proven your email address, which an account here needs.`,

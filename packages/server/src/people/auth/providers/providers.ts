@@ -28,25 +28,13 @@ interface ProvidersOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly limits: LimitMeter;
-  readonly auth: {
-    readonly users: Users;
-    readonly sessions: Sessions;
-    readonly signIns: SignIns;
-    readonly notices: Notices;
-    /** A secret of the service for a purpose. */
-    secretFor(purpose: string): string;
-  };
-  readonly settings: Pick<
-    Config,
-    | "publicUrl"
-    | "auth.providers"
-    | "auth.redirects"
-    | "auth.registration"
-    | "auth.requireVerified"
-    | "limits.providerRequests"
-    | "limits.providerSignIns"
-    | "limits.providerTime"
-  >;
+  readonly users: Users;
+  readonly sessions: Sessions;
+  readonly signIns: SignIns;
+  readonly notices: Notices;
+  /** A secret of the service for a purpose, available once auth has started. */
+  readonly secretFor: (purpose: string) => string;
+  readonly config: Config;
 }
 
 /** A sign-in that a page of this service begins for the browser. */
@@ -77,19 +65,18 @@ export class Providers {
 
   constructor(options: ProvidersOptions) {
     this.#options = options;
-    const { settings, logger, auth } = options;
-    const { users, sessions, signIns, notices } = auth;
-    const limits = { timeLimitMs: settings["limits.providerTime"], maxWaiting: settings["limits.providerRequests"] };
-    const providers = (settings["auth.providers"] ?? []).map((each) => new Provider(each, limits));
+    const { config, logger } = options;
+    const limits = { timeLimitMs: config["limits.providerTime"], maxWaiting: config["limits.providerRequests"] };
+    const providers = (config["auth.providers"] ?? []).map((each) => new Provider(each, limits));
     this.#providers = new Map(providers.map((provider) => [provider.name, provider]));
-    this.accounts = new ProviderAccounts({ ...options, users, signIns, notices });
+    this.accounts = new ProviderAccounts(options);
     const redirects = new Redirects([
-      ...(settings.publicUrl === undefined ? [] : [settings.publicUrl]),
-      ...settings["auth.redirects"],
+      ...(config.publicUrl === undefined ? [] : [config.publicUrl]),
+      ...config["auth.redirects"],
     ]);
-    const steps = new Steps({ ...options, most: settings["limits.providerSignIns"] });
+    const steps = new Steps({ ...options, most: config["limits.providerSignIns"] });
     this.#steps = steps;
-    this.apps = new AppCodes({ ...options, users, sessions, signIns, redirects, steps });
+    this.apps = new AppCodes({ ...options, redirects, steps });
     this.#failures = new FailureBudget((count) =>
       logger.warn(`${count} more sign-ins at providers failed in a minute`),
     );
@@ -97,13 +84,13 @@ export class Providers {
 
   /** Warns of providers that cannot be used. */
   start(): void {
-    if (this.#providers.size > 0 && this.#options.settings.publicUrl === undefined)
+    if (this.#providers.size > 0 && this.#options.config.publicUrl === undefined)
       this.#options.logger.warn("Nobody can sign in with auth.providers: set publicUrl to the address of this service");
   }
 
   /** Whether browsers reach this service by HTTPS. */
   get isSecure(): boolean {
-    return this.#options.settings.publicUrl?.startsWith("https:") === true;
+    return this.#options.config.publicUrl?.startsWith("https:") === true;
   }
 
   /** The providers, in the order of the configuration. */
@@ -113,7 +100,7 @@ export class Providers {
 
   /** The providers of the configuration, and then the presets that the configuration does not name; without secrets. */
   setups(): ProviderSetup[] {
-    const { publicUrl } = this.#options.settings;
+    const { publicUrl } = this.#options.config;
     const noAddress = publicUrl === undefined ? ["publicUrl"] : [];
     const callbackOf = (path: string): string | null => (publicUrl === undefined ? null : `${publicUrl}${path}`);
     const configured = [...this.#providers.values()].map((provider) => {
@@ -143,7 +130,7 @@ export class Providers {
 
   /** The address of this service, to which providers send browsers back. @throws AppError `unavailable`. */
   #publicUrl(): string {
-    const { publicUrl } = this.#options.settings;
+    const { publicUrl } = this.#options.config;
     if (publicUrl !== undefined) return publicUrl;
     throw new AppError("unavailable", "This service has no public address, which a sign-in at a provider needs.");
   }
@@ -258,7 +245,7 @@ export class Providers {
 
   /** The callback address, and the secrets of a sign-in at the provider: all but the state follow from the state. */
   #flow(provider: Provider, state: string): Flow {
-    const key = this.#options.auth.secretFor("sign-ins at providers");
+    const key = this.#options.secretFor("sign-ins at providers");
     const secret = (purpose: string): string =>
       new Bun.CryptoHasher("sha256", key).update(`${purpose} ${state}`).digest("base64url");
     return {

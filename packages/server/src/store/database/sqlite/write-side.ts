@@ -26,7 +26,7 @@ export interface WriteSideOptions {
   /** Whether room on the disk is reserved for changes of admins that make room. Default false. */
   hasReserve?: boolean;
   /** Replaces the flush of the log, for a test of the failure. */
-  sync?: () => Promise<void>;
+  sync?: (() => Promise<void>) | undefined;
 }
 
 interface WriteSideParts extends WriteSideOptions {
