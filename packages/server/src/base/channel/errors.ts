@@ -1,15 +1,5 @@
 /** Errors that cross a channel as plain data: an `AppError` with its parts, and any other error by its message and code. */
-import type { ErrorCode, ErrorDetail } from "@socle/protocol";
-import { AppError, isObject, messageOf } from "../kernel/index.ts";
-
-/** The parts of an `AppError` that cross a channel. */
-interface PlainAppError {
-  readonly code: ErrorCode;
-  readonly message: string;
-  readonly details?: ErrorDetail[];
-  readonly retryAfter?: number;
-  readonly status?: 412 | 415;
-}
+import { AppError, appErrorOf, isObject, messageOf, type PlainAppError, plainAppError } from "../kernel/index.ts";
 
 /** An error as plain data: an `AppError`, or the message and the code of another error. */
 export type PlainError = { readonly app: PlainAppError } | { readonly message: string; readonly code: string | null };
@@ -26,16 +16,6 @@ export class PeerError extends Error {
   }
 }
 
-function plainAppError({ code, message, details, retryAfter, status }: AppError): PlainAppError {
-  return {
-    code,
-    message,
-    ...(details !== undefined && { details }),
-    ...(retryAfter !== undefined && { retryAfter }),
-    ...(status !== undefined && { status }),
-  };
-}
-
 export function plainError(thrown: unknown): PlainError {
   if (thrown instanceof AppError) return { app: plainAppError(thrown) };
   const code = isObject(thrown) && typeof thrown["code"] === "string" ? thrown["code"] : null;
@@ -43,7 +23,5 @@ export function plainError(thrown: unknown): PlainError {
 }
 
 export function errorFrom(error: PlainError): AppError | PeerError {
-  if (!("app" in error)) return new PeerError(error.message, error.code);
-  const { code, message, ...others } = error.app;
-  return new AppError(code, message, others);
+  return "app" in error ? appErrorOf(error.app) : new PeerError(error.message, error.code);
 }

@@ -47,6 +47,26 @@ export class AppError extends Error {
   }
 }
 
+/** An `AppError` as plain data, which goes to another thread or process. */
+export interface PlainAppError extends Pick<AppErrorOptions, "details" | "retryAfter" | "status"> {
+  readonly code: ErrorCode;
+  readonly message: string;
+}
+
+export function plainAppError({ code, message, details, retryAfter, status }: AppError): PlainAppError {
+  return {
+    code,
+    message,
+    ...(details !== undefined && { details }),
+    ...(retryAfter !== undefined && { retryAfter }),
+    ...(status !== undefined && { status }),
+  };
+}
+
+export function appErrorOf({ code, message, ...others }: PlainAppError): AppError {
+  return new AppError(code, message, others);
+}
+
 /** A mistake in the configuration, a definition file or the command line: the start ends with this line and exit code 2. */
 export class SetupError extends Error {
   override readonly name = "SetupError";

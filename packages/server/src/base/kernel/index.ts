@@ -4,11 +4,14 @@ export { parseDatetime } from "@socle/protocol/cells";
 export { Admission, type Holder, isOwnMachine, type Place, type Rate, TokenBuckets } from "./admission.ts";
 export {
   AppError,
+  appErrorOf,
   CallerGone,
   callerGone,
   LastingFault,
   messageOf,
   overloaded,
+  type PlainAppError,
+  plainAppError,
   reasonsOf,
   SetupError,
 } from "./app-error.ts";

@@ -9,6 +9,7 @@ import {
   Admission,
   AppError,
   actorOf,
+  appErrorOf,
   type Clock,
   chainOf,
   depthOf,
@@ -22,16 +23,7 @@ import { FailureBudget, type Logger } from "../../base/logging/index.ts";
 import type { Collections } from "../../data/collections/index.ts";
 import type { HookDecision, HookedChange, RecordHooks } from "../../data/records/index.ts";
 import type { Auth, AuthHooks, AuthStep, PasswordCaller, StepReads } from "../../people/auth/index.ts";
-import {
-  appErrorOf,
-  type BrokenScript,
-  type CallOutcome,
-  type Read,
-  type Reads,
-  type RunInput,
-  type Script,
-  type ScriptHost,
-} from "../script-host/index.ts";
+import type { BrokenScript, CallOutcome, Read, Reads, RunInput, Script, ScriptHost } from "../script-host/index.ts";
 import { chainTooLong, type Hook, type HookFiles, hooksOf } from "./function-file.ts";
 
 /** Changes with hooks that run at a time, for each script process; a caller has three quarters of the number. */

@@ -1,9 +1,9 @@
 /** The transport of calls: takes the calls of a script process to the service, and the answers back. */
-import { Admission, AppError } from "../../base/kernel/index.ts";
+import { Admission, AppError, type PlainAppError, plainAppError } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { Attempt, ScriptTask } from "./attempt.ts";
 import type { HostProcess } from "./host-process.ts";
-import { type CallError, type CallMessage, callErrorOf, type ToChild } from "./protocol.ts";
+import type { CallMessage, ToChild } from "./protocol.ts";
 import { longQueryMs } from "./query-pool.ts";
 
 /** The service, which answers the calls of the user's code. */
@@ -55,8 +55,7 @@ export class CallTransport {
       const value = await (large.has(method) ? this.#answerLarge(caller, method, work) : work());
       this.#process.send({ type: "answer", call, value });
     } catch (thrown) {
-      if (thrown !== processLost)
-        this.#process.send({ type: "refuse", call, error: this.#toCallError(thrown, method) });
+      if (thrown !== processLost) this.#process.send({ type: "refuse", call, error: this.#plainError(thrown, method) });
     }
   }
 
@@ -79,8 +78,8 @@ export class CallTransport {
   }
 
   /** The error for the user's code. An error that is no `AppError` is a defect; the details go to the log alone. */
-  #toCallError(thrown: unknown, method: string): CallError {
-    if (thrown instanceof AppError) return callErrorOf(thrown);
+  #plainError(thrown: unknown, method: string): PlainAppError {
+    if (thrown instanceof AppError) return plainAppError(thrown);
     this.#options.logger.error(`${method} failed`, { error: thrown });
     return { code: "internal_error", message: `${method} failed; the log of the service says why.` };
   }

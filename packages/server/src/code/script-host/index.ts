@@ -24,15 +24,14 @@ export {
   withRuntimeNames,
 } from "./host-process.ts";
 export type { BrokenScript, Lane, Script, ScriptKind, ScriptOwners } from "./load.ts";
-export {
-  appErrorOf,
-  type CallMessage,
-  type FoundHandler,
-  type HandlerSchemas,
-  type Read,
-  type RunInput,
-  type ScriptError,
-  type ScriptExports,
+export type {
+  CallMessage,
+  FoundHandler,
+  HandlerSchemas,
+  Read,
+  RunInput,
+  ScriptError,
+  ScriptExports,
 } from "./protocol.ts";
 export { QueryPool } from "./query-pool.ts";
 export { type ReadDependencies, Reads } from "./reads.ts";

@@ -2,8 +2,8 @@
  * The protocol between the service and a script process: the messages of both sides. Messages go over the channel that the
  * runtime gives a child process; nothing else is shared.
  */
-import type { ErrorCode, ErrorDetail, FetchMocks, JsonValue, SourceExcerpt } from "@socle/protocol";
-import { AppError } from "../../base/kernel/index.ts";
+import type { FetchMocks, JsonValue, SourceExcerpt } from "@socle/protocol";
+import type { PlainAppError } from "../../base/kernel/index.ts";
 import type { EarlierRecord } from "../../data/records/index.ts";
 import type { NamedKind } from "./handler-kinds.ts";
 
@@ -99,7 +99,7 @@ export interface HandlerBasis {
  */
 export type HandlerOutcome =
   | (HandlerBasis & { readonly status: "answered"; readonly value: string })
-  | (HandlerBasis & { readonly status: "refused"; readonly refusal: CallError })
+  | (HandlerBasis & { readonly status: "refused"; readonly refusal: PlainAppError })
   | (HandlerBasis & { readonly status: "failed"; readonly error: ScriptError });
 
 /** The answer of a handler: the end of its attempt, or its response. A response without `pieces` is the end, too. */
@@ -175,32 +175,9 @@ export type ToChild =
   /** The attempt's time is up: the signal is aborted, and the further calls are refused. */
   | { readonly type: "abort"; readonly attempt: number }
   | { readonly type: "answer"; readonly call: number; readonly value: unknown }
-  | { readonly type: "refuse"; readonly call: number; readonly error: CallError }
+  | { readonly type: "refuse"; readonly call: number; readonly error: PlainAppError }
   /** A part of an answer; `answer` follows after the last. */
   | { readonly type: "part"; readonly call: number; readonly value: unknown };
-
-/** An error for a caller, with the parts of an `AppError`. */
-export interface CallError {
-  readonly code: ErrorCode;
-  readonly message: string;
-  readonly details?: ErrorDetail[];
-  readonly retryAfter?: number;
-  readonly status?: 412 | 415;
-}
-
-export function appErrorOf({ code, message, ...others }: CallError): AppError {
-  return new AppError(code, message, others);
-}
-
-export function callErrorOf({ code, message, details, retryAfter, status }: AppError): CallError {
-  return {
-    code,
-    message,
-    ...(details !== undefined && { details }),
-    ...(retryAfter !== undefined && { retryAfter }),
-    ...(status !== undefined && { status }),
-  };
-}
 
 /** The `AnswerHash` of an answer in one piece. */
 export function hashOf(text: string): string {

@@ -3,7 +3,16 @@
  * call in a process of the user's code, within the timeout; failures are in the log and in the list of runs.
  */
 import type { Config } from "../../base/config/index.ts";
-import { AppError, actingFor, type Bearer, type Clock, callerGone, newId, quote } from "../../base/kernel/index.ts";
+import {
+  AppError,
+  actingFor,
+  appErrorOf,
+  type Bearer,
+  type Clock,
+  callerGone,
+  newId,
+  quote,
+} from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import { admitQuery } from "../../data/permissions/index.ts";
 import type { LiveValueRun, NamedQueries, NamedSource } from "../../live/realtime/index.ts";
@@ -12,7 +21,6 @@ import type { Database } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
 import { admitAccess, CallFailures } from "../endpoints/index.ts";
 import {
-  appErrorOf,
   type BrokenScript,
   type CallOutcome,
   failureOf,

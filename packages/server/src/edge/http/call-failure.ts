@@ -1,6 +1,6 @@
 /** Call failures: the answer to a request whose call of the user's code has ended without an answer. */
-import { AppError, callerGone } from "../../base/kernel/index.ts";
-import { appErrorOf, type CallOutcome } from "../../code/script-host/index.ts";
+import { AppError, appErrorOf, callerGone } from "../../base/kernel/index.ts";
+import type { CallOutcome } from "../../code/script-host/index.ts";
 import type { Exchange } from "./exchange.ts";
 
 /** @throws AppError of the code or the request; `unavailable` for a call that the service could not make. */

@@ -2,8 +2,8 @@
  * The globals of a script process, for the user's code: the environment, `fetch`, `Response`, `Refusal`, `endpoint`, `query` and `onCreate`; and guards of the
  * functions of the runtime that would end the process.
  */
+import type { PlainAppError } from "../../../base/kernel/index.ts";
 import { missingVariables, readEnvironmentFile, variablesOf } from "../environment.ts";
-import type { CallError } from "../protocol.ts";
 import { cut } from "./errors.ts";
 import { mockableFetch } from "./mocked-fetch.ts";
 import { scopes } from "./output.ts";
@@ -152,7 +152,7 @@ class Refusal extends Error {
 }
 
 /** The thrown refusal as an error for the caller; null for any other value. Never throws. */
-export function refusalOf(thrown: unknown): CallError | null {
+export function refusalOf(thrown: unknown): PlainAppError | null {
   try {
     if (!(thrown instanceof Refusal)) return null;
     const { status, field } = thrown;

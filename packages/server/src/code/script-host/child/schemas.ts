@@ -1,7 +1,6 @@
 /** Schemas of the user's code, as Standard Schema (https://standardschema.dev) describes schemas: the check of a value, and the problems. */
 import type { ErrorDetail } from "@socle/protocol";
-import { AppError, isObject, messageOf } from "../../../base/kernel/index.ts";
-import { callErrorOf } from "../protocol.ts";
+import { AppError, isObject, messageOf, plainAppError } from "../../../base/kernel/index.ts";
 import { cut, handlerFault, kindOf } from "./errors.ts";
 import { ServiceError } from "./service-client.ts";
 
@@ -56,7 +55,7 @@ export async function validated(
 /** @throws ServiceError `validation_error`, if there are problems: the answer to the caller. */
 export function refuseProblems(problems: readonly ErrorDetail[]): void {
   if (problems.length > 0)
-    throw new ServiceError(true).fill(callErrorOf(AppError.validation(problems.slice(0, maxProblems))));
+    throw new ServiceError(true).fill(plainAppError(AppError.validation(problems.slice(0, maxProblems))));
 }
 
 async function validationOf(part: string, schema: UserSchema, given: unknown): Promise<unknown> {

@@ -1,6 +1,7 @@
 /** The client of the service in a script process: the calls of an attempt, and the answers. */
 import { MAX_FILE_SIZE } from "@socle/protocol";
-import type { CallError, CallLimits, FromChild } from "../protocol.ts";
+import type { PlainAppError } from "../../../base/kernel/index.ts";
+import type { CallLimits, FromChild } from "../protocol.ts";
 
 /** The calls with many records in the arguments. */
 const largeMethods: ReadonlySet<string> = new Set(["db.batch", "db.check", "db.own", "db.commit"]);
@@ -17,9 +18,9 @@ const told = /^(?:db\.(?!query$)|users\.|storage\.)/;
 export class ServiceError extends Error {
   override name = "ServiceError";
   code = "";
-  details: CallError["details"];
+  details: PlainAppError["details"];
   readonly #isTold: boolean;
-  #reason: CallError | null = null;
+  #reason: PlainAppError | null = null;
 
   /** @param isTold whether the caller of an endpoint may hear the error. */
   constructor(isTold: boolean) {
@@ -27,7 +28,7 @@ export class ServiceError extends Error {
     this.#isTold = isTold;
   }
 
-  fill(reason: CallError): this {
+  fill(reason: PlainAppError): this {
     const { code, message, details } = reason;
     this.message = details === undefined ? message : `${message} ${details.map((each) => each.message).join("; ")}`;
     this.code = code;
@@ -37,7 +38,7 @@ export class ServiceError extends Error {
   }
 
   /** The error for the caller of an endpoint; null for an error that the caller may not hear, and any other value. Never throws. */
-  static toldBy(thrown: unknown): CallError | null {
+  static toldBy(thrown: unknown): PlainAppError | null {
     if (typeof thrown !== "object" || thrown === null || !(#isTold in thrown) || !thrown.#isTold) return null;
     return thrown.#reason?.code === "internal_error" ? null : thrown.#reason;
   }
@@ -149,7 +150,7 @@ export function answeredPart(call: number, value: unknown): void {
   (entry?.onPart ?? entry?.resolve)?.(value);
 }
 
-export function refused(call: number, reason: CallError): void {
+export function refused(call: number, reason: PlainAppError): void {
   const entry = open.get(call);
   open.delete(call);
   entry?.reject(entry.error.fill(reason));
