@@ -26,7 +26,8 @@ test.each(["ARCHITECTURE.md", "docs/glossary.md"])("every file that %s names exi
     // Pages name a file of the server by module: "http/server.ts" stands in the layer "edge".
     const places = [path, `*/${path}`].map((place) => new Glob(`packages/server/src/${place}`));
     const found = places.some((glob) => [...glob.scanSync(root)].length > 0);
-    if (!found && !(await Bun.file(join(root, path)).exists())) missing.push(path);
+    const isNamed = await Promise.all(["", "packages"].map((folder) => Bun.file(join(root, folder, path)).exists()));
+    if (!found && !isNamed.includes(true)) missing.push(path);
   }
   expect(missing).toEqual([]);
 });
