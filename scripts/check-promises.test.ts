@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { citationsOf, problemsOf, promisesOf } from "./check-promises.ts";
+import { citationsOf, missingInSuites, problemsOf, promisesOf, suitesOf } from "./check-promises.ts";
 
 test("promises are bold ids of a page, citations a line of a test", () => {
   expect(promisesOf("1. **W1** An acknowledged write is on disk.\n| **E2** | **bold** |")).toEqual(["W1", "E2"]);
@@ -13,4 +13,22 @@ test("a promise without a test, an unknown promise and a repeated id are problem
     "no test cites the promise E2",
     "a.test.ts cites an unknown promise: W9",
   ]);
+});
+
+test("a promise of a suite is cited by a test of the suite", () => {
+  const named = suitesOf(
+    "| **W3** | A promise. | disks |\n| **R1** | A promise. | power cuts, kills |\n| **A1** | One. | `npm test` |",
+  );
+  expect(named).toEqual([
+    ["W3", "disks"],
+    ["R1", "power cuts"],
+    ["R1", "kills"],
+    ["A1", "`npm test`"],
+  ]);
+  const cited = {
+    "e2e/reliability/disks.test.ts": ["W3"],
+    "e2e/reliability/kills.test.ts": ["R1"],
+    "e2e/disks.test.ts": ["R1"],
+  };
+  expect(missingInSuites(named, cited)).toEqual(["no test of the suite power cuts cites the promise R1"]);
 });

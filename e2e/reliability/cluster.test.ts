@@ -2,7 +2,7 @@
  * `npm run test:cluster`: a cluster of three instances under load and random faults for 20 minutes. `CLUSTER_MINUTES=…` takes another time, `SEED=…`
  * sets the random choices, `CLUSTER_WRITE=1` writes the table into docs/reliability.md. The moments of the faults differ from run to run.
  */
-// Promises: C1.
+// Promises: C1, C2, C3.
 import { expect, test } from "bun:test";
 import { randomNumbers, randomSeed } from "../../packages/server/test/random.ts";
 import { endure, tableOf } from "./cluster-suite.ts";

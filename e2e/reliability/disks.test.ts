@@ -3,6 +3,7 @@
  * writes the table into docs/reliability.md with `DISKS_WRITE=1`. `DISKS_ONLY` names a part of a kind's name, `SEED`
  * repeats a run.
  */
+// Promises: W3.
 import { afterAll, expect, test } from "bun:test";
 import { cpus } from "node:os";
 import { randomNumbers, randomSeed } from "../../packages/server/test/random.ts";

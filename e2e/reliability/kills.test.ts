@@ -2,7 +2,7 @@
  * `npm run test:kills`: 300 kills of the service and the processes under mixed load. `KILLS=…` makes another number of rounds,
  * `SEED=…` repeats the choices of a run, `KILLS_WRITE=1` writes the table into docs/reliability.md.
  */
-// Promises: W1.
+// Promises: W1, W2, E3, R1.
 import { expect, test } from "bun:test";
 import { cpus } from "node:os";
 import { randomNumbers, randomSeed } from "../../packages/server/test/random.ts";

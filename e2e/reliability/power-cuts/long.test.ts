@@ -3,7 +3,7 @@
  * `POWER_CUTS_WRITE=1`. `POWER_CUTS` is another number of cuts; `SEED` repeats the cuts and the amounts of work, but not the order
  * in which clients are served.
  */
-// Promises: W1.
+// Promises: W1, W2, R1, R3.
 import { afterAll, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

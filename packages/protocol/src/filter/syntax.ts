@@ -341,10 +341,6 @@ function expected(wanted: string, token: Token): FilterSyntaxError {
   return new FilterSyntaxError(token.offset, `expected ${wanted}, ${found}${hint}`);
 }
 
-/**
- * Parses the text of a filter.
- * @throws FilterSyntaxError with the place and the expectation, or with the bound that is exceeded.
- */
 /** Whether a term is null for a caller without a sign-in. */
 function isOfUser(term: Term): boolean {
   return term.type === "macro" ? term.name.startsWith("user.") : term.type === "call" && isOfUser(term.argument);
@@ -379,6 +375,10 @@ export function needsUser(node: Syntax): boolean {
   }
 }
 
+/**
+ * Parses the text of a filter.
+ * @throws FilterSyntaxError with the place and the expectation, or with the bound that is exceeded.
+ */
 export function parseSyntax(text: string): Syntax {
   return new Parser(tokensWithin(text)).parse();
 }
