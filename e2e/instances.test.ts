@@ -99,10 +99,8 @@ const broken: readonly [what: string, check: string, tamper: (known: Known) => K
   [
     "the position of an answer is too early",
     "positions and real time",
-    (known) => {
-      const of = acknowledged(known, "batch");
-      return changed(known, of, { position: of.position - 3 });
-    },
+    // The position of an answer may be behind the change by the changes of other clients in the same commit.
+    (known) => changed(known, acknowledged(known, "batch"), { position: 1 }),
   ],
   [
     "a record has counted a change twice",
