@@ -1,7 +1,7 @@
 /** Configuration keys of a cluster: a service of several machines with a journal in PostgreSQL. */
 import { Secret } from "../kernel/index.ts";
 import { key, optional } from "./key.ts";
-import { boolean, duration, publicAddress, secret, size, type ValueKind } from "./values.ts";
+import { boolean, publicAddress, secret, size, type ValueKind } from "./values.ts";
 
 /** The address of a PostgreSQL server, with user, password and database. */
 const journalAddress: ValueKind<Secret> = {
@@ -52,11 +52,6 @@ export const clusterKeys = {
     boolean,
     false,
     "whether the leader writes the records as typed tables into the PostgreSQL of the journal, for SQL tools; the rules of permissions do not apply to the tables",
-  ),
-  "cluster.maxLag": key(
-    duration(100),
-    "5s",
-    "age of the state from which on an instance reports itself not ready (GET /health/ready)",
   ),
   "cluster.snapshotEvery": key(
     size(1_024 ** 2, 1_024 ** 4),

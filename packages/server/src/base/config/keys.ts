@@ -298,11 +298,6 @@ export const keys = {
     "64MiB",
     "bytes that may wait for all sockets together; beyond, the sockets with the most waiting bytes are cut off",
   ),
-  "realtime.liveEvery": key(
-    duration(1),
-    "50ms",
-    "the pause between two reads of the window of a live query; changes in between come together",
-  ),
   "realtime.serviceEvents": key(
     textOf(["all", "own", "admin"]),
     "all",
@@ -388,6 +383,9 @@ export const keys = {
     "queries that take longer are logged, with the plan and the index that would help; 0 logs all",
   ),
 };
+
+/** Keys of earlier versions that are constants now. */
+export const retiredKeys: readonly string[] = ["cluster.maxLag", "realtime.liveEvery"];
 
 export type KeyPath = keyof typeof keys;
 type ValueOf<P extends KeyPath> = (typeof keys)[P] extends Key<infer T> ? T : never;
