@@ -8,15 +8,15 @@ import type { Config } from "../base/config/index.ts";
 import { AppError, messageOf, SetupError } from "../base/kernel/index.ts";
 import type { Logger } from "../base/logging/index.ts";
 import { ClusterMember, type Leading } from "../edge/cluster/index.ts";
-import { freePort } from "../edge/http/index.ts";
+import { freePort, pathIn } from "../edge/http/index.ts";
 import { isBucket } from "../files/storage/index.ts";
 import { Snapshots } from "../operate/backup/index.ts";
 import { DatabaseFile, EntryMismatch, historyOf, placeInFile } from "../store/database/index.ts";
 import { ChainBroken, JournalAway, JournalGap, openJournal } from "../store/journal/index.ts";
 import { type App, type AppOptions, build, graceMs, type Running, startApp, version } from "./app.ts";
+import { openHttps } from "./http-parts.ts";
 import { brokenLine, notInJournal } from "./instance-database.ts";
 import { leadingInstance } from "./instance-part.ts";
-import { serveReason } from "./lost-instance.ts";
 import { processesOf } from "./processes.ts";
 import { projectFingerprint } from "./project-files.ts";
 import { type ReplicaService, startReplica } from "./replica.ts";
@@ -357,6 +357,25 @@ function aborted(signal: AbortSignal): Promise<void> {
     if (signal.aborted) resolve();
     else signal.addEventListener("abort", () => resolve(), { once: true });
   });
+}
+
+/** Serves an instance whose database does not follow the journal: 503 with the reason, except for the question whether the process lives. */
+async function serveReason(
+  { config, logger, version }: { config: Config; logger: Logger; version: string },
+  reason: string,
+): Promise<AsyncDisposable> {
+  const { certificate } = await openHttps(config, logger);
+  const { code, message } = new AppError("unavailable", `Not ready: ${reason}. The log has the ways on.`);
+  const server = Bun.serve({
+    hostname: config.host,
+    port: config.port,
+    ...(certificate !== null && { tls: certificate.pair }),
+    fetch: ({ url }) =>
+      pathIn(url) === "/health"
+        ? Response.json({ status: "ok", version })
+        : Response.json({ error: { code, message } }, { status: 503, headers: { "Cache-Control": "no-store" } }),
+  });
+  return { [Symbol.asyncDispose]: () => server.stop(true) };
 }
 
 /** The snapshots of a cluster. @throws SetupError when the storage is not a bucket, or has no keys. */

@@ -10,7 +10,7 @@ export async function startService(options: AppOptions): Promise<Running> {
 
 /** The commands of a cluster. */
 export async function clusterCommands() {
-  const [{ initCluster, rejoinCluster, adoptDatabase }, { statusOfCluster, leadWithFiles }, { branchText }] =
-    await Promise.all([import("./cluster-init.ts"), import("./cluster-status.ts"), import("./instance-database.ts")]);
-  return { initCluster, rejoinCluster, adoptDatabase, statusOfCluster, leadWithFiles, branchText };
+  const [{ adoptDatabase, initCluster, leadWithFiles, rejoinCluster, statusOfCluster }, { branchText }] =
+    await Promise.all([import("./cluster-commands.ts"), import("./instance-database.ts")]);
+  return { adoptDatabase, branchText, initCluster, leadWithFiles, rejoinCluster, statusOfCluster };
 }

@@ -1,14 +1,16 @@
 /** Configuration keys: the name, type, default and meaning of each key. */
 import { LOG_LEVELS, type LogFormat, type LogLevel } from "../logging/index.ts";
 import { appAddresses, authProviders } from "./auth-providers.ts";
-import { clusterKeys } from "./cluster-keys.ts";
-import { type Key, key, optional } from "./key.ts";
 import { requestLimits } from "./request-limits.ts";
 import {
   boolean,
+  clusterName,
+  clusterSecret,
   duration,
   email,
   httpUrl,
+  instanceAddress,
+  journalAddress,
   mailbox,
   originList,
   pathPrefix,
@@ -22,9 +24,26 @@ import {
   text,
   textList,
   textOf,
+  type ValueKind,
   variableNames,
   wholeNumber,
 } from "./values.ts";
+
+/** The kind of the value, the default and the meaning of a key. */
+interface Key<T> {
+  readonly kind: ValueKind<T>;
+  /** As the file would have the default; undefined for a key without a default. */
+  readonly default: unknown;
+  readonly meaning: string;
+}
+
+function key<T>(kind: ValueKind<T>, fallback: unknown, meaning: string): Key<T> {
+  return { kind, default: fallback, meaning };
+}
+
+function optional<T>(kind: ValueKind<T>, meaning: string): Key<T | undefined> {
+  return { kind, default: undefined, meaning };
+}
 
 /**
  * Every configuration key, its default and its meaning; the user documentation prints this table. The path in the file
@@ -42,7 +61,30 @@ export const keys = {
     1,
     "number of processes that serve requests, on Linux; the leader writes, the reader processes serve reads and have sockets (docs/deploying.md)",
   ),
-  ...clusterKeys,
+  "cluster.journal": optional(
+    journalAddress,
+    "PostgreSQL with the journal of a cluster; with a journal, this process is an instance of the cluster (docs/cluster.md)",
+  ),
+  "cluster.name": key(clusterName, "socle", "name of the cluster; several clusters may share a PostgreSQL database"),
+  "cluster.address": key(
+    instanceAddress,
+    "auto",
+    "address by which the other instances of the cluster reach this instance; each instance has a separate address",
+  ),
+  "cluster.secret": optional(
+    clusterSecret,
+    "secret that the instances of the cluster share; needed with cluster.journal",
+  ),
+  "cluster.mirror": key(
+    boolean,
+    false,
+    "whether the leader writes the records as typed tables into the PostgreSQL of the journal, for SQL tools; the rules of permissions do not apply to the tables",
+  ),
+  "cluster.snapshotEvery": key(
+    size(1_024 ** 2, 1_024 ** 4),
+    "256MiB",
+    "bytes of journal after which a snapshot of the database goes into the bucket; at the latest, after an hour with changes",
+  ),
   "tls.cert": optional(
     text,
     "path of the certificate with its issuers' certificates, in PEM: HTTPS without a proxy; needs tls.key",

@@ -285,3 +285,33 @@ export function rateText(value: unknown): string {
   const [unit] = Object.entries(durationUnits).find(([, ms]) => ms === value["perMs"]) ?? ["s"];
   return `${String(value["count"])}/${unit}`;
 }
+
+/** The address of a PostgreSQL server, with user, password and database. */
+export const journalAddress: ValueKind<Secret> = {
+  parse(value) {
+    const url = typeof value === "string" ? URL.parse(value) : null;
+    const isGood = url !== null && /^postgres(?:ql)?:$/.test(url.protocol) && url.hostname !== "" && url.hash === "";
+    return isGood ? new Secret(url.href) : undefined;
+  },
+  allowed: "postgres://USER:PASSWORD@HOST:PORT/DATABASE; special characters as in %40",
+  isSecret: true,
+};
+
+export const clusterName: ValueKind<string> = {
+  parse: (value) => (typeof value === "string" && /^[a-z0-9][a-z0-9-]{0,62}$/.test(value) ? value : undefined),
+  allowed: "1 to 63 lower-case letters, digits and dashes",
+};
+
+/** The shortest secret between instances, in characters. */
+const leastSecret = 16;
+
+export const clusterSecret: ValueKind<Secret> = {
+  ...secret,
+  parse: (value) => (typeof value === "string" && value.length >= leastSecret ? new Secret(value) : undefined),
+  allowed: `a text of at least ${leastSecret} characters`,
+};
+
+export const instanceAddress: ValueKind<string> = {
+  parse: (value) => (value === "auto" ? value : publicAddress.parse(value)),
+  allowed: 'an address such as http://10.0.0.5:8080, or "auto" for the host and the port that this instance listens on',
+};

@@ -1,15 +1,17 @@
 /**
- * Commands that begin or leave a history: a database enters a new journal, the database of an instance becomes the state of the journal, or an
- * instance leaves its database. The first snapshot of a journal has the data, and entries follow the snapshot.
+ * Commands for a cluster, which ask or tell the journal, also when no instance runs: a database enters a new journal, becomes the state of the
+ * journal, or is set aside; the state of the cluster; the files in force. The first snapshot of a journal has the data, and entries follow the snapshot.
  */
 import { existsSync } from "node:fs";
 import type { Config } from "../base/config/index.ts";
 import { messageOf, SetupError } from "../base/kernel/index.ts";
 import type { Logger } from "../base/logging/index.ts";
+import { type ClusterStatus, clusterStatus } from "../edge/cluster/index.ts";
 import { isBucket } from "../files/storage/index.ts";
 import { putRight, type Snapshot, setAside } from "../operate/backup/index.ts";
+import type { MirrorState } from "../operate/mirror/index.ts";
 import { type Database, enterJournal, reasonOfEnd } from "../store/database/index.ts";
-import { type History, type Journal, JournalAway, openJournal } from "../store/journal/index.ts";
+import { ChainBroken, type History, type Journal, JournalAway, openJournal } from "../store/journal/index.ts";
 import { addressOf, checkConfig, snapshotsOf } from "./cluster.ts";
 import { type Branch, compared } from "./instance-database.ts";
 import { dataPathsOf, openDatabase } from "./service.ts";
@@ -35,7 +37,7 @@ export async function initCluster(options: ClusterSettings): Promise<Snapshot> {
     throw new SetupError(
       `storage ${config.storage}: the instances of a cluster share the files in a bucket. To move the files: socle backup FILE, set storage to s3://BUCKET/PREFIX, socle restore FILE --force`,
     );
-  return withJournal(options, async (journal, id) => {
+  return withDatabase(options, async (journal, id) => {
     const { last } = await journal.extent();
     if (last > 0) throw new SetupError(`cluster.name ${config["cluster.name"]}: ${await whyFilled(options, id)}`);
     return withLease(config, journal, async () => {
@@ -45,21 +47,28 @@ export async function initCluster(options: ClusterSettings): Promise<Snapshot> {
   });
 }
 
-/** Works with the journal of the configuration, for the database of the configuration. @throws SetupError when one is not there. */
-async function withJournal<T>(
-  { config, logger }: ClusterSettings,
-  work: (journal: Journal, id: string) => Promise<T>,
-): Promise<T> {
-  const { journal: url } = checkConfig(config);
-  if (!existsSync(config.database)) throw new SetupError(`database ${config.database}: there is none`);
-  const journal = openJournal({ url, cluster: config["cluster.name"], logger });
+/** Works with the journal of the configuration. @throws SetupError for a journal that does not answer, or is broken. */
+async function withJournal<T>({ config, logger }: ClusterSettings, work: (journal: Journal) => Promise<T>): Promise<T> {
+  const journal = openJournal({ url: checkConfig(config).journal, cluster: config["cluster.name"], logger });
   try {
-    return await work(journal, (await journal.open()).id);
+    return await work(journal);
   } catch (thrown) {
-    throw thrown instanceof JournalAway ? new SetupError(`cluster.journal: ${messageOf(thrown)}`) : thrown;
+    const isLine = thrown instanceof JournalAway || thrown instanceof ChainBroken;
+    throw isLine ? new SetupError(`cluster.journal: ${messageOf(thrown)}`) : thrown;
   } finally {
     await journal.close();
   }
+}
+
+/** Works with the journal, for the database of the configuration. @throws SetupError when one is not there. */
+async function withDatabase<T>(
+  settings: ClusterSettings,
+  work: (journal: Journal, id: string) => Promise<T>,
+): Promise<T> {
+  const { database } = settings.config;
+  checkConfig(settings.config);
+  if (!existsSync(database)) throw new SetupError(`database ${database}: there is none`);
+  return withJournal(settings, async (journal) => work(journal, (await journal.open()).id));
 }
 
 /** Why a journal with data takes no database. */
@@ -100,7 +109,7 @@ async function begin(options: ClusterSettings, journal: Journal, history: Histor
  * @throws SetupError while a service has the database, or when there is none.
  */
 export async function rejoinCluster(options: ClusterSettings): Promise<Branch & { aside: string }> {
-  return withJournal(options, async (journal) => {
+  return withDatabase(options, async (journal) => {
     const branch = await branchOf(options, journal);
     return { ...branch, aside: await setAside(dataPathsOf(options.config)) };
   });
@@ -116,7 +125,7 @@ export async function adoptDatabase(
   isAgreed: boolean,
 ): Promise<Branch & { snapshot: Snapshot | null }> {
   const { config } = options;
-  return withJournal(options, (journal, id) =>
+  return withDatabase(options, (journal, id) =>
     withLease(config, journal, async () => {
       const branch = await branchOf(options, journal);
       if (!isAgreed) return { ...branch, snapshot: null };
@@ -154,4 +163,29 @@ function openAlone(options: ClusterSettings): AsyncDisposable & { database: Data
     onLocked: () => void putRight(paths),
   });
   return { database, [Symbol.asyncDispose]: () => database.close() };
+}
+
+/** The state of the cluster of a configuration, also without an instance. @throws SetupError with one line. */
+export function statusOfCluster(settings: ClusterSettings): Promise<ClusterStatus & { mirror: MirrorState | null }> {
+  return withJournal(settings, async (journal) => {
+    await journal.open(false);
+    const { mirrorStateOf } = await import("../operate/mirror/index.ts");
+    return { ...(await clusterStatus(journal)), mirror: await mirrorStateOf(journal, settings.config["cluster.name"]) };
+  });
+}
+
+/** Puts the files of an instance in force: a leader with other files hands over. Answers the files. @throws SetupError for an instance that does not run. */
+export function leadWithFiles(settings: ClusterSettings, name: string): Promise<string> {
+  return withJournal(settings, async (journal) => {
+    await journal.open(false);
+    const instances = await journal.instances();
+    const files = instances.find((each) => each.isLive && each.name === name)?.files ?? null;
+    const names = instances.filter(({ isLive }) => isLive).map((each) => each.name);
+    if (files === null)
+      throw new SetupError(
+        `${name}: is no running instance; running: ${names.join(", ") || "none"} (socle cluster status)`,
+      );
+    await journal.addFiles(files);
+    return files;
+  });
 }
