@@ -14,14 +14,14 @@ import { isBucket } from "../files/storage/index.ts";
 import type { Realtime } from "../live/realtime/index.ts";
 import { type AdminOptions, buildAdmin } from "../operate/admin/index.ts";
 import { Backups } from "../operate/backup/index.ts";
-import { type Parts, positionsOf } from "./parts.ts";
+import { positionsOf, type RoleParts } from "./parts.ts";
 import type { Scripts } from "./scripts.ts";
 import { dataPathsOf, type Service } from "./service.ts";
 
 export interface ApiOptions {
   service: Service;
   scripts: Scripts;
-  parts: Parts;
+  parts: RoleParts;
   logger: Logger;
   /** The configuration in the form for admins. */
   effective: () => EffectiveConfig;

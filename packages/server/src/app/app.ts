@@ -220,7 +220,7 @@ async function start(options: AppOptions) {
   };
 }
 
-interface ReadersOptions extends Pick<AppOptions, "config" | "environment" | "logger"> {
+interface OtherProcesses extends Pick<AppOptions, "config" | "environment" | "logger"> {
   readonly http: () => HttpServer;
   /** The number of the other processes. */
   readonly others: number;
@@ -229,7 +229,7 @@ interface ReadersOptions extends Pick<AppOptions, "config" | "environment" | "lo
 }
 
 /** The other processes of a service. They start with the state of the moment. */
-function openReaders(options: ReadersOptions): ReaderProcesses {
+function openReaders(options: OtherProcesses): ReaderProcesses {
   const { config, environment, http, logger, others, scripts, service } = options;
   const { auth, events, records } = service;
   const plain = plainConfig(readerPart(config, others + 1));

@@ -41,12 +41,12 @@ const requests = {
 } as const;
 
 type Requests = typeof requests;
-interface FieldTypes {
+interface ArgumentTypes {
   readonly string: string;
   readonly "string?": string | null;
 }
 type RequestOf<K extends keyof Requests> = { readonly kind: K } & {
-  readonly [F in keyof Requests[K]]: Requests[K][F] extends keyof FieldTypes ? FieldTypes[Requests[K][F]] : never;
+  readonly [F in keyof Requests[K]]: Requests[K][F] extends keyof ArgumentTypes ? ArgumentTypes[Requests[K][F]] : never;
 };
 
 /** Everything that the command line asks of a running service. */

@@ -19,12 +19,12 @@ export interface PartsOptions {
   readonly stopping: AbortSignal;
 }
 
-export interface Parts extends ServingParts {
+export interface RoleParts extends ServingParts {
   readonly lag: EventLoopLag;
 }
 
 /** Builds the parts. The HTTP server starts realtime. */
-export function openParts(options: PartsOptions): Parts {
+export function openParts(options: PartsOptions): RoleParts {
   const { service, config, logger, version, front, named, beforeSocket, stopping } = options;
   const { auth, collections, database, events, limits, lists, queries, records, storage } = service;
   return {

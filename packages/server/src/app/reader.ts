@@ -12,23 +12,20 @@ import { processNumbers } from "../operate/admin/index.ts";
 import type { ToldCommit } from "../store/database/index.ts";
 import { type LiveEvent, liveEventOf } from "../store/events/index.ts";
 import { openFront } from "./http-parts.ts";
-import { openParts, type Parts } from "./parts.ts";
+import { openParts, type RoleParts } from "./parts.ts";
 import { assemble, openDatabase, type Service } from "./service.ts";
 
 /** The longest time from the admission of a socket to the opening. */
 const openMs = 10_000;
 
-interface ReaderProcessOptions {
-  /** Ends this process. */
-  readonly exit: (code: number) => void;
-  /** Resolves with the first uncaught error. */
-  readonly defect: Promise<unknown>;
-}
-
-/** Makes this process a reader process. The process ends with the leader. */
-export async function runReader({ exit, defect }: ReaderProcessOptions): Promise<void> {
+/**
+ * Makes this process a reader process. The process ends with the leader.
+ * @param process `exit` ends this process; `defect` resolves with the first uncaught error.
+ */
+export async function runReader(process: { exit: (code: number) => void; defect: Promise<unknown> }): Promise<void> {
+  const { exit, defect } = process;
   const started = Promise.withResolvers<ReaderStart>();
-  const reader = new Reader(exit);
+  const reader = new ReaderRole(exit);
   const link = await LeaderLink.open({
     ...reader.listener,
     answers: { ...reader.answers, start: (start) => started.resolve(start) },
@@ -61,14 +58,14 @@ function portable({ fields, ...entry }: LogEntry): LogEntry {
 }
 
 /** The parts of a process that serves. */
-interface Serving {
+interface ServingReader {
   readonly http: HttpServer;
   readonly service: Service;
   readonly stopping: AbortController;
   readonly reload: () => Promise<void>;
 }
 
-class Reader {
+class ReaderRole {
   readonly #exit: (code: number) => void;
   /** Commits that arrive before the state is read. */
   readonly #early: ToldCommit[] = [];
@@ -77,9 +74,9 @@ class Reader {
   #telling: Promise<void> | null = null;
   readonly #untold: LiveEvent[] = [];
   #service: Service | null = null;
-  #parts: Parts | null = null;
+  #parts: RoleParts | null = null;
   #queries: RemoteQueries | null = null;
-  #serving: Serving | null = null;
+  #serving: ServingReader | null = null;
   /** Whether the leader sends events, or was asked to. */
   #hears = false;
   /** The time of the last admission of a socket. */

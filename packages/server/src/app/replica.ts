@@ -159,7 +159,12 @@ function assertTables(database: Database): void {
 
 /** Starts the modules that a replica has, and follows the journal from then on. */
 async function startModules(
-  { logger, member, right, service }: Pick<ReplicaOptions, "logger" | "member"> & Pick<Serving, "right" | "service">,
+  {
+    logger,
+    member,
+    right,
+    service,
+  }: Pick<ReplicaOptions, "logger" | "member"> & Pick<ServingReplica, "right" | "service">,
   onQueries: (number: number) => void,
 ): Promise<Follower> {
   const { database, events, collections, auth, clock } = service;
@@ -220,7 +225,7 @@ function withoutSlash(address: string): string {
   return address.replace(/\/+$/, "");
 }
 
-interface Serving {
+interface ServingReplica {
   readonly options: ReplicaOptions;
   readonly service: Service;
   readonly right: ServingRight;
@@ -232,7 +237,7 @@ interface Serving {
 }
 
 async function serve(
-  serving: Serving,
+  serving: ServingReplica,
 ): Promise<{ url: string; server: HttpServer; reload: () => Promise<void>; giveUp: () => void }> {
   const { options, service, right, follower, questions, queries, paths } = serving;
   const { config, logger, member, stopping, version } = options;
@@ -298,7 +303,7 @@ async function upToDate(follower: Follower, events: EventLog): Promise<boolean> 
 }
 
 /** Why a replica is not ready. */
-async function readinessOf({ options, right, follower }: Serving): Promise<string[]> {
+async function readinessOf({ options, right, follower }: ServingReplica): Promise<string[]> {
   const { config, member, stopping } = options;
   if (stopping.aborted) return ["the service is stopping"];
   const lag = follower.lagMs;

@@ -21,7 +21,7 @@ type Send = (message: ChannelMessage, transfer: Bun.Transferable[]) => void;
 
 type AnyHandler = (argument: unknown, signal: AbortSignal) => unknown;
 type Argument<H> = H extends (argument: infer A, signal: AbortSignal) => unknown ? A : never;
-type Value<H> = H extends (argument: never, signal: AbortSignal) => infer V ? ValueSent<Awaited<V>> : never;
+type ValueOfHandler<H> = H extends (argument: never, signal: AbortSignal) => infer V ? ValueSent<Awaited<V>> : never;
 type ValueSent<V> = V extends Transferred<infer T> ? T : V;
 
 /** A value of a handler, with the buffers of the value that go to the other end without a copy. */
@@ -73,7 +73,7 @@ export class Channel<Theirs extends object, Ours extends object> {
     name: N,
     argument: Argument<Theirs[N]>,
     signal?: AbortSignal,
-  ): Promise<Value<Theirs[N]>> {
+  ): Promise<ValueOfHandler<Theirs[N]>> {
     if (this.#end !== null) throw this.#end;
     this.#lastId += 1;
     const id = this.#lastId;
@@ -85,7 +85,7 @@ export class Channel<Theirs extends object, Ours extends object> {
       if (signal?.aborted === true) cancel();
       signal?.addEventListener("abort", cancel, { once: true });
       // The other end is of the same executable.
-      return resultOf(await waiting.promise) as Value<Theirs[N]>;
+      return resultOf(await waiting.promise) as ValueOfHandler<Theirs[N]>;
     } finally {
       this.#waiting.delete(id);
       signal?.removeEventListener("abort", cancel);

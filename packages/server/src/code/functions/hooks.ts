@@ -56,13 +56,13 @@ export interface HooksOptions {
 }
 
 /** A change of a record, or a step of a user, that hooks are asked about. */
-interface Question extends Omit<HookedChange, "operation"> {
+interface HookQuestion extends Omit<HookedChange, "operation"> {
   readonly operation: Hook["operation"];
   /** The request of a step of a user. */
   readonly request?: Pick<RunInput, "caller" | "headers">;
 }
 
-type Values = Readonly<Record<string, unknown>>;
+type HookValues = Readonly<Record<string, unknown>>;
 
 export class Hooks implements RecordHooks, AuthHooks {
   readonly hooked = {
@@ -143,7 +143,7 @@ export class Hooks implements RecordHooks, AuthHooks {
   }
 
   /** Asks again as long as a hook has refused by reads that others have changed meanwhile. */
-  async #askUntilWhole(question: Question): Promise<Seen> {
+  async #askUntilWhole(question: HookQuestion): Promise<HookOutcome> {
     for (let times = 1; ; times += 1) {
       try {
         return await this.#askInShare(question);
@@ -157,13 +157,13 @@ export class Hooks implements RecordHooks, AuthHooks {
   /** @throws AppError as `run`, and the refusal of a hook. */
   async before(
     step: AuthStep,
-    user: Values,
+    user: HookValues,
     { key: address, headers = new Headers() }: PasswordCaller,
   ): Promise<StepReads | null> {
     if (this.hooked[step].size === 0) return null;
     // Loaded on demand: a service without such hooks does not need the module.
     const { isDeepStrictEqual } = await import("node:util");
-    const accept = (returned: Values): Values => {
+    const accept = (returned: HookValues): HookValues => {
       const changed = Object.keys(returned).filter((name) => !isDeepStrictEqual(returned[name], user[name]));
       if (changed.length === 0) return user;
       throw new Error(`it returned ${changed.join(", ")}, but cannot change a user`);
@@ -179,16 +179,16 @@ export class Hooks implements RecordHooks, AuthHooks {
   }
 
   /** A change of a hook waits for no turn: the hook waits for the change. */
-  #askInShare(question: Question): Promise<Seen> {
+  #askInShare(question: HookQuestion): Promise<HookOutcome> {
     const { principal, caller, bytes } = question;
     const isOfHook = principal !== null && "isHook" in principal && principal.isHook;
     const turns = isOfHook ? this.#nested : this.#turns;
-    const ask = (): Promise<Seen> => turns.run(() => this.#ask(question), { caller });
+    const ask = (): Promise<HookOutcome> => turns.run(() => this.#ask(question), { caller });
     return this.#bytes.run(ask, { caller, size: bytes + baseBytes });
   }
 
   /** Asks the hooks in order. Answers the reads of all hooks. */
-  async #ask(question: Question): Promise<Seen> {
+  async #ask(question: HookQuestion): Promise<HookOutcome> {
     const { collection, operation, previous } = question;
     const chain = chainOf(question.principal);
     const actor = actorOf(question.principal);
@@ -249,7 +249,7 @@ export class Hooks implements RecordHooks, AuthHooks {
   }
 
   /** The record with the returned values, or the refusal of these values. An error that is no `AppError` is the hook's. */
-  #accepted(hook: Hook, runId: string, accept: () => Values): Values | AppError {
+  #accepted(hook: Hook, runId: string, accept: () => HookValues): HookValues | AppError {
     try {
       return accept();
     } catch (thrown) {
@@ -303,7 +303,7 @@ function tornAgain(): AppError {
 }
 
 /** The reads of all hooks of a change, whether a hook has looked at the earlier records, and the decision. */
-interface Seen {
+interface HookOutcome {
   readonly reads: readonly Read[];
   readonly usesEarlier: boolean;
   /** Null when all hooks let the change pass. */

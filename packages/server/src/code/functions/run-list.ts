@@ -21,7 +21,7 @@ interface ListOptions {
   readonly page: { limit: number; offset: number; waiter: Waiter };
 }
 
-interface RunPage {
+interface ListedRuns {
   readonly items: FunctionRun[];
   readonly total: number;
 }
@@ -29,9 +29,9 @@ interface RunPage {
 /** The events that announce the end of a run. */
 const endOf = { completed: ["function.completed"], failed: ["function.failed"] };
 const ends = [...endOf.completed, ...endOf.failed];
-const none: RunPage = { items: [], total: 0 };
+const none: ListedRuns = { items: [], total: 0 };
 
-export async function listRuns(options: ListOptions): Promise<RunPage> {
+export async function listRuns(options: ListOptions): Promise<ListedRuns> {
   const { status } = options.filter;
   const isEnded = status === "completed" || status === "failed";
   const open = isEnded ? none : await openRuns(options);
@@ -43,7 +43,7 @@ export async function listRuns(options: ListOptions): Promise<RunPage> {
  * Runs that are not over. A query that must look at many rows runs on a thread.
  * @throws AppError `unavailable` when the query takes too long, or too many queries wait.
  */
-function openRuns({ database, deliveries, running, filter, page }: ListOptions): Promise<RunPage> {
+function openRuns({ database, deliveries, running, filter, page }: ListOptions): Promise<ListedRuns> {
   const chosen = { path: filter.filePath, status: filter.status, underWay: [...running] };
   return database.query(async (reader) => {
     const { rows, total } = await deliveries.search(reader, chosen, page);
@@ -60,8 +60,8 @@ function openRuns({ database, deliveries, running, filter, page }: ListOptions):
 async function endedRuns(
   { deliveries, events, filter, page }: ListOptions,
   types: readonly string[],
-  open: RunPage,
-): Promise<RunPage> {
+  open: ListedRuns,
+): Promise<ListedRuns> {
   const rest = { ...page, limit: page.limit - open.items.length, offset: Math.max(0, page.offset - open.total) };
   const ended = await events.search({ types, from: null, to: null, filePath: filter.filePath }, rest);
   const runs = ended.items.map(toEndedRun);

@@ -6,9 +6,9 @@ import type { Database, Transactor } from "../../store/database/index.ts";
 import type { ScheduledJob } from "./job-file.ts";
 import type { Scheduled } from "./schedules.ts";
 
-type Job = Pick<ScheduledJob, "name" | "schedule" | "timezone">;
+type DueJob = Pick<ScheduledJob, "name" | "schedule" | "timezone">;
 
-interface Row extends Job {
+interface Row extends DueJob {
   readonly due: number;
 }
 
@@ -20,8 +20,8 @@ export class DueTable {
   }
 
   /** The recorded due times by job, in milliseconds since 1970. A job whose schedule was changed has no due time. */
-  of(jobs: readonly Job[]): ReadonlyMap<string, number> {
-    const isOf = (row: Row, job: Job): boolean =>
+  of(jobs: readonly DueJob[]): ReadonlyMap<string, number> {
+    const isOf = (row: Row, job: DueJob): boolean =>
       row.name === job.name && row.schedule === job.schedule && row.timezone === job.timezone;
     const rows = this.#all().filter((row) => jobs.some((job) => isOf(row, job)));
     return new Map(rows.map(({ name, due }) => [name, due]));
@@ -32,7 +32,7 @@ export class DueTable {
   }
 
   /** A time that never comes is recorded as the last time. */
-  record(tx: Transactor, { job: { name, schedule, timezone }, due }: Pick<Scheduled<Job>, "job" | "due">): void {
+  record(tx: Transactor, { job: { name, schedule, timezone }, due }: Pick<Scheduled<DueJob>, "job" | "due">): void {
     tx.run(
       "INSERT OR REPLACE INTO _job_due (name, schedule, timezone, due) VALUES (?, ?, ?, ?)",
       name,

@@ -64,7 +64,7 @@ export interface RunSource<R> {
  */
 export type NextState = "over" | "stays" | Postponement;
 
-interface FileState<R> {
+interface SourceState<R> {
   readonly source: RunSource<R>;
   /** Runs that are in memory and not under way, by id. */
   readonly waiting: Map<number, R>;
@@ -96,7 +96,7 @@ interface DispatcherOptions<R> {
 export class Dispatcher<R extends WaitingRun> {
   readonly #options: DispatcherOptions<R>;
   /** The states of files, by path. */
-  #files = new Map<string, FileState<R>>();
+  #files = new Map<string, SourceState<R>>();
   /** The runs in memory by key, in the order of the turns. */
   readonly #chains = new Map<string, R[]>();
   /** Runs that are running or ending, by id. */
@@ -179,7 +179,7 @@ export class Dispatcher<R extends WaitingRun> {
     while (this.#underWay.size > 0) await Bun.sleep(1);
   }
 
-  #expect(file: FileState<R>, notBefore: number): void {
+  #expect(file: SourceState<R>, notBefore: number): void {
     if (notBefore <= this.#options.now()) file.hasMore = true;
     else file.nextTime = Math.min(file.nextTime ?? notBefore, notBefore);
   }
@@ -206,13 +206,13 @@ export class Dispatcher<R extends WaitingRun> {
     this.#arm();
   }
 
-  #isWanting({ source, waiting, hasMore, nextTime }: FileState<R>): boolean {
+  #isWanting({ source, waiting, hasMore, nextTime }: SourceState<R>): boolean {
     const isDue = nextTime !== null && nextTime <= this.#options.now();
     return (hasMore || isDue) && waiting.size <= source.window - pageSize;
   }
 
   /** Brings the next runs of a file into memory. */
-  #read(file: FileState<R>): void {
+  #read(file: SourceState<R>): void {
     const { source, waiting, stuck } = file;
     const passed = waiting.size + stuck.size + this.underWay(source.path).length;
     const { runs, hasMore, nextTime } = source.next({ until: this.#writtenUntil, passed });
@@ -222,7 +222,7 @@ export class Dispatcher<R extends WaitingRun> {
       if (!waiting.has(run.id) && !stuck.has(run.id) && !this.#underWay.has(run.id)) this.#admit(run, file);
   }
 
-  #admit(run: R, file: FileState<R>): void {
+  #admit(run: R, file: SourceState<R>): void {
     this.#await(run, file);
     const chain = this.#chainOf(run);
     if (run.key !== null) {
@@ -233,7 +233,7 @@ export class Dispatcher<R extends WaitingRun> {
     this.#review(chain);
   }
 
-  #await(run: R, file: FileState<R>): void {
+  #await(run: R, file: SourceState<R>): void {
     file.waiting.set(run.id, run);
     if (!this.#isDue(run)) file.delayed.add(run);
   }
@@ -299,14 +299,14 @@ export class Dispatcher<R extends WaitingRun> {
     }
   }
 
-  #nextOf({ source, ready }: FileState<R>): R | undefined {
+  #nextOf({ source, ready }: SourceState<R>): R | undefined {
     const running = this.#running.get(source.path) ?? 0;
     const isFull = this.#underWay.size - this.#ending >= this.#options.width;
     if (running >= source.width || (running > 0 && isFull)) return undefined;
     return ready.values().next().value;
   }
 
-  async #make(run: R, file: FileState<R>): Promise<void> {
+  async #make(run: R, file: SourceState<R>): Promise<void> {
     const { id, path } = run;
     file.ready.delete(run);
     file.waiting.delete(id);
@@ -350,7 +350,7 @@ export class Dispatcher<R extends WaitingRun> {
   }
 }
 
-function newFile<R>(source: RunSource<R>): FileState<R> {
+function newFile<R>(source: RunSource<R>): SourceState<R> {
   const [waiting, ready, delayed, stuck] = [new Map<number, R>(), new Set<R>(), new Set<R>(), new Set<number>()];
   return { source, waiting, ready, delayed, stuck, hasMore: true, nextTime: null };
 }

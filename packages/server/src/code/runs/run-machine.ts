@@ -100,7 +100,7 @@ interface KindOptions<R extends HandlerRun> {
 }
 
 /** `begun` resolves when the begin is on disk, with false when the write failed; `end` when the end is on disk. No promise rejects. */
-interface Attempt {
+interface DispatchedAttempt {
   readonly begun: Promise<boolean>;
   readonly outcome: Promise<ScriptOutcome>;
   readonly end: Promise<NextState>;
@@ -152,7 +152,7 @@ export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
   }
 
   /** Makes an attempt. @param enter adds the row of a run by hand. */
-  attempt(run: R, task: RunTask, enter?: (tx: Transactor) => void): Attempt {
+  attempt(run: R, task: RunTask, enter?: (tx: Transactor) => void): DispatchedAttempt {
     const { history, host } = this.#options;
     const begin = history?.begin(run) ?? null;
     const isFirst = run.failures === 0;

@@ -46,13 +46,13 @@ export interface ProcessEnd {
   readonly signal: string | null;
 }
 
-interface Surroundings {
+interface ProcessSurroundings {
   readonly cwd: string;
   /** The service's environment. Variables that configure the service are not passed on. */
   readonly environment: { readonly [name: string]: string | undefined };
 }
 
-export interface SpawnOptions extends Surroundings {
+export interface SpawnOptions extends ProcessSurroundings {
   /** The first word on the command line: makes the executable another kind of process. */
   readonly word: "script-host" | "script-query" | "test-service";
   /** JSON for the process; a word of the command line. */
@@ -163,7 +163,7 @@ export function dispatch<M extends { readonly type: string }>(handlers: Handlers
  */
 export async function runTool(
   args: readonly string[],
-  { signal, ...surroundings }: Surroundings & { readonly signal?: AbortSignal },
+  { signal, ...surroundings }: ProcessSurroundings & { readonly signal?: AbortSignal },
 ): Promise<number> {
   const child = Bun.spawn([process.execPath, ...args], {
     ...settingsOf(surroundings),
@@ -177,7 +177,7 @@ export async function runTool(
  * The environment in which scripts of packages find this executable by the names of the runtime, and as Node.js where there is none. The
  * names are links in `.socle/bin` of the project.
  */
-export function withRuntimeNames({ cwd, environment }: Surroundings): Surroundings["environment"] {
+export function withRuntimeNames({ cwd, environment }: ProcessSurroundings): ProcessSurroundings["environment"] {
   if (process.platform === "win32") return environment;
   const { PATH = "" } = environment;
   const folder = join(cwd, ".socle", "bin");
@@ -195,7 +195,7 @@ export function withRuntimeNames({ cwd, environment }: Surroundings): Surroundin
 /** Like `runTool`, but answers the output instead of showing the output. */
 export async function toolOutput(
   args: readonly string[],
-  surroundings: Surroundings,
+  surroundings: ProcessSurroundings,
 ): Promise<{ code: number; stdout: string; stderr: string }> {
   const child = Bun.spawn([process.execPath, ...args], { ...settingsOf(surroundings), stdout: "pipe", stderr: "pipe" });
   const [stdout, stderr, code] = await Promise.all([
@@ -206,6 +206,9 @@ export async function toolOutput(
   return { code, stdout, stderr };
 }
 
-function settingsOf({ cwd, environment }: Surroundings): { cwd: string; env: Record<string, string | undefined> } {
+function settingsOf({ cwd, environment }: ProcessSurroundings): {
+  cwd: string;
+  env: Record<string, string | undefined>;
+} {
   return { cwd, env: { ...withoutSettings(environment), BUN_BE_BUN: "1" } };
 }

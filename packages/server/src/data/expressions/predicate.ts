@@ -22,7 +22,7 @@ export interface Fields {
 }
 
 /** The input of a predicate beside the record. */
-interface Surroundings extends EvaluationContext {
+interface RecordSurroundings extends EvaluationContext {
   /** The records that backward steps, and steps to items, have left, in order. */
   readonly outer?: readonly Fields[];
   /** The records of a collection that point to a record by a field. Records that the caller may not read are left out. */
@@ -31,15 +31,15 @@ interface Surroundings extends EvaluationContext {
   related(collection: string, id: string): Fields | null;
 }
 
-export type Predicate = (record: Fields, surroundings: Surroundings) => boolean;
+export type Predicate = (record: Fields, surroundings: RecordSurroundings) => boolean;
 
-type Read = (record: Fields, surroundings: Surroundings) => JsonValue;
+type Read = (record: Fields, surroundings: RecordSurroundings) => JsonValue;
 
 function memberOf(fields: Fields, name: string): JsonValue {
   return Object.hasOwn(fields, name) ? (fields[name] ?? null) : null;
 }
 
-function recordAt(hops: readonly Hop[], record: Fields, surroundings: Surroundings): Fields | null {
+function recordAt(hops: readonly Hop[], record: Fields, surroundings: RecordSurroundings): Fields | null {
   let at: Fields | null = record;
   for (const hop of hops) {
     const id = memberOf(at, hop.field.name);
@@ -50,12 +50,12 @@ function recordAt(hops: readonly Hop[], record: Fields, surroundings: Surroundin
 }
 
 /** The record that a path begins at, `up` steps to several before a record. */
-function recordUp(up: number, record: Fields, { outer }: Surroundings): Fields {
+function recordUp(up: number, record: Fields, { outer }: RecordSurroundings): Fields {
   return up === 0 ? record : (outer?.at(-up) ?? record);
 }
 
 /** The value that a path leads to, or the values of all items of an array. */
-function valuesOf(path: Path, record: Fields, surroundings: Surroundings): JsonValue[] {
+function valuesOf(path: Path, record: Fields, surroundings: RecordSurroundings): JsonValue[] {
   const at = recordAt(path.hops, recordUp(path.up, record, surroundings), surroundings);
   let values: JsonValue[] = [at === null ? null : memberOf(at, path.field.name)];
   for (const member of path.members)
@@ -73,7 +73,7 @@ function positionOf(value: JsonValue, values: readonly string[]): number | null 
   return position < 0 ? null : position;
 }
 
-function readPath(path: Path, record: Fields, surroundings: Surroundings): JsonValue {
+function readPath(path: Path, record: Fields, surroundings: RecordSurroundings): JsonValue {
   return valuesOf(path, record, surroundings)[0] ?? null;
 }
 
@@ -160,7 +160,7 @@ function forAnyItem(left: Operand, make: (left: Operand) => Predicate): Predicat
 /** Some of the records, or items, that are found at the end of a path fulfils a condition. */
 function someOf(
   { up, from, item }: Some | SomeItem,
-  find: (at: Fields, surroundings: Surroundings) => readonly Fields[],
+  find: (at: Fields, surroundings: RecordSurroundings) => readonly Fields[],
 ): Predicate {
   const fulfils = item === null ? () => true : toPredicate(item);
   return (record, surroundings) => {
@@ -172,12 +172,12 @@ function someOf(
 }
 
 /** The records that point to a record. */
-function pointing({ target, pointer }: Some, at: Fields, surroundings: Surroundings): readonly Fields[] {
+function pointing({ target, pointer }: Some, at: Fields, surroundings: RecordSurroundings): readonly Fields[] {
   return surroundings.pointing?.(target.name, pointer.name, String(memberOf(at, "id"))) ?? [];
 }
 
 /** The records that the items of a field name, or the items in place of the field. */
-function itemsOf({ field, record }: SomeItem, at: Fields, surroundings: Surroundings): Fields[] {
+function itemsOf({ field, record }: SomeItem, at: Fields, surroundings: RecordSurroundings): Fields[] {
   const items = memberOf(at, field.name);
   return (Array.isArray(items) ? items : []).flatMap((each): Fields[] => {
     if (record === null) return [{ [field.name]: each }];

@@ -41,7 +41,7 @@ export interface ImportOutcome {
   readonly unresolved: number;
 }
 
-interface Import extends ImportedRows {
+interface RowsToImport extends ImportedRows {
   readonly changes: RecordChanges;
   readonly table: RecordTable;
   /** Null if the collection has no hooks. */
@@ -49,7 +49,7 @@ interface Import extends ImportedRows {
 }
 
 /** Writes records, in the given transaction. Records that are refused, also by hooks, are left out and reported by the positions. */
-export async function importIn(tx: Transactor, caller: Principal, rows: Import): Promise<ImportOutcome> {
+export async function importIn(tx: Transactor, caller: Principal, rows: RowsToImport): Promise<ImportOutcome> {
   const turns = new LoopTurns();
   const rejections: Rejection[] = [];
   let updated = 0;
@@ -72,7 +72,7 @@ export async function importIn(tx: Transactor, caller: Principal, rows: Import):
 function importRow(
   tx: Transactor,
   caller: Principal,
-  { record, ...rows }: Import & { record: ImportedRecord },
+  { record, ...rows }: RowsToImport & { record: ImportedRecord },
 ): { isUpdate: boolean; unresolved: number } {
   const { changes, collection, hooks, match, isPromised, isTaken, table } = rows;
   const { body, given } = record;

@@ -223,7 +223,7 @@ function leaveOpen(table: RecordTable, { values, problems }: ValidatedBody): voi
 }
 
 /** Valid values by the positions of the fields, and the owner of the record. */
-interface Prepared {
+interface PreparedValues {
   readonly values: readonly (Value | undefined)[];
   readonly owner: string | null;
 }
@@ -265,7 +265,7 @@ export class Preparation {
   }
 
   /** A record that is to be created; `stored` has the values with separate columns. @throws AppError. */
-  create(tx: Transactor, first: NewBody): Prepared & { record: StoredRecord; stored: readonly Value[] } {
+  create(tx: Transactor, first: NewBody): PreparedValues & { record: StoredRecord; stored: readonly Value[] } {
     const { table, principal, body, given, observe, id, createdAt, updatedAt, defaultsAt } = first;
     const { collection } = table;
     const { account } = given ?? {};
@@ -301,7 +301,7 @@ export class Preparation {
   }
 
   /** The values of an update; `row` is the record before the update. @throws AppError. */
-  change(tx: Transactor, change: ChangedBody): Prepared {
+  change(tx: Transactor, change: ChangedBody): PreparedValues {
     const { table, principal, observe, row, updatedAt, account } = change;
     const { collection } = table;
     const { id } = row.record;

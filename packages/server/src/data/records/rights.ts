@@ -27,7 +27,7 @@ export interface RecordState extends Omit<RightsTarget, "id"> {
 type WholeState = RecordState & { readonly record: StoredRecord };
 
 /** A body that is to be written, with the stored values by the positions of the fields. */
-interface Written {
+interface WrittenBody {
   readonly body: Readonly<Record<string, unknown>>;
   readonly values: (Value | undefined)[];
 }
@@ -159,7 +159,7 @@ export class Rights {
    * @param state the record after the create.
    * @throws AppError `forbidden` with the fields.
    */
-  admitNew(reader: Reader, state: RecordState, body: Written["body"]): void {
+  admitNew(reader: Reader, state: RecordState, body: WrittenBody["body"]): void {
     const limits = limitsOf(state, body);
     if (limits !== null) refuse(this.#closed(reader, limits, state));
   }
@@ -169,7 +169,7 @@ export class Rights {
    * is sent back unchanged is no change, and is removed from the values.
    * @throws AppError `forbidden` with the fields.
    */
-  admitChange(reader: Reader, before: WholeState, { body, values }: Written): void {
+  admitChange(reader: Reader, before: WholeState, { body, values }: WrittenBody): void {
     const limits = limitsOf(before, body);
     if (limits === null) return;
     const after = before.table.changed(before.record, values);
@@ -221,7 +221,7 @@ function contextOf(principal: Principal): EvaluationContext {
 }
 
 /** The limits of writing for the fields that a body names; null if the body names no limited field. */
-function limitsOf({ table, principal }: RecordState, body: Written["body"]): FieldLimits | null {
+function limitsOf({ table, principal }: RecordState, body: WrittenBody["body"]): FieldLimits | null {
   const limits = table.collection.fieldPolicies?.limits("update", principal) ?? null;
   if (limits === null) return null;
   const closed = new Set([...limits.closed].filter((field) => Object.hasOwn(body, field)));
@@ -229,7 +229,7 @@ function limitsOf({ table, principal }: RecordState, body: Written["body"]): Fie
   return closed.size === 0 && conditional.size === 0 ? null : { closed, conditional };
 }
 
-function isUnchanged({ table, record }: WholeState, name: string, values: Written["values"]): boolean {
+function isUnchanged({ table, record }: WholeState, name: string, values: WrittenBody["values"]): boolean {
   const value = values[table.positions.get(name) ?? -1];
   const field = table.field(name);
   return value !== undefined && field !== null && isSameValue(decode(field, value), record[name]);

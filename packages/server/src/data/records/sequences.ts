@@ -9,12 +9,12 @@ import { scopeOf, typeOf } from "../fields/index.ts";
 import { type RecordTable, withoutFields } from "./record-table.ts";
 
 /** Values by the positions of the fields; an undefined value stays unchanged. */
-type Values = readonly (Value | undefined)[];
+type FieldValues = readonly (Value | undefined)[];
 
 /** The values of a write, and the record before; null for a new record. */
 interface NumberedRecord {
   readonly table: RecordTable;
-  readonly values: Values;
+  readonly values: FieldValues;
   readonly record: StoredRecord | null;
 }
 
@@ -60,7 +60,7 @@ export function numberChanged(
 export function keepNumbers(
   tx: Transactor,
   table: RecordTable,
-  { values, record }: { values: Values; record: StoredRecord },
+  { values, record }: { values: FieldValues; record: StoredRecord },
 ): void {
   for (const [position, field] of table.sequences) {
     const number = values[position];

@@ -70,7 +70,7 @@ const english = {
 } as const;
 
 export type TextName = keyof typeof english;
-type Texts = { readonly [name in TextName]: string };
+type PageTexts = { readonly [name in TextName]: string };
 
 /** The texts of a language. */
 export interface LanguageTexts {
@@ -81,7 +81,7 @@ export interface LanguageTexts {
 const names = Object.keys(english);
 const fileForm = /^auth(?:\.([a-z]{2,3}(?:-[a-z0-9]{2,8})?))?\.json$/i;
 
-function inLanguage(language: string, texts: Texts): LanguageTexts {
+function inLanguage(language: string, texts: PageTexts): LanguageTexts {
   return {
     language,
     text: (name, values = {}) => texts[name].replace(/\{(\w+)\}/g, (whole, key: string) => values[key] ?? whole),
@@ -89,7 +89,7 @@ function inLanguage(language: string, texts: Texts): LanguageTexts {
 }
 
 /** @throws SetupError for a file that is no object of texts, and for an unknown name. */
-async function readTexts(path: string): Promise<Partial<Texts>> {
+async function readTexts(path: string): Promise<Partial<PageTexts>> {
   const read = await readJsonFile(path);
   if (!isObject(read)) throw new SetupError(`${path}: must be a JSON object of texts by name`);
   for (const [name, value] of Object.entries(read)) {
@@ -112,7 +112,7 @@ export class AuthPageTexts {
   /** @param folder the folder `pages` of the project, which may be missing. @throws SetupError for a bad file. */
   static async open(folder: string): Promise<AuthPageTexts> {
     const files = existsSync(folder) ? readdirSync(folder).filter((file) => fileForm.test(file)) : [];
-    const general: Texts = {
+    const general: PageTexts = {
       ...english,
       ...(files.includes("auth.json") && (await readTexts(join(folder, "auth.json")))),
     };

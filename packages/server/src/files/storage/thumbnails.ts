@@ -21,7 +21,7 @@ export interface Asker {
   readonly signal: AbortSignal;
 }
 
-interface Job {
+interface ThumbnailTask {
   readonly file: StoredFile;
   readonly size: ThumbSize;
   read(): Promise<FileBody>;
@@ -113,7 +113,7 @@ export class Thumbnails {
    * @throws AppError `bad_request` for a file that is no image, is damaged or has too many pixels, `unavailable` when
    * too many thumbnails wait to be made or the image cannot be read in time.
    */
-  async get(job: Job, asker: Asker): Promise<Blob> {
+  async get(job: ThumbnailTask, asker: Asker): Promise<Blob> {
     const { file, size } = job;
     if (!imageTypes.includes(file.mimeType))
       throw new AppError("bad_request", `Thumbnails are of PNG, JPEG and WebP images only, not of ${file.mimeType}.`);
@@ -152,7 +152,7 @@ export class Thumbnails {
    * When the last caller disconnects, the thumbnail leaves the queue; a thumbnail that is being made is finished and
    * kept.
    */
-  async #wait(shared: Shared, job: Job, asker: Asker): Promise<Blob> {
+  async #wait(shared: Shared, job: ThumbnailTask, asker: Asker): Promise<Blob> {
     const { signal } = asker;
     const { promise: gone, reject } = Promise.withResolvers<never>();
     const leave = (): void => reject(callerGone());
@@ -167,7 +167,7 @@ export class Thumbnails {
   }
 
   /** Waits for a turn of the caller. A caller with a full queue waits for another request's turn. */
-  #queue(shared: Shared, job: Job, { caller, signal }: Asker): void {
+  #queue(shared: Shared, job: ThumbnailTask, { caller, signal }: Asker): void {
     const { begun, result } = shared;
     shared.queued += 1;
     const leaving = AbortSignal.any([signal, begun.signal]);
@@ -181,7 +181,7 @@ export class Thumbnails {
   }
 
   /** The work of the first turn; later turns find the work begun. */
-  async #makeOnce(shared: Shared, job: Job): Promise<void> {
+  async #makeOnce(shared: Shared, job: ThumbnailTask): Promise<void> {
     const { begun, result } = shared;
     if (begun.signal.aborted) return;
     begun.abort();
@@ -196,7 +196,7 @@ export class Thumbnails {
     }
   }
 
-  async #make({ read, size: { width, height } }: Job): Promise<Blob> {
+  async #make({ read, size: { width, height } }: ThumbnailTask): Promise<Blob> {
     const image = Buffer.from(await new Response(await readWithin(read, this.#readMs)).arrayBuffer());
     const source = stillOf(image);
     const { rotate, mirror } = uprightOf(image);
@@ -221,7 +221,7 @@ export class Thumbnails {
 }
 
 /** The bytes of an image. @throws AppError `unavailable` when the bytes do not come in time. */
-async function readWithin(read: Job["read"], milliseconds: number): Promise<Blob | Uint8Array> {
+async function readWithin(read: ThumbnailTask["read"], milliseconds: number): Promise<Blob | Uint8Array> {
   const late = new AbortController();
   const { promise: isLate, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => {

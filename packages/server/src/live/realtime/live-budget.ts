@@ -22,13 +22,13 @@ export function recordsOf(key: string, source: LiveSource, plan: LivePlan): numb
 }
 
 /** A viewer with the caller who pays, and the address, whose users share a part. */
-interface Holder {
+interface BudgetHolder {
   readonly caller: string;
   readonly address: string;
 }
 
 /** The names of the shares that a viewer takes from. An address has a name that no caller has. */
-export function sharesOf({ caller, address }: Holder): readonly [caller: string, address: string] {
+export function sharesOf({ caller, address }: BudgetHolder): readonly [caller: string, address: string] {
   return [caller, `address ${address}`];
 }
 
@@ -54,7 +54,7 @@ export class LiveBudget {
    * @param known the shares that have other viewers of the window: the window counts once for each share. Null for a new window.
    * @throws FrameError `query_limit` for a window beyond the bound of all callers, of the caller or of the address.
    */
-  admit(holder: Holder, records: number, known: { has(share: string): boolean } | null): void {
+  admit(holder: BudgetHolder, records: number, known: { has(share: string): boolean } | null): void {
     const [caller, address] = sharesOf(holder).map((share) => this.#more(share, records, known));
     const isFull = known === null && this.isFull(records);
     const isOver = (more: typeof caller, part: number): boolean =>
@@ -68,7 +68,7 @@ export class LiveBudget {
   }
 
   /** A viewer of a window has left. @param known the shares that have other viewers of the window. */
-  leave(holder: Holder, records: number, known: { has(share: string): boolean }): void {
+  leave(holder: BudgetHolder, records: number, known: { has(share: string): boolean }): void {
     for (const share of sharesOf(holder)) {
       const { after } = this.#more(share, -records, known);
       if (after > 0) this.#held.set(share, after);

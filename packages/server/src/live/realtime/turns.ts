@@ -175,7 +175,7 @@ const decisionSeconds = 4;
 /** With more callers than these, callers with a whole budget are forgotten. */
 const manyCallers = 1_000;
 
-interface Account {
+interface TimeAccount {
   /** Milliseconds, as of `at`; below zero the caller's filters wait. */
   left: number;
   at: number;
@@ -188,7 +188,7 @@ export class Budgets {
   readonly decisionMs: number;
   readonly #most: number;
   readonly #now: () => number;
-  readonly #accounts = new Map<string, Account>();
+  readonly #accounts = new Map<string, TimeAccount>();
   #manyCallers = manyCallers;
 
   /** @param perSecond milliseconds of processor time in a second. @param now milliseconds that never run backwards. */

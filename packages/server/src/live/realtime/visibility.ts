@@ -42,7 +42,7 @@ const unlimited = Number.POSITIVE_INFINITY;
 const everything: FilterOfOne = { columns: () => new Set(), holds: () => Promise.resolve(true) };
 
 /** An event of the log, and a listener who may hear the event. */
-interface Seen {
+interface SeenEvent {
   readonly event: LoggedEvent;
   readonly listener: Listener;
   readonly collection: Collection;
@@ -155,7 +155,7 @@ export class Visibility {
    * has not kept the values, the record may have fulfilled the filter: `.deleted` is told once too often rather than
    * once too seldom.
    */
-  async #toldByDecision(seen: Seen, filter: FilterOfOne): Promise<Told | null> {
+  async #toldByDecision(seen: SeenEvent, filter: FilterOfOne): Promise<Told | null> {
     const { event, listener, collection } = seen;
     const isAsLogged = !event.isPartial && event.seq > collection.logMarks.fields;
     const isDeletion = event.type.endsWith(".deleted");
@@ -185,7 +185,7 @@ export class Visibility {
   }
 
   /** The fields of an event's record that the listener may not read, in the record after the event or in the current record. */
-  #hidden({ event, listener, collection }: Seen, now: StoredRecord): ReadonlySet<string> {
+  #hidden({ event, listener, collection }: SeenEvent, now: StoredRecord): ReadonlySet<string> {
     const hidden = this.#options.records.hiddenAt(collection, listener, event);
     for (const field of Object.keys(event.payload)) if (!Object.hasOwn(now, field)) hidden.add(field);
     return hidden;
@@ -202,7 +202,7 @@ export class Visibility {
   }
 
   /** Whether the audience of an event, and the rule in force, let a listener read the record's state at the event. */
-  #couldRead({ event, listener, collection }: Seen, state: EventBasis, deletedFrom?: number): boolean {
+  #couldRead({ event, listener, collection }: SeenEvent, state: EventBasis, deletedFrom?: number): boolean {
     if (!mayHear(listener, this.audience(event, collection.name), state.owner)) return false;
     if (!this.isConditional(collection)) return true;
     const decision = collection.policies.read.decide(listener);
@@ -236,7 +236,7 @@ export class Visibility {
   }
 
   /** `#couldRead` for the state before the event. @param canRead the answer for the state after the event. */
-  #couldReadBefore(seen: Seen, canRead: boolean): boolean {
+  #couldReadBefore(seen: SeenEvent, canRead: boolean): boolean {
     const { event, collection, listener } = seen;
     if (event.type.endsWith(".created")) return false;
     const { basis } = event;
@@ -271,7 +271,7 @@ export class Visibility {
    * listener. If the log holds only the changed fields, or fields that were dropped since, the text is that of the
    * current record.
    */
-  #textByWord(seen: Seen): string | null {
+  #textByWord(seen: SeenEvent): string | null {
     const { event, listener, collection } = seen;
     if (event.type.endsWith(".deleted")) return event.toText();
     const isAsLogged = !event.isPartial && event.seq > collection.logMarks.fields;
@@ -302,7 +302,7 @@ function toldAs({ type }: LoggedEvent, text: string | null): Told | null {
 type Fields = OwnedState["record"];
 
 /** A change: the record after the change, null for a deletion, and whether that record fulfilled the filter. */
-interface Change {
+interface FilteredChange {
   readonly collection: Collection;
   readonly filter: FilterOfOne;
   readonly became: Fields | null;
@@ -313,7 +313,7 @@ interface Change {
  * Whether a record fulfilled a filter before a change; null if the log has not kept enough to tell.
  * @throws FrameError if the filter cannot be asked any more.
  */
-async function fulfilledBefore(event: LoggedEvent, change: Change): Promise<boolean | null> {
+async function fulfilledBefore(event: LoggedEvent, change: FilteredChange): Promise<boolean | null> {
   if (event.type.endsWith(".created")) return false;
   const { basis } = event;
   const { collection, filter, became, fulfils } = change;

@@ -49,7 +49,7 @@ interface LastBackup {
   readonly durationMs: number;
 }
 
-interface Running {
+interface RunningBackup {
   readonly entry: BackupEntry;
   /** Rejects with the cause of a failure. */
   readonly ended: Promise<void>;
@@ -71,7 +71,7 @@ export class Backups {
   readonly #target: BackupTarget;
   readonly #schedules: Schedules<{ name: string; schedule: string; timezone: string }>;
   readonly #stopping = new AbortController();
-  #running: Running | null = null;
+  #running: RunningBackup | null = null;
   #failed: BackupEntry[] = [];
   /** Packed, and not delivered: the next backup delivers this file instead of a new file. */
   #undelivered: string | null = null;
@@ -188,7 +188,7 @@ export class Backups {
   }
 
   /** From the call on, this backup is the running backup. @throws AppError as `begin`. */
-  #run(work: Work): Running {
+  #run(work: Work): RunningBackup {
     const { name } = work;
     if (this.#running !== null) throw new AppError("conflict", `A backup is being made: ${this.#running.entry.name}.`);
     if (this.#stopping.signal.aborted) throw new AppError("unavailable", "The service is stopping.");

@@ -50,7 +50,7 @@ export const partialEnding = ".partial";
 export type Move = readonly [from: string, to: string];
 
 /** A path as recorded: below the folder of the database, or below the folder of the files. */
-interface Place {
+interface RecordedPath {
   readonly root: "database" | "files";
   readonly path: string;
 }
@@ -59,11 +59,11 @@ function listOf(paths: DataPaths): string {
   return join(restoreFolder(paths.database), "moves.json");
 }
 
-function rootsOf({ database, files }: DataPaths): Record<Place["root"], string> {
+function rootsOf({ database, files }: DataPaths): Record<RecordedPath["root"], string> {
   return { database: dirname(database), files: isBucket(files.address) ? "" : files.address };
 }
 
-function placeOf(path: string, paths: DataPaths): Place {
+function placeOf(path: string, paths: DataPaths): RecordedPath {
   const roots = rootsOf(paths);
   const fromFiles = relative(roots.files, path);
   const isFile = roots.files !== "" && !fromFiles.startsWith("..") && !isAbsolute(fromFiles);

@@ -7,7 +7,7 @@ import type { Mails } from "../mail/index.ts";
 import { languageOf, type PasswordCaller, userAgentOf } from "./passwords.ts";
 
 /** A change of credentials. */
-export interface Change {
+export interface CredentialChange {
   /** A plain sentence: "The password was changed." */
   readonly change: string;
   /** The caller who made the change; or the admin or the code of the service, whom the user cannot tell by an address. */
@@ -57,7 +57,7 @@ export class Notices {
    * notices to the address, so that nobody fills the mailbox of a stranger by changes of an own account.
    * @param user as before the change: a new address does not hide the change from the owner of the former address.
    */
-  tell(tx: Transactor, user: Pick<User, "id" | "email">, { change, by }: Change): void {
+  tell(tx: Transactor, user: Pick<User, "id" | "email">, { change, by }: CredentialChange): void {
     const { mails, logger } = this.#options;
     if (!mails.isOn) return;
     const origin = typeof by === "string" ? by : originOf(by);

@@ -10,7 +10,7 @@ import type { Users } from "./users.ts";
  * @returns is called with the deleted user, at the end of the transaction.
  * @throws AppError for a caller without the right.
  */
-type Admission = (tx: Transactor, caller: Principal) => (deleted: User) => void;
+type DeletionCheck = (tx: Transactor, caller: Principal) => (deleted: User) => void;
 
 interface UserDeletionsOptions {
   database: Database;
@@ -30,7 +30,7 @@ export class UserDeletions {
    * to the user do what the `onDelete` of the field says.
    * @throws AppError `not_found`; `bad_request` for the last admin, and for records that refuse the deletion.
    */
-  async delete(id: string, principal: Principal, admit: Admission): Promise<void> {
+  async delete(id: string, principal: Principal, admit: DeletionCheck): Promise<void> {
     const { database, users, relations } = this.#options;
     const isDone = await database.transactFor(principal, (tx, caller) => {
       const done = admit(tx, caller);

@@ -14,7 +14,7 @@ import {
 import type { EventLog } from "../../store/events/index.ts";
 import { normaliseEmail } from "../mail/index.ts";
 import { type CredentialKinds, nothingShown, type ShownCredentials } from "./credentials.ts";
-import type { Change, Notices } from "./notices.ts";
+import type { CredentialChange, Notices } from "./notices.ts";
 import { type CommonPasswords, ownCaller, type PasswordCaller, type Passwords } from "./passwords.ts";
 import { endProofsOf } from "./proof-table.ts";
 import { checkNewCredentials, passwordProblems, readEmail } from "./read-body.ts";
@@ -127,7 +127,7 @@ interface AddressProof {
   /** By default, the present address of the user. */
   readonly email?: string;
   /** The caller, for a notice of the removed credentials; null for a caller who mails a notice in any case. */
-  readonly by: Change["by"] | null;
+  readonly by: CredentialChange["by"] | null;
 }
 
 interface UsersOptions {

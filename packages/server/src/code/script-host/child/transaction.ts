@@ -55,7 +55,7 @@ export async function runTransaction(
   let turn: number | null = null;
   try {
     for (let times = 1; times <= maxTimes; times += 1) {
-      const attempt: Attempt = new Attempt(calls, turn);
+      const attempt: TransactionAttempt = new TransactionAttempt(calls, turn);
       const outcome = await outcomeOf(() => withinTime(work(attempt.tx), deadline));
       // An error may follow from a read that has changed.
       const change = "error" in outcome ? await attempt.change() : await attempt.commit();
@@ -116,7 +116,7 @@ function quiet<T extends object>(methods: T): T {
 }
 
 /** One call of the function, with the reads and the writes of the call. */
-class Attempt {
+class TransactionAttempt {
   readonly tx: object;
   readonly #calls: ServiceClient;
   readonly #recorder = new ReadRecorder();

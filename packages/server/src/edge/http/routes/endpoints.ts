@@ -58,7 +58,7 @@ interface KeyedCall {
 }
 
 /** The handlers of a path; null for a path without an endpoint. */
-type FindMethods = (exchange: Exchange) => Methods | null;
+type FindEndpoint = (exchange: Exchange) => Methods | null;
 
 /** The routes of endpoints. Endpoints outside `/api` are no routes: `besideFiles` finds these after the files of `public`. */
 export function endpointRoutes(options: {
@@ -71,7 +71,7 @@ export function endpointRoutes(options: {
   keepOpen: KeepOpen;
 }): {
   routes: Routes;
-  besideFiles: FindMethods | null;
+  besideFiles: FindEndpoint | null;
 } {
   const { endpoints, auth, config, calls, idempotency, keepOpen } = options;
   const prefix = config["endpoints.prefix"];

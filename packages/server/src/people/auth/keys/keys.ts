@@ -39,7 +39,7 @@ const keyForm = /^sk_[\w-]{43}$/;
 const capacity = 20_000;
 
 /** A key in force. */
-interface Key {
+interface KeyInForce {
   /** Milliseconds since 1970. */
   readonly expiresAt: number;
   /** The caller, with the role of this moment. */
@@ -68,7 +68,7 @@ export class Keys {
   readonly #options: KeysOptions;
   /** The ids of keys, by the text of the key. */
   readonly #ids = new BoundedMap<string, string>(capacity);
-  readonly #live = new BoundedMap<string, Key>(capacity);
+  readonly #live = new BoundedMap<string, KeyInForce>(capacity);
 
   constructor(options: KeysOptions) {
     this.#options = options;
@@ -102,7 +102,7 @@ export class Keys {
   }
 
   /** A key in force; null for an ended key. */
-  find(id: string, reader: Reader = this.#options.database.reader): Key | null {
+  find(id: string, reader: Reader = this.#options.database.reader): KeyInForce | null {
     let key = this.#live.get(id);
     if (key === undefined) {
       const row = findKey(reader, id);

@@ -4,7 +4,7 @@ import type { Config } from "../../../base/config/index.ts";
 import { AppError, type Clock, quote, type SignedIn, toTimestamp } from "../../../base/kernel/index.ts";
 import type { Database, Reader, Transactor } from "../../../store/database/index.ts";
 import { nothingShown } from "../credentials.ts";
-import type { Change, Notices } from "../notices.ts";
+import type { CredentialChange, Notices } from "../notices.ts";
 import { checkRecent } from "../own-change.ts";
 import type { PasswordCaller } from "../passwords.ts";
 import type { SignIns } from "../sign-ins.ts";
@@ -132,7 +132,7 @@ export class ProviderAccounts {
   }
 
   /** Removes a link of a user, with a notice. @throws AppError `not_found`. */
-  remove(tx: Transactor, user: User, { provider, by }: { provider: string; by: Change["by"] }): Link {
+  remove(tx: Transactor, user: User, { provider, by }: { provider: string; by: CredentialChange["by"] }): Link {
     const link = linksOf(tx, user.id).find((each) => each.provider === provider);
     if (link === undefined) throw new AppError("not_found", `There is no link to ${quote(provider)}.`);
     removeLink(tx, link);

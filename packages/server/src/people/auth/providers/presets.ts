@@ -16,7 +16,7 @@ export interface ProviderIdentity {
 export type Claims = Readonly<Record<string, unknown>>;
 
 /** Addresses of a provider that has no discovery. */
-interface Endpoints {
+interface ProviderAddresses {
   readonly authorization_endpoint: string;
   readonly token_endpoint: string;
   readonly jwks_uri?: string;
@@ -33,7 +33,7 @@ export interface Preset {
   /** Parameters of the authorization request beside the usual parameters. */
   readonly parameters?: Readonly<Record<string, string>>;
   /** The addresses below an issuer; absent for a provider with discovery. */
-  readonly endpoints?: (issuer: string) => Endpoints;
+  readonly endpoints?: (issuer: string) => ProviderAddresses;
   /** The identity by the claims of an ID token, for a provider of OpenID Connect. */
   readonly ofClaims?: (claims: Claims, issuer: string) => ProviderIdentity;
   /** The identity by an API of the provider, for a provider of OAuth 2.0 alone. */

@@ -40,7 +40,7 @@ export type ThreadWork<T> = (thread: ThreadConnection) => Promise<T>;
 type OnLook = (thread: ThreadConnection) => void;
 
 /** A read that asks for a thread. */
-interface Turn {
+interface ThreadTurn {
   readonly caller: string;
   /** Aborted when no caller waits for the read any more, or the time of the read is over. */
   readonly signal: AbortSignal;
@@ -146,7 +146,7 @@ export class ReaderThreads implements PausableReads {
     return new AppError("unavailable", message, { limit: "queries" });
   }
 
-  async #inTurn<T>(work: ThreadWork<T>, turn: Turn): Promise<T> {
+  async #inTurn<T>(work: ThreadWork<T>, turn: ThreadTurn): Promise<T> {
     const long = this.#long;
     const read = (): Promise<T> => this.#admission.run(() => this.#read(work, turn, null), turn);
     if (long === null) return read();
@@ -162,7 +162,7 @@ export class ReaderThreads implements PausableReads {
   }
 
   /** Answers null when the read was stopped, or did not begin because another read of the caller was stopped. */
-  async #asShort<T>(work: ThreadWork<T>, turn: Turn, long: Admission): Promise<{ readonly outcome: T } | null> {
+  async #asShort<T>(work: ThreadWork<T>, turn: ThreadTurn, long: Admission): Promise<{ readonly outcome: T } | null> {
     if (this.#stopped.has(turn.caller)) return null;
     const end = new AbortController();
     /** The place of the read among the long reads. */
@@ -194,7 +194,7 @@ export class ReaderThreads implements PausableReads {
   }
 
   /** @param onLook is called every few milliseconds after the read has become a long read. */
-  async #read<T>(work: ThreadWork<T>, { signal, runs }: Turn, onLook: OnLook | null): Promise<T> {
+  async #read<T>(work: ThreadWork<T>, { signal, runs }: ThreadTurn, onLook: OnLook | null): Promise<T> {
     while (this.#pause !== null) await this.#pause.promise;
     runs();
     if (signal.aborted) throw signal.reason;
