@@ -134,7 +134,7 @@ export class Router {
     for (const method of nativeMethods) {
       const known = method === "OPTIONS" || typeof methods === "function" ? undefined : methods[method];
       if (known === undefined && this.#options.passOn !== null) continue;
-      const isForKeys = method === "GET" && isOpenToKeys(methods);
+      const isForKeys = isOpenToKeys(methods);
       handlers[method] =
         known === undefined
           ? this.#guard(path, (exchange) => this.#byMethod(methods, exchange), isForKeys)
