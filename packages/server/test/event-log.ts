@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { EventSource } from "@socle/protocol";
 import { Clock } from "../src/base/kernel/index.ts";
 import { Database } from "../src/store/database/index.ts";
-import { type AuditBounds, EventLog, EventRetention, eventSchema } from "../src/store/events/index.ts";
+import { EventLog, EventRetention, eventSchema } from "../src/store/events/index.ts";
 import { quietLogger } from "./kit.ts";
 
 class TestClock extends Clock {
@@ -24,8 +24,14 @@ function sourceOf(type: string): EventSource {
   return type.startsWith("posts.") ? "collections" : "auth";
 }
 
-/** Bounds of the audit that remove nothing. */
-export const audit: AuditBounds = { maxAgeMs: 1e12, maxCount: 1e6 };
+/** Bounds of the event log and of the audit that remove nothing. */
+export const keepsAll = {
+  "audit.maxCount": 1e6,
+  "audit.retention": 1e12,
+  "events.maxBytes": 2 ** 40,
+  "events.maxCount": 1e9,
+  "events.retention": 1e12,
+};
 
 /** Opens the log in a file of a folder. */
 export async function openEventLog(folder: string, name: string) {
@@ -37,8 +43,10 @@ export async function openEventLog(folder: string, name: string) {
   events.start();
   const append = (type: string) =>
     database.transact((tx) => events.append(tx, { type, source: sourceOf(type), payload: { type }, principal: null }));
-  const retention = (maxAgeMs: number, maxCount: number, bounds: { maxBytes?: number; audit?: AuditBounds } = {}) =>
-    new EventRetention({ database, events, clock, logger, maxAgeMs, maxCount, maxBytes: 2 ** 40, audit, ...bounds });
+  const retention = (maxAgeMs: number, maxCount: number, bounds: Partial<typeof keepsAll> = {}) => {
+    const config = { ...keepsAll, "events.retention": maxAgeMs, "events.maxCount": maxCount, ...bounds };
+    return new EventRetention({ clock, config, database, events, logger });
+  };
   const types = async () => events.read(0, 1_000_000).map(({ type }) => type);
   return { clock, database, events, append, retention, types };
 }

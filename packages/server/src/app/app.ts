@@ -161,10 +161,9 @@ async function start(options: AppOptions) {
   if (instance !== undefined) events.noteLiveParts();
   starting.adopt(backups, () => backups.stop()).start();
   await scripts.start({ signal: AbortSignal.any([signal, interrupted ?? signal]) });
-  const retention = openRetention(service, config, logger);
+  const retention = new EventRetention({ clock, config, database, events, logger: logger.for("events") });
   starting.defer(() => retention.settled());
-  const keepMs = config["dropped.keep"];
-  const dropped = new DroppedRetention({ clock, database, keepMs, logger: logger.for("collections") });
+  const dropped = new DroppedRetention({ clock, config, database, logger: logger.for("collections") });
   starting.defer(() => dropped.settled());
   const http = new HttpServer({
     acme: front.acme,
@@ -209,7 +208,7 @@ async function start(options: AppOptions) {
     /** Loads functions, jobs, texts of mails and the certificate again. */
     async reload(): Promise<void> {
       reloadTexts(service, logger);
-      await Promise.all([scripts.reload(), front.certificate?.look(true), readers?.reload()]);
+      await Promise.all([scripts.reload(), http.reload(), readers?.reload()]);
     },
     /** Stops accepting, finishes running requests within `ms`, flushes and closes the database. */
     async stop(ms = graceMs): Promise<void> {
@@ -253,19 +252,6 @@ function openReaders(options: OtherProcesses): ReaderProcesses {
     },
     http,
   );
-}
-
-function openRetention({ clock, database, events }: Service, config: Config, logger: Logger): EventRetention {
-  return new EventRetention({
-    audit: { maxAgeMs: config["audit.retention"], maxCount: config["audit.maxCount"] },
-    clock,
-    database,
-    events,
-    logger: logger.for("events"),
-    maxAgeMs: config["events.retention"],
-    maxBytes: config["events.maxBytes"],
-    maxCount: config["events.maxCount"],
-  });
 }
 
 /** Work that has not ended is given up a little before connections are closed, so that the callers get an answer. */

@@ -4,7 +4,7 @@
  * state that a new process reads from the database.
  */
 import { expect, test } from "bun:test";
-import { audit } from "../../test/event-log.ts";
+import { keepsAll } from "../../test/event-log.ts";
 import { fileForm, formType } from "../../test/forms.ts";
 import { migrate, openApi, quietLogger } from "../../test/kit.ts";
 import { randomNumbers, randomSeed } from "../../test/random.ts";
@@ -305,10 +305,7 @@ test("a second projection with the same notes has the same state, field by field
         events: service.events,
         clock: service.clock,
         logger,
-        maxAgeMs: 1e12,
-        maxCount: 50,
-        maxBytes: 1e9,
-        audit,
+        config: { ...keepsAll, "events.maxCount": 50 },
       }).trim(),
   ];
 

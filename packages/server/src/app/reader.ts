@@ -62,7 +62,6 @@ interface ServingReader {
   readonly http: HttpServer;
   readonly service: Service;
   readonly stopping: AbortController;
-  readonly reload: () => Promise<void>;
 }
 
 class ReaderRole {
@@ -114,7 +113,7 @@ class ReaderRole {
       if (this.#parts === null) throw new Error("The process has not started yet");
       return processNumbers(this.#parts);
     },
-    reload: async () => this.#serving?.reload(),
+    reload: async () => this.#serving?.http.reload(),
     refuse: async (graceMs) => {
       this.#serving?.stopping.abort();
       await this.#serving?.http.refuse(graceMs);
@@ -158,7 +157,7 @@ class ReaderRole {
       parts,
       stopping: stopping.signal,
     });
-    this.#serving = { http, service, stopping, reload: async () => front.certificate?.look(true) };
+    this.#serving = { http, service, stopping };
     link.channel.tell("serving", null);
   }
 

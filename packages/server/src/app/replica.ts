@@ -95,9 +95,9 @@ export async function startReplica(options: ReplicaOptions): Promise<ReplicaServ
   const http = await serve({ options, right, follower, questions, queries, paths: introduction.paths, service });
   const started = starting.move();
   return {
-    url: http.url,
+    url: http.server.url,
     ended: follower.ended,
-    reload: http.reload,
+    reload: () => http.server.reload(),
     async stop(ms) {
       // A little before connections are closed, so that the callers get an answer.
       const givingUp = setTimeout(http.giveUp, ms - answerMs);
@@ -236,9 +236,7 @@ interface ServingReplica {
   readonly paths: readonly string[];
 }
 
-async function serve(
-  serving: ServingReplica,
-): Promise<{ url: string; server: HttpServer; reload: () => Promise<void>; giveUp: () => void }> {
+async function serve(serving: ServingReplica): Promise<{ server: HttpServer; giveUp: () => void }> {
   const { options, service, right, follower, questions, queries, paths } = serving;
   const { config, logger, member, stopping, version } = options;
   const { events, auth } = service;
@@ -294,7 +292,7 @@ async function serve(
     givenUp.abort();
     server.giveUp();
   };
-  return { url: server.url, server, reload: async () => void (await front.certificate?.look(true)), giveUp };
+  return { server, giveUp };
 }
 
 /** See `InstancePart.beforeSocket`. */

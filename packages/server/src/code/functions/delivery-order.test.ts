@@ -2,7 +2,7 @@
 // Promises: E3.
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { audit } from "../../../test/event-log.ts";
+import { keepsAll } from "../../../test/event-log.ts";
 import { quietLogger, temporaryFolder } from "../../../test/kit.ts";
 import { randomNumbers, randomSeed } from "../../../test/random.ts";
 import { Clock, system } from "../../base/kernel/index.ts";
@@ -100,7 +100,13 @@ async function open(name: string, paths: readonly string[], width = 10) {
       );
       await Bun.sleep(1);
     },
-    retention: new EventRetention({ database, events, clock, logger, maxAgeMs: 0, maxCount: 0, maxBytes: 1e9, audit }),
+    retention: new EventRetention({
+      clock,
+      config: { ...keepsAll, "events.retention": 0, "events.maxCount": 0 },
+      database,
+      events,
+      logger,
+    }),
     runningNow: () => running.map(({ path, key }) => `${path} ${key}`).sort(),
     async close() {
       for (const delivery of [...running]) await delivery.end("stays");

@@ -1,6 +1,6 @@
 /** Updates of a large record that wait for a function: the record is kept once, and each run gets the record of the event. */
 import { expect, test } from "bun:test";
-import { audit } from "../../../test/event-log.ts";
+import { keepsAll } from "../../../test/event-log.ts";
 import { openApi, quietLogger } from "../../../test/kit.ts";
 import { randomNumbers, randomSeed } from "../../../test/random.ts";
 import { Clock, JsonText, system } from "../../base/kernel/index.ts";
@@ -57,7 +57,8 @@ async function open() {
     async trim() {
       await database.transact((tx) => deliveries.keepEvents(tx, 0, 2 ** 30));
       const options = { database, events, logger: quietLogger(), clock: new Clock() };
-      await new EventRetention({ ...options, maxAgeMs: 0, maxCount: 0, maxBytes: 1, audit }).trim();
+      const config = { ...keepsAll, "events.retention": 0, "events.maxCount": 0, "events.maxBytes": 1 };
+      await new EventRetention({ ...options, config }).trim();
     },
   };
 }

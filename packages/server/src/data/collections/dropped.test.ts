@@ -304,7 +304,7 @@ test("after dropped.keep, the values are gone from the disk; younger values stay
   await s.request("POST", "/api/posts", { body: { a: "young" } });
   await s.ok("PUT", "/collections/posts", { fields: [] });
   const logger = new Logger({ level: "ERROR", sinks: [] });
-  await new DroppedRetention({ database, clock, logger, keepMs: 86_400_000 }).sweep();
+  await new DroppedRetention({ database, clock, logger, config: { "dropped.keep": 86_400_000 } }).sweep();
   expect((await s.dropped()).map(({ field }) => field)).toEqual(["a"]);
   expect(database.reader.all("SELECT value FROM _dropped_values")).toEqual([{ value: "young" }]);
   expect(database.reader.all("SELECT name FROM sqlite_schema WHERE name GLOB '_dropped_[0-9]*'")).toEqual([]);

@@ -1,5 +1,6 @@
 /** Restores of dropped values, and the end of the values after `dropped.keep`. */
 import { type CollectionDefinition, type FieldDefinition, type RestoredValues, USERS } from "@socle/protocol";
+import type { Config } from "../../base/config/index.ts";
 import { AppError, type Clock, type Principal, quote, toTimestamp } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { Database, Migration, MigrationSite, Reader } from "../../store/database/index.ts";
@@ -107,8 +108,7 @@ interface RetentionOptions {
   readonly database: Database;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** `dropped.keep`. */
-  readonly keepMs: number;
+  readonly config: Pick<Config, "dropped.keep">;
 }
 
 /** Deletes dropped values after a time, in small steps. */
@@ -121,7 +121,7 @@ export class DroppedRetention {
   }
 
   start(signal: AbortSignal): void {
-    const { keepMs, logger } = this.#options;
+    const { config, logger } = this.#options;
     const run = (): void => {
       this.#running = this.#running
         .then(() => this.sweep(signal))
@@ -129,7 +129,7 @@ export class DroppedRetention {
           if (!signal.aborted) logger.error("Dropped values could not be deleted", { error });
         });
     };
-    const timer = setInterval(run, Math.min(hourMs, Math.max(keepMs, 1_000))).unref();
+    const timer = setInterval(run, Math.min(hourMs, Math.max(config["dropped.keep"], 1_000))).unref();
     signal.addEventListener("abort", () => clearInterval(timer), { once: true });
     run();
   }
@@ -140,8 +140,8 @@ export class DroppedRetention {
   }
 
   async sweep(signal?: AbortSignal): Promise<void> {
-    const { database, clock, keepMs } = this.#options;
-    for (const row of endedRows(database.reader, toTimestamp(clock.now() - keepMs))) {
+    const { database, clock, config } = this.#options;
+    for (const row of endedRows(database.reader, toTimestamp(clock.now() - config["dropped.keep"]))) {
       if (!(await database.transact((tx) => endDrop(tx, row)))) continue;
       while (signal?.aborted !== true && (await database.transact((tx) => deleteValues(tx, row, step))) > 0)
         // Waiting writes run between two steps.

@@ -192,6 +192,11 @@ export class HttpServer {
     return this.#redirect?.port ?? null;
   }
 
+  /** Looks for another certificate at once. */
+  async reload(): Promise<void> {
+    await this.#options.certificate?.look(true);
+  }
+
   /**
    * Accepts no more connections and closes the idle connections, so that a proxy waits for the next start; a request on a connection that
    * is still open is told that the service is stopping. Resolves when no request runs, or after `graceMs`.

@@ -1,6 +1,6 @@
 // Promises: E2.
 import { describe, expect, spyOn, test } from "bun:test";
-import { audit } from "../../../test/event-log.ts";
+import { keepsAll } from "../../../test/event-log.ts";
 import { migrate, quietLogger, setRole } from "../../../test/kit.ts";
 import { openServer, type TestSocket, until } from "../../../test/sockets.ts";
 import { system } from "../../base/kernel/index.ts";
@@ -181,10 +181,7 @@ describe("since", () => {
       events,
       clock,
       logger: quietLogger(),
-      maxAgeMs: 1e9,
-      maxCount: 0,
-      maxBytes: 1e9,
-      audit,
+      config: { ...keepsAll, "events.maxCount": 0 },
     });
     await retention.trim();
     const client = await server.connect();
@@ -238,10 +235,7 @@ describe("slow readers", () => {
       events,
       clock,
       logger: quietLogger(),
-      maxAgeMs: 1e9,
-      maxCount: 0,
-      maxBytes: 1e9,
-      audit,
+      config: { ...keepsAll, "events.maxCount": 0 },
     }).trim();
     second.socket.resume();
     const gaps = () =>

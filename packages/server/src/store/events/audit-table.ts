@@ -29,12 +29,6 @@ export const auditSteps: readonly string[] = [
   "CREATE INDEX _audit_source ON _audit (source, seq)",
 ];
 
-/** How long the audit keeps an entry, and how many entries of a source. */
-export interface AuditBounds {
-  readonly maxAgeMs: number;
-  readonly maxCount: number;
-}
-
 /** Whether a type, or a beginning of types that ends in `*`, may name entries of the audit. */
 export function namesAudit(type: string): boolean {
   const start = type.replace(/\*$/, "");

@@ -1,6 +1,6 @@
 /** The audit: changes of admins and failed sign-ins stay when the event log removes old events. */
 import { expect, test } from "bun:test";
-import { audit, openEventLog } from "../../../test/event-log.ts";
+import { keepsAll, openEventLog } from "../../../test/event-log.ts";
 import { openApi, quietLogger, temporaryFolder } from "../../../test/kit.ts";
 import { EventRetention } from "./index.ts";
 
@@ -58,8 +58,7 @@ test("a search has events of the log before entries of the audit, page by page",
 
 test("the audit removes the oldest entries beyond its age, and counts changes and failed sign-ins apart", async () => {
   const { append, retention, search, database, clock } = await openAudit("bounds.db");
-  const bounds = { maxAgeMs: 100 * hour, maxCount: 3 };
-  const bounded = retention(0, 0, { audit: bounds });
+  const bounded = retention(0, 0, { "audit.retention": 100 * hour, "audit.maxCount": 3 });
   const trim = () => bounded.trim();
   await append("admin.first");
   for (let n = 0; n < 1_200; n++) await append("auth.failed");
@@ -84,8 +83,8 @@ test("GET /api/admin/events has the entries of the audit after the log has remov
   await api.request("POST", "/api/admin/collections", { token, body: { name: "notes", fields } });
   for (let n = 0; n < 20; n++) await api.request("POST", "/api/posts", { body: {} });
   const { database, events, clock } = api.service;
-  const bounds = { maxAgeMs: 1e12, maxCount: 5, maxBytes: 1e9, audit };
-  await new EventRetention({ database, events, clock, logger: quietLogger(), ...bounds }).trim();
+  const config = { ...keepsAll, "events.maxCount": 5 };
+  await new EventRetention({ clock, config, database, events, logger: quietLogger() }).trim();
   const answer = await api.request("GET", "/api/admin/events?type=admin.*", { token });
   expect(JSON.stringify(answer.body["items"])).toContain("admin.collection.created");
 });

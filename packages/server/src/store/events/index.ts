@@ -1,5 +1,4 @@
 /** The event log: append in a transaction, dispatch after the flush, reads, retention. */
-export type { AuditBounds } from "./audit-table.ts";
 export { type AppendedEvent, EventLog, type EventPage, type EventRecorder } from "./event-log.ts";
 export {
   type EventBasis,

@@ -1,7 +1,7 @@
 /** The size of the event log: rolled-back transactions do not count, whatever transactions shared the commit. */
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { audit } from "../../../test/event-log.ts";
+import { keepsAll } from "../../../test/event-log.ts";
 import { quietLogger, temporaryFolder } from "../../../test/kit.ts";
 import { randomNumbers, randomSeed } from "../../../test/random.ts";
 import { Clock } from "../../base/kernel/index.ts";
@@ -33,7 +33,13 @@ async function open(name: string) {
         })
         .catch(() => undefined),
     trim: (maxBytes: number) =>
-      new EventRetention({ database, events, clock, logger, maxAgeMs: 1e12, maxCount: 1e9, maxBytes, audit }).trim(),
+      new EventRetention({
+        clock,
+        config: { ...keepsAll, "events.maxBytes": maxBytes },
+        database,
+        events,
+        logger,
+      }).trim(),
     size: () => events.bytes(database.reader),
     async stored() {
       const row = database.reader.get<{ count: number; bytes: number }>(

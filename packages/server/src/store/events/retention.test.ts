@@ -106,27 +106,27 @@ describe("retention", () => {
     const first = await open("bytes.db");
     await write(first, 1_000);
     const last = first.events.lastSeq();
-    await first.retention(1e9, 1e9, { maxBytes: 4e6 }).trim();
+    await first.retention(1e9, 1e9, { "events.maxBytes": 4e6 }).trim();
     const left = await stored(first);
     expect(left).toBeLessThanOrEqual(4e6);
     // The log's size is measured in steps of a quarter of a megabyte.
     expect(left).toBeGreaterThan(3.5e6);
     expect(first.events.read(0, 1e6).at(-1)?.seq).toBe(last);
-    await first.retention(1e9, 1e9, { maxBytes: 4e6 }).trim();
+    await first.retention(1e9, 1e9, { "events.maxBytes": 4e6 }).trim();
     expect(await stored(first)).toBe(left);
     await first.database.close();
     const second = await open("bytes.db");
     expect(Math.abs(second.events.bytes(second.database.reader) - left)).toBeLessThan(300_000);
-    await second.retention(1e9, 1e9, { maxBytes: 4e6 }).trim();
+    await second.retention(1e9, 1e9, { "events.maxBytes": 4e6 }).trim();
     expect(await stored(second)).toBe(left);
     await write(second, 100);
-    await second.retention(1e9, 1e9, { maxBytes: 2e6 }).trim();
+    await second.retention(1e9, 1e9, { "events.maxBytes": 2e6 }).trim();
     expect(await stored(second)).toBeLessThanOrEqual(2e6);
     expect(await second.types()).not.toEqual([]);
     // Trimmed by count, then by bytes.
-    await second.retention(1e9, 10, { maxBytes: 2e6 }).trim();
+    await second.retention(1e9, 10, { "events.maxBytes": 2e6 }).trim();
     await write(second, 50);
-    await second.retention(1e9, 1e9, { maxBytes: 2e6 }).trim();
+    await second.retention(1e9, 1e9, { "events.maxBytes": 2e6 }).trim();
     expect(await second.types()).toHaveLength(60);
     await second.database.close();
   });
@@ -146,7 +146,7 @@ describe("retention", () => {
     const log = await open("old.db");
     expect(await log.types()).toHaveLength(500);
     expect(log.events.at(1)?.isPartial).toBe(false);
-    await log.retention(1e15, 1e9, { maxBytes: 2e6 }).trim();
+    await log.retention(1e15, 1e9, { "events.maxBytes": 2e6 }).trim();
     expect(await stored(log)).toBeLessThanOrEqual(2e6);
     expect(await stored(log)).toBeGreaterThan(1.5e6);
     await log.database.close();
@@ -155,7 +155,7 @@ describe("retention", () => {
   test("while the log grows, without waiting for the next turn", async () => {
     const log = await open("growth.db");
     const stopping = new AbortController();
-    const retention = log.retention(1e9, 1e9, { maxBytes: 2e6 });
+    const retention = log.retention(1e9, 1e9, { "events.maxBytes": 2e6 });
     retention.start(stopping.signal);
     for (let n = 0; n < 20; n++) await write(log, 100);
     const end = performance.now() + 120_000;

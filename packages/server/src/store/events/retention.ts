@@ -1,8 +1,9 @@
 /** Retention: trims the event log by age, count and bytes, and the audit by age and count, in small steps. */
+import type { Config } from "../../base/config/index.ts";
 import type { Clock } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { Database } from "../database/index.ts";
-import { type AuditBounds, isAuditFull, trimAudit } from "./audit-table.ts";
+import { isAuditFull, trimAudit } from "./audit-table.ts";
 import type { EventLog } from "./event-log.ts";
 import { firstMark, lastUntil, markFrom, newestEvent, oldestEvent, storedTime, storeTime } from "./event-table.ts";
 
@@ -80,12 +81,11 @@ interface EventRetentionOptions {
   readonly events: EventLog;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** With 0, no event stays. */
-  readonly maxAgeMs: number;
-  readonly maxCount: number;
-  readonly maxBytes: number;
-  /** The bounds of the audit, which keeps some of the events that the log removes. */
-  readonly audit: AuditBounds;
+  /** The audit keeps some of the events that the log removes. With an age of 0, no event stays. */
+  readonly config: Pick<
+    Config,
+    "audit.maxCount" | "audit.retention" | "events.maxBytes" | "events.maxCount" | "events.retention"
+  >;
 }
 
 export class EventRetention {
@@ -148,20 +148,22 @@ export class EventRetention {
 
   /** Answers whether more entries of the audit may have to be removed. */
   async #trimAudit(): Promise<boolean> {
-    const { database, clock, audit } = this.#options;
-    const horizon = Math.min(clock.now(), this.#time.now) - audit.maxAgeMs;
-    if (!isAuditFull(database.reader, horizon, audit.maxCount)) return false;
-    await database.transact((tx) => trimAudit(tx, horizon, audit.maxCount));
+    const { database, clock, config } = this.#options;
+    const horizon = Math.min(clock.now(), this.#time.now) - config["audit.retention"];
+    const maxCount = config["audit.maxCount"];
+    if (!isAuditFull(database.reader, horizon, maxCount)) return false;
+    await database.transact((tx) => trimAudit(tx, horizon, maxCount));
     return true;
   }
 
   /** The newest seq to remove, or null. */
   #border(): number | null {
-    const { database, events, clock, maxAgeMs, maxCount, maxBytes } = this.#options;
+    const { database, events, clock, config } = this.#options;
+    const maxAgeMs = config["events.retention"];
     const { reader } = database;
     const first = oldestEvent(reader);
     if (first === null) return null;
-    const byCount = (newestEvent(reader)?.seq ?? 0) - (maxAgeMs === 0 ? 0 : maxCount);
+    const byCount = (newestEvent(reader)?.seq ?? 0) - (maxAgeMs === 0 ? 0 : config["events.maxCount"]);
     const now = clock.now();
     const horizon = Math.min(now, this.#time.now) - maxAgeMs;
     let byAge = 0;
@@ -171,7 +173,7 @@ export class EventRetention {
       // Only as far as a single step removes: the time needs no index then.
       byAge = lastUntil(reader, { horizon, now, limit: isAhead ? aheadStep : step }) ?? 0;
     }
-    const byBytes = events.seqBeyond(reader, maxBytes);
+    const byBytes = events.seqBeyond(reader, config["events.maxBytes"]);
     const border = Math.max(byCount, byAge, byBytes);
     return border >= first.seq ? border : null;
   }
