@@ -203,11 +203,15 @@ export const renaming = {
   done: (from: string, to: string) => `Collection ${from} is ${to} now`,
 };
 
+const restorable =
+  "`socle schema restore` brings the values back until dropped.keep is over (30 days, unless configured).";
+
 export const deletion = {
   title: (name: string) => `Delete ${name}`,
-  records: (records: number) => `${count(records, "record")} and the definition are deleted for good.`,
-  users: (records: number) => `The fields of ${count(records, "user")} are deleted for good. The accounts stay.`,
-  noRecords: "The collection is empty. Its definition is deleted for good.",
+  records: (records: number) => `${count(records, "record")} and the definition go to the dropped values. ${restorable}`,
+  users: (records: number) =>
+    `The fields of ${count(records, "user")} go to the dropped values; the accounts stay. ${restorable}`,
+  noRecords: "The collection is empty.",
   pointersTitle: "Other collections point to this collection",
   pointersBody: "Remove these fields, or let the fields point elsewhere, first:",
   done: (name: string) => `Collection ${name} was deleted`,
