@@ -208,7 +208,8 @@ const restorable =
 
 export const deletion = {
   title: (name: string) => `Delete ${name}`,
-  records: (records: number) => `${count(records, "record")} and the definition go to the dropped values. ${restorable}`,
+  records: (records: number) =>
+    `${count(records, "record")} and the definition go to the dropped values. ${restorable}`,
   users: (records: number) =>
     `The fields of ${count(records, "user")} go to the dropped values; the accounts stay. ${restorable}`,
   noRecords: "The collection is empty.",
