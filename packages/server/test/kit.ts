@@ -21,7 +21,7 @@ import {
 import type { Database } from "../src/store/database/index.ts";
 
 // A test waits for conditions, for as long as a busy machine needs, also where it is run without `npm test`.
-setDefaultTimeout(300_000);
+setDefaultTimeout(600_000);
 
 /** A folder that is gone after the file's tests. */
 export function temporaryFolder(): string {
