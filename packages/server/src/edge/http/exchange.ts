@@ -4,7 +4,7 @@ import { AppError, JsonText, type Principal } from "../../base/kernel/index.ts";
 import type { FileBody } from "../../files/storage/index.ts";
 import { errorParts } from "./error-response.ts";
 import { type Cors, cacheHeaders, hasTag, jsonType } from "./headers.ts";
-import { countedBytes, type Hold, type InFlight, NoRoom, presentTurn, Stopping } from "./in-flight.ts";
+import { countedBytes, type Hold, type InFlight, presentTurn, Stopping } from "./in-flight.ts";
 import { IncomingRequest, type RequestService } from "./incoming-request.ts";
 import { type HttpRequest, PassedRequest } from "./passed-request.ts";
 import { lateBody, madePieces, type Pieces, partsOf, streamOf } from "./response-stream.ts";
@@ -66,13 +66,13 @@ function statusAlone(status: number): Response {
 /** A request under way, the room that the answer takes, and the answer with the headers that every answer carries. */
 export class Exchange extends IncomingRequest {
   readonly requestId: string;
-  /** Whether the request has taken the token of a rate: a request that waits for room runs the handler again. */
-  isRateCounted = false;
   /** Whether the request counts in the measures of requests; a question between instances waits on purpose. */
   isMeasured = true;
   readonly #service: ExchangeService;
   /** The room that the request has waited for, until an answer takes the room. */
   #reserved: Hold | null = null;
+  /** Waits for room for the made answer of a read, and takes the room; null for an answer that has room. */
+  #takeRoom: (() => Promise<Hold>) | null = null;
   #isStreaming = false;
   /** See `InFlight`. */
   countedBy: "all" | "address" | null = null;
@@ -92,13 +92,12 @@ export class Exchange extends IncomingRequest {
     this.#service = service;
   }
 
-  /** Throws as `reserve` does. */
   json(status: number, body: object, headers: Readonly<Record<string, string>> = {}): Response {
     const json = body instanceof JsonText ? body : JsonText.of(body);
     return this.respond(status, json, { "Content-Type": jsonType, ...headers });
   }
 
-  /** JSON that the caller may cache under a tag; 304 for a client that has the JSON. Throws as `reserve` does. */
+  /** JSON that the caller may cache under a tag; 304 for a client that has the JSON. */
   tagged(
     principal: Principal,
     { json, tag }: { json: JsonText | Uint8Array; tag: string },
@@ -113,14 +112,19 @@ export class Exchange extends IncomingRequest {
   /**
    * An answer in pieces, each asked for when the client has taken the earlier piece. When a piece fails, the connection
    * breaks off: no client takes a part for the whole.
+   * @param made bytes in memory before the first piece is asked for; a read waits for room for these bytes.
    */
-  stream(status: number, pieces: Pieces, headers: Readonly<Record<string, string>>): Response {
-    return this.#answer(this.#streamBody(pieces), { status, headers: this.#with(headers) });
+  stream(
+    status: number,
+    pieces: Pieces,
+    { headers, made }: { headers: Readonly<Record<string, string>>; made?: number },
+  ): Response {
+    return this.#answer(this.#streamBody(pieces, made), { status, headers: this.#with(headers) });
   }
 
   /**
    * Any answer; `headers` come in addition to the headers that every answer carries. A large answer leaves in pieces. Bytes are
-   * shared with other answers; a text is not. Throws as `reserve` does.
+   * shared with other answers; a text is not.
    */
   respond(
     status: number,
@@ -136,8 +140,7 @@ export class Exchange extends IncomingRequest {
       this.#service.inFlight.forget(this.request.url);
     if (isSmall) return this.#answer(isFile ? content : this.#body(content), { status, headers: this.#with(headers) });
     if (typeof content === "string") return this.#large(status, [encoder.encode(content)], headers);
-    this.reserve(countedBytes);
-    return this.stream(status, partsOf(content), headers);
+    return this.stream(status, partsOf(content), { headers, made: countedBytes });
   }
 
   /** The body of a small answer in the form that the runtime sends soonest. The process that has passed a request on chooses the form itself. */
@@ -147,67 +150,45 @@ export class Exchange extends IncomingRequest {
   }
 
   /**
-   * Counts bytes that were read for an answer that is streamed, or is large.
-   * @throws NoRoom without room for the bytes, if the request can be run again: the caller lets the bytes go.
+   * Runs the handler. A read whose answer probably finds no room waits for room before its work.
+   * @throws AppError `unavailable` without room after some seconds; the errors of the handler.
    */
-  reserve(bytes: number): void {
-    const counted = Math.max(bytes, countedBytes);
+  run(handler: Handler): HandlerResult | Promise<HandlerResult> {
     const { inFlight } = this.#service;
-    if (this.#canRunAgain && bytes > countedBytes) inFlight.note(this.request.url, bytes);
-    if (this.#reserved !== null) {
-      this.#reserved.next(counted);
-      return;
+    const isLate = !this.#isWrite && (inFlight.isTurnFull || inFlight.expected(this.request.url) !== null);
+    return isLate ? this.#runLate(handler) : handler(this);
+  }
+
+  /** Runs a handler in a separate turn of the event loop, and with room if answers to this URL have found no room. */
+  async #runLate(handler: Handler): Promise<HandlerResult> {
+    const { inFlight } = this.#service;
+    const { url, signal } = this.request;
+    const inTurn = <T>(make: () => Promise<T>): Promise<T> => inFlight.inTurn(this.address, make, signal);
+    // Answers of the turns before tell of this answer.
+    const bytes = inFlight.expected(url) ?? (await inTurn(async () => inFlight.expected(url)));
+    if (bytes === null) return handler(this);
+    this.#reserved = await inFlight.hold(this.address).take(bytes * makingCopies, signal);
+    return inTurn(async () => handler(this));
+  }
+
+  /** Whether the answer of the handler has no room, and must wait. */
+  get isWaiting(): boolean {
+    return this.#takeRoom !== null;
+  }
+
+  /** Waits until the answer of the handler may leave. @throws AppError as `Hold.wait`: the answer is given up. */
+  async untilRoom(answer: HandlerResult): Promise<void> {
+    try {
+      await this.#takeRoom?.();
+    } catch (thrown) {
+      await answer?.body?.cancel();
+      throw thrown;
     }
-    if (this.#canRunAgain && !inFlight.hasRoom(this.address, counted)) throw new NoRoom(counted);
-    this.#reserved = inFlight.hold(this.address, counted);
   }
 
-  /**
-   * Runs the handler; a handler with a probably large answer, in a separate turn of the event loop.
-   * @throws NoRoom without room for the answer, if the handler can be run again.
-   */
-  run<T>(handler: (exchange: Exchange) => T | Promise<T>): T | Promise<T> {
-    const { inFlight } = this.#service;
-    const wantsTurn = this.#canRunAgain && inFlight.wantsTurn(this.request.url);
-    this.#foresee();
-    if (!wantsTurn) return handler(this);
-    const make = async (): Promise<T> => {
-      // The room may have been taken meanwhile.
-      this.#foresee();
-      return handler(this);
-    };
-    return inFlight.inTurn(this.address, make, this.request.signal);
-  }
-
-  /**
-   * Takes room for an answer that is probably large before the answer is made, as far as answers to queries of the same shape tell.
-   * @throws NoRoom without room.
-   */
-  #foresee(): void {
-    if (this.#reserved !== null || !this.#canRunAgain) return;
-    const { inFlight } = this.#service;
-    const bytes = inFlight.expected(this.request.url);
-    if (bytes === null) return;
-    if (!inFlight.hasRoom(this.address, bytes * makingCopies)) throw new NoRoom(bytes);
-    this.#reserved = inFlight.hold(this.address, bytes * makingCopies);
-  }
-
-  /**
-   * Waits for room for an answer that had no room, reserves the room, and runs the handler again.
-   * @throws AppError `unavailable` without room after some seconds.
-   */
-  async runAgain<T>(handler: (exchange: Exchange) => T | Promise<T>, { bytes }: NoRoom): Promise<T> {
-    this.#reserved = await this.#service.inFlight.take(this.address, bytes * makingCopies, this.request.signal);
-    return this.run(handler);
-  }
-
-  /**
-   * The request counts for the address until the answer has gone: to be called once, with the answer made. Room
-   * that was reserved for another answer is freed.
-   */
+  /** The request counts for the address until the answer has gone: to be called once, with the answer made. */
   made(): void {
     this.#reserved?.release();
-    this.#reserved = null;
     this.#isMade = true;
     if (this.#isWrite && this.#service.positions.hasViewers) void this.#tellWrite();
     if (!this.#isStreaming) this.#service.inFlight.leave(this);
@@ -222,13 +203,10 @@ export class Exchange extends IncomingRequest {
     }
   }
 
+  /** Whether the request may have changed something: such a request is answered in any case. */
   get #isWrite(): boolean {
-    return !this.#canRunAgain && this.request.method !== "OPTIONS";
-  }
-
-  /** A request that has changed something is answered in any case, and never run twice. */
-  get #canRunAgain(): boolean {
-    return this.request.method === "GET" || this.#isHead;
+    const { method } = this.request;
+    return method !== "GET" && method !== "HEAD" && method !== "OPTIONS";
   }
 
   get #isHead(): boolean {
@@ -239,13 +217,7 @@ export class Exchange extends IncomingRequest {
   #large(status: number, made: readonly Uint8Array[], headers: Readonly<Record<string, string>>): Response {
     const pieces = madePieces(made);
     const { waiting: bytes } = pieces;
-    try {
-      if (!this.#isHead) this.reserve(bytes);
-    } catch (thrown) {
-      void pieces.return();
-      throw thrown;
-    }
-    if (!this.#isHead) return this.stream(status, pieces, headers);
+    if (!this.#isHead) return this.stream(status, pieces, { headers, made: bytes });
     void pieces.return();
     return this.#answer(null, { status, headers: { ...this.#with(headers), "Content-Length": String(bytes) } });
   }
@@ -266,18 +238,27 @@ export class Exchange extends IncomingRequest {
       else all.set(name, value);
     if (body === null || body instanceof Uint8Array)
       return this.#answer(body && this.#body(body), { status, headers: all });
-    if (!this.#isHead) return this.#answer(this.#streamBody(body), { status, headers: all });
+    if (!this.#isHead) return this.#answer(this.#streamBody(body, body.waiting), { status, headers: all });
     void body.return();
     return this.#answer(null, { status, headers: all });
   }
 
-  #streamBody(pieces: Pieces): ReadableStream<Uint8Array> {
+  #streamBody(pieces: Pieces, made?: number): ReadableStream<Uint8Array> {
+    const { inFlight } = this.#service;
     const caller = this.address;
-    const hold = this.#reserved ?? this.#service.inFlight.hold(caller, countedBytes);
+    const hold = this.#reserved ?? inFlight.hold(caller);
+    const bytes = Math.max(made ?? 0, countedBytes);
+    if (made !== undefined) inFlight.made(made);
+    if (this.#reserved !== null) hold.next(bytes);
+    else if (made === undefined || this.#isWrite || inFlight.hasRoom(caller, bytes)) hold.begin(bytes);
+    else {
+      inFlight.lacksRoom(this.request.url, bytes);
+      this.#takeRoom = () => hold.wait(bytes, this.request.signal);
+    }
     this.#reserved = null;
     this.#isStreaming = true;
     return streamOf(pieces, {
-      inFlight: this.#service.inFlight,
+      inFlight,
       caller,
       hold,
       onBroken: (thrown) => this.#service.onBrokenStream(this, thrown),

@@ -246,7 +246,5 @@ function keptError(error: AppError): KeptAnswer {
 
 function give(exchange: Exchange, { status, headers, body }: KeptAnswer): Response {
   if (body.byteLength <= countedBytes) return exchange.forward(status, body.byteLength === 0 ? null : body, headers);
-  const pieces = madePieces([body]);
-  exchange.reserve(pieces.waiting);
-  return exchange.forward(status, pieces, headers);
+  return exchange.forward(status, madePieces([body]), headers);
 }

@@ -13,7 +13,8 @@ function open(limit: number, timing = patient) {
   return {
     cut,
     answers: new InFlight({
-      answersLimit: limit,
+      // A fifth is for answers that wait.
+      answersLimit: limit * 1.25,
       connectionsPerAddress: 10,
       timing,
       onLimit: (caller) => cut.push(caller),
@@ -55,13 +56,16 @@ test("large responses start singly in a turn of the event loop; later work delay
 describe("the bound", () => {
   test("a response waits until others have ended, and counts from then on", async () => {
     const { answers } = open(10 * mib);
-    const first = answers.hold("a", 4 * mib);
-    const second = answers.hold("b", 4 * mib);
+    const first = answers.hold("a").begin(4 * mib);
+    const second = answers.hold("b").begin(4 * mib);
     let hasRoom = false;
-    const third = answers.take("c", 4 * mib, never).then((hold) => {
-      hasRoom = true;
-      return hold;
-    });
+    const third = answers
+      .hold("c")
+      .take(4 * mib, never)
+      .then((hold) => {
+        hasRoom = true;
+        return hold;
+      });
     await Bun.sleep(1);
     expect([hasRoom, answers.bytes]).toEqual([false, 8 * mib]);
     first.release();
@@ -75,10 +79,10 @@ describe("the bound", () => {
 
   test("waiting responses start within the free capacity only, and everything is free in the end", async () => {
     const { answers } = open(10 * mib);
-    const first = answers.hold("a", 10 * mib);
+    const first = answers.hold("a").begin(10 * mib);
     let most = 0;
     const waiting = Array.from({ length: 20 }, async (_, n) => {
-      const hold = await answers.take(`caller ${n}`, mib, never);
+      const hold = await answers.hold(`caller ${n}`).take(mib, never);
       most = Math.max(most, answers.bytes);
       await Bun.sleep(1);
       hold.release();
@@ -91,7 +95,7 @@ describe("the bound", () => {
 
   test("a caller has at most half of the bound; others still find capacity", async () => {
     const { answers } = open(10 * mib);
-    const own = answers.hold("a", 5 * mib);
+    const own = answers.hold("a").begin(5 * mib);
     expect(answers.hasRoom("a", 1)).toBe(false);
     expect(answers.hasRoom("b", 5 * mib)).toBe(true);
     own.next(0);
@@ -101,27 +105,36 @@ describe("the bound", () => {
   test("a response beyond the bound goes alone", () => {
     const { answers } = open(mib);
     expect(answers.hasRoom("a", 20 * mib)).toBe(true);
-    answers.hold("a", 20 * mib);
+    answers.hold("a").begin(20 * mib);
     expect(answers.hasRoom("b", 1)).toBe(false);
   });
 
   test("a caller that waits too long gets 503 with Retry-After, a caller that leaves waits no more", async () => {
     const { answers } = open(mib, { ...patient, patienceMs: 5 });
-    const hold = answers.hold("a", mib);
-    expect(await errorOf(answers.take("b", mib, never))).toEqual(["unavailable", "answers", 1]);
+    const hold = answers.hold("a").begin(mib);
+    expect(await errorOf(answers.hold("b").take(mib, never))).toEqual(["unavailable", "answers", 1]);
     const leaving = new AbortController();
-    const waiting = errorOf(answers.hold("b", 0).goOn(mib, leaving.signal));
+    const waiting = errorOf(answers.hold("b").begin(0).goOn(mib, leaving.signal));
     leaving.abort();
     expect(await waiting).toEqual(["bad_request", undefined, undefined]);
     hold.release();
     expect(answers.bytes).toBe(0);
   });
 
+  test("made responses wait within a quarter of the bytes that leave; a caller has half, and further responses are refused at once", async () => {
+    const { answers } = open(8 * mib);
+    answers.hold("a").begin(8 * mib);
+    const waiting = ["b", "b", "c", "c"].map((caller) => answers.hold(caller).wait(mib / 2, never));
+    for (const caller of ["b", "d"])
+      expect(await errorOf(answers.hold(caller).wait(mib / 2, never))).toEqual(["unavailable", "answers", 1]);
+    for (const each of waiting) each.catch(() => undefined);
+  });
+
   test("too many waiting responses are refused at once", async () => {
     const { answers } = open(mib);
-    answers.hold("a", mib);
-    const waiting = Array.from({ length: 1_000 }, () => answers.take("b", mib, never));
-    expect(await errorOf(answers.take("b", mib, never))).toEqual(["unavailable", "answers", 1]);
+    answers.hold("a").begin(mib);
+    const waiting = Array.from({ length: 1_000 }, () => answers.hold("b").take(mib, never));
+    expect(await errorOf(answers.hold("b").take(mib, never))).toEqual(["unavailable", "answers", 1]);
     for (const each of waiting) each.catch(() => undefined);
   });
 });
@@ -131,12 +144,12 @@ describe("an unread response", () => {
 
   test("is broken off when another caller waits, and not before", async () => {
     const { answers, cut } = open(mib, quick);
-    const hold = answers.hold("a", mib);
+    const hold = answers.hold("a").begin(mib);
     const broken = Promise.withResolvers<void>();
     hold.onCut = broken.resolve;
     await Bun.sleep(20);
     expect([cut, answers.bytes]).toEqual([[], mib]);
-    const taken = await answers.take("b", mib, never);
+    const taken = await answers.hold("b").take(mib, never);
     await broken.promise;
     expect([cut, answers.bytes]).toEqual([["a"], mib]);
     taken.release();
@@ -144,20 +157,21 @@ describe("an unread response", () => {
 
   test("is left alone if the caller's own share is full", async () => {
     const { answers, cut } = open(10 * mib, quick);
-    for (const hold of [answers.hold("other", mib), answers.hold("a", 5 * mib)]) hold.onCut = () => undefined;
-    await answers.take("a", 4 * mib, never);
+    for (const hold of [answers.hold("other").begin(mib), answers.hold("a").begin(5 * mib)])
+      hold.onCut = () => undefined;
+    await answers.hold("a").take(4 * mib, never);
     expect(cut).toEqual(["a"]);
   });
 
   test("differs from a response that has waited for capacity itself", async () => {
     const { answers, cut } = open(10 * mib, quick);
-    const going = answers.hold("a", mib);
+    const going = answers.hold("a").begin(mib);
     going.onCut = () => undefined;
-    answers.hold("b", 5 * mib).onCut = () => undefined;
-    const other = answers.hold("c", 5 * mib);
+    answers.hold("b").begin(5 * mib).onCut = () => undefined;
+    const other = answers.hold("c").begin(5 * mib);
     const goesOn = going.goOn(5 * mib, never);
     // Two answers wait at the same look for slow clients: the first gets the room of "b", and is not ended for the second.
-    const last = answers.take("d", 6 * mib, never);
+    const last = answers.hold("d").take(6 * mib, never);
     await goesOn;
     other.release();
     going.release();
@@ -167,19 +181,19 @@ describe("an unread response", () => {
 
   test("differs from a response in the making, which waits for the service and not for its client", async () => {
     const { answers, cut } = open(10 * mib, quick);
-    const making = answers.hold("a", 5 * mib);
-    answers.hold("b", 5 * mib).onCut = () => undefined;
-    await answers.take("c", 4 * mib, never);
+    const making = answers.hold("a").begin(5 * mib);
+    answers.hold("b").begin(5 * mib).onCut = () => undefined;
+    await answers.hold("c").take(4 * mib, never);
     expect(cut).toEqual(["b"]);
     making.release();
   });
 });
 
-test("the size of a large response is expected from queries of the same shape, until a response is small", () => {
+test("the size of a response without room is expected from queries of the same shape, until a response is small", () => {
   const { answers } = open(10 * mib);
   const url = "http://x/api/tasks?limit=500&filter=a";
   expect(answers.expected(url)).toBeNull();
-  answers.note(url, 3 * mib);
+  answers.lacksRoom(url, 3 * mib);
   expect([answers.expected("http://x/api/tasks?limit=500"), answers.expected("http://x/api/tasks")]).toEqual([
     3 * mib,
     null,
@@ -194,7 +208,7 @@ describe("a stream", () => {
     const body = streamOf(pieces, {
       inFlight: answers,
       caller: "a",
-      hold: answers.hold("a", 64 * 1024),
+      hold: answers.hold("a").begin(64 * 1024),
       onBroken: (thrown) => seen.broken.push(thrown),
       onEnd: () => {
         seen.ends += 1;
@@ -236,7 +250,7 @@ describe("a stream", () => {
     const { reader, seen } = stream(answers, pieces);
     let left = mib;
     while (left > 0) left -= (await reader.read()).value?.byteLength ?? 0;
-    const other = answers.hold("b", 2 * mib);
+    const other = answers.hold("b").begin(2 * mib);
     const next = reader.read();
     await Bun.sleep(5);
     expect([state.made, answers.bytes]).toEqual([1, 2 * mib]);
@@ -277,7 +291,7 @@ describe("a stream", () => {
     const options = {
       inFlight: answers,
       caller: "a",
-      hold: answers.hold("a", mib),
+      hold: answers.hold("a").begin(mib),
       onBroken: () => undefined,
       onEnd: () => undefined,
     };

@@ -28,35 +28,67 @@ const defaultTiming = {
   /** An answer is broken off if its client takes nothing for this time and other answers wait for the bytes. */
   stalledMs: 4_000,
 };
-/** The most new answers that may wait for room. */
-const maxWaiting = 1_000;
 /** The most large pieces that may wait to be made; at most half of the pieces belong to a single caller. */
 const maxWaitingTurns = 2_000;
-/** The most paths of large answers in memory. */
-const maxPaths = 1_000;
-
 /** Bytes of large answers that may be made in a turn of the event loop; each further answer gets a separate turn. */
 const turnBytes = 2 * 1024 ** 2;
+/** The most answers that may wait for room before they are made. */
+const maxWaiting = 1_000;
+/** The part of the bound for answers that wait for room after they were made. */
+const waitingPart = 1 / 5;
+/** The most shapes of URLs in memory. */
+const maxShapes = 1_000;
 
 const limit: LimitName = "answers";
+
+/** The parts of the service that the memory of all answers shares. */
+interface Answers {
+  /** The bytes of answers in flight. */
+  readonly room: Admission;
+  /** The bytes of made answers that wait for room. */
+  readonly waiting: Admission;
+  readonly stalledMs: number;
+  readonly onLimit: (caller: string) => void;
+}
 
 /** The memory of an answer in flight. The memory counts until `release`; a second call has no effect. */
 export class Hold implements Holder {
   /** Called once when the answer must end to free its memory for other answers. */
   onCut: (() => void) | null = null;
   readonly #caller: string;
-  readonly #room: Admission;
-  readonly #options: Required<InFlightOptions>;
+  readonly #answers: Answers;
   #progressAt = performance.now();
   #place: Place | null = null;
 
-  constructor(caller: string, room: Admission, options: Required<InFlightOptions>) {
+  constructor(caller: string, answers: Answers) {
     this.#caller = caller;
-    this.#room = room;
-    this.#options = options;
+    this.#answers = answers;
   }
 
-  in(place: Place): this {
+  /** Counts an answer, also beyond the bound. */
+  begin(bytes: number): this {
+    return this.#in(this.#answers.room.hold(this.#ask(bytes)));
+  }
+
+  /**
+   * Waits for room, and takes the room.
+   * @throws AppError `unavailable` after some seconds, or when too many wait.
+   */
+  async take(bytes: number, signal: AbortSignal): Promise<this> {
+    return this.#in(await this.#answers.room.take({ ...this.#ask(bytes), signal }));
+  }
+
+  /** As `take`, for an answer whose bytes are in memory already. @throws AppError `unavailable`, also when too many bytes wait. */
+  wait(bytes: number, signal: AbortSignal): Promise<this> {
+    const ask = { caller: this.#caller, size: bytes };
+    return this.#answers.waiting.run(() => this.take(bytes, signal), ask);
+  }
+
+  #ask(size: number): { caller: string; size: number; holder: Holder } {
+    return { caller: this.#caller, size, holder: this };
+  }
+
+  #in(place: Place): this {
     this.#place = place;
     this.progressed();
     return this;
@@ -73,13 +105,13 @@ export class Hold implements Holder {
    * which nothing moves. The bytes so far are free meanwhile.
    */
   async goOn(bytes: number, signal: AbortSignal): Promise<void> {
-    const ask = { caller: this.#caller, size: bytes, holder: this };
+    const ask = this.#ask(bytes);
     this.next(0);
-    if (this.#room.has(ask)) return this.next(bytes);
+    if (this.#answers.room.has(ask)) return this.next(bytes);
     this.#place?.release();
     // While the answer waits for room, its client is not waited for.
     this.#place = null;
-    this.in(await this.#room.takeAgain({ ...ask, signal }));
+    this.#in(await this.#answers.room.takeAgain({ ...ask, signal }));
   }
 
   /** Notes that the client has taken a part. */
@@ -91,11 +123,11 @@ export class Hold implements Holder {
     // An answer that is still being made waits for the service, and not for its client.
     if (this.onCut === null || this.#place === null) return 0;
     const ms = now - this.#progressAt;
-    return ms < this.#options.timing.stalledMs ? 0 : ms;
+    return ms < this.#answers.stalledMs ? 0 : ms;
   }
 
   end(): void {
-    this.#options.onLimit(this.#caller);
+    this.#answers.onLimit(this.#caller);
     const { onCut } = this;
     this.onCut = null;
     onCut?.();
@@ -104,17 +136,6 @@ export class Hold implements Holder {
   release(): void {
     this.onCut = null;
     this.#place?.release();
-  }
-}
-
-/** Thrown when an answer to a request that may be run again has no room: the request waits for room, and runs again. */
-export class NoRoom extends Error {
-  override readonly name = "NoRoom";
-  readonly bytes: number;
-
-  constructor(bytes: number) {
-    super("The answer has no room yet");
-    this.bytes = bytes;
   }
 }
 
@@ -135,7 +156,7 @@ export interface Open {
 interface InFlightOptions {
   /** The most requests and sockets that an address may have open. */
   readonly connectionsPerAddress: number;
-  /** The most bytes of answers. A caller may have half of these bytes. */
+  /** The most bytes of answers: a fifth for made answers that wait, the rest for answers that leave. A caller has half of each part. */
   readonly answersLimit: number;
   /** Called with the caller of a broken-off answer. */
   readonly onLimit: (caller: string) => void;
@@ -147,21 +168,21 @@ interface InFlightOptions {
  * first open requests count only in the total: these requests are few and soon over. Every further request, and every
  * socket, is counted for its address.
  *
- * Counts the bytes of an answer from the time the bytes are read until the client has taken the bytes. A caller has at most
- * half of the bound. An answer that is larger than the bound goes alone.
+ * Counts the bytes of an answer from the time the bytes are read until the client has taken the bytes. A large answer waits
+ * for room after the answer was made; further answers of the same shape wait before they are made. An answer that is larger than the
+ * bound goes alone.
  */
 export class InFlight {
-  readonly #options: Required<InFlightOptions>;
+  readonly #options: InFlightOptions;
   /** The number of open requests that need not be counted for their address. */
   readonly #free: number;
   readonly #counts = new Map<string, number>();
   #freeRequests = 0;
   /** The ends of long work. */
   readonly #ends = new Set<() => void>();
-  readonly #room: Admission;
-  /** Paths of large answers, and the sizes of large answers by the shape of their URL: other queries at a path may have small answers. */
-  readonly #large = new BoundedMap<string, true>(maxPaths);
-  readonly #sizes = new BoundedMap<string, number>(maxPaths);
+  readonly #answers: Answers;
+  /** The sizes of answers that found no room, by the shape of the URL. */
+  readonly #sizes = new BoundedMap<string, number>(maxShapes);
   readonly #turns = new Admission({
     limit,
     message: "Too many large answers are being made; try again in a moment.",
@@ -172,19 +193,20 @@ export class InFlight {
   /** The last turn in which a large answer was made, and the bytes of its answers. */
   #turn = 0;
   #turnBytes = 0;
-  #hasLarge = false;
 
   constructor(options: InFlightOptions) {
-    this.#options = { timing: defaultTiming, ...options };
+    this.#options = options;
     this.#free = Math.floor(options.connectionsPerAddress / 5);
-    this.#room = new Admission({
-      limit,
-      message: "Too many large answers are on their way. Try again in a moment.",
-      width: options.answersLimit,
-      share: options.answersLimit / 2,
-      maxWaiting,
-      patienceMs: this.#options.timing.patienceMs,
-    });
+    const { patienceMs, stalledMs } = options.timing ?? defaultTiming;
+    const message = "Too many large answers are on their way. Try again in a moment.";
+    const waiting = options.answersLimit * waitingPart;
+    const width = options.answersLimit - waiting;
+    this.#answers = {
+      room: new Admission({ limit, message, width, share: width / 2, maxWaiting, patienceMs }),
+      waiting: new Admission({ limit, message, width: waiting, share: waiting / 2, maxWaiting: 0 }),
+      stalledMs,
+      onLimit: options.onLimit,
+    };
   }
 
   /** @throws AppError `rate_limited` when the address has reached its bound. */
@@ -239,33 +261,19 @@ export class InFlight {
 
   /** Bytes of answers in flight. */
   get bytes(): number {
-    return this.#room.taken;
+    return this.#answers.room.taken;
   }
 
-  /** Remembers that the answer to a URL was large. */
-  note(url: string, bytes: number): void {
-    this.#hasLarge = true;
-    this.#large.set(pathIn(url), true);
-    this.#sizes.set(shapeOf(url), bytes);
+  /** Notes that a large answer was made in this turn of the event loop. */
+  made(bytes: number): void {
     const turn = presentTurn();
     this.#turnBytes = turn === this.#turn ? this.#turnBytes + bytes : bytes;
     this.#turn = turn;
   }
 
-  /** The size of the last answer to a URL of this shape, if that answer was large; otherwise null. */
-  expected(url: string): number | null {
-    return this.#hasLarge ? (this.#sizes.get(shapeOf(url)) ?? null) : null;
-  }
-
-  /** The answer to a URL was small this time. */
-  forget(url: string): void {
-    this.#sizes.delete(shapeOf(url));
-  }
-
-  /** Whether an answer waits for a separate turn: large answers fill this turn, or the answer of the path was large before. */
-  wantsTurn(url: string): boolean {
-    if (!this.#hasLarge) return false;
-    return (this.#turnBytes > turnBytes && this.#turn === presentTurn()) || this.#large.get(pathIn(url)) === true;
+  /** Whether this turn of the event loop has made so many bytes that a further answer waits for a separate turn. */
+  get isTurnFull(): boolean {
+    return this.#turnBytes > turnBytes && this.#turn === presentTurn();
   }
 
   /**
@@ -276,34 +284,33 @@ export class InFlight {
     return this.#turns.inTurn(make, { caller, signal });
   }
 
+  /** The size that an answer to a URL of this shape had when the answer found no room; null for a shape whose answers have room. */
+  expected(url: string): number | null {
+    return this.#sizes.size === 0 ? null : (this.#sizes.get(shapeOf(url)) ?? null);
+  }
+
+  /** The answer to a URL found no room: further requests of this shape wait before their work. */
+  lacksRoom(url: string, bytes: number): void {
+    this.#sizes.set(shapeOf(url), bytes);
+  }
+
+  /** The answer to a URL was small this time. */
+  forget(url: string): void {
+    this.#sizes.delete(shapeOf(url));
+  }
+
   hasRoom(caller: string, bytes: number): boolean {
-    return this.#room.has({ caller, size: bytes });
+    return this.#answers.room.has({ caller, size: bytes });
   }
 
-  /** Counts an answer, also beyond the bound. */
-  hold(caller: string, bytes: number): Hold {
-    const holder = new Hold(caller, this.#room, this.#options);
-    return holder.in(this.#room.hold({ caller, size: bytes, holder }));
-  }
-
-  /**
-   * Waits for room for a new answer, and takes the room.
-   * @throws AppError `unavailable` after some seconds, or when too many wait.
-   */
-  async take(caller: string, bytes: number, signal: AbortSignal): Promise<Hold> {
-    const holder = new Hold(caller, this.#room, this.#options);
-    return holder.in(await this.#room.take({ caller, size: bytes, signal, holder }));
+  /** The memory of a new answer, which counts from `begin`, `take` or `wait` on. */
+  hold(caller: string): Hold {
+    return new Hold(caller, this.#answers);
   }
 }
 
 /** The parts of a URL that the size of an answer depends on most; a parameter without a meaning makes no new shape. */
 function shapeOf(url: string): string {
-  const path = pathIn(url);
-  const start = url.indexOf("?");
-  if (start < 0) return path;
-  const sizing = url
-    .slice(start + 1)
-    .split("&")
-    .filter((parameter) => /^(?:expand|fields|limit)=/.test(parameter));
-  return `${path}?${sizing.join("&")}`;
+  const search = url.split("?")[1] ?? "";
+  return `${pathIn(url)}?${search.match(/(?<![^&])(?:expand|fields|limit)=[^&]*/g)?.join("&") ?? ""}`;
 }

@@ -66,15 +66,9 @@ export class Lists {
     if (list.query !== null) return this.#once(exchange, asked, await this.#queries.page(collection, list, reader));
     const { first, rest } = await this.#queries.whole(collection, principal, reader);
     if (rest === null) return this.#once(exchange, asked, JsonText.of({ items: first }));
-    try {
-      const opening = encoder.encode(`{"items":${JSON.stringify(first).slice(0, -1)}`);
-      exchange.reserve(opening.byteLength);
-      const pieces = new ListPieces(opening, rest, keep && this.#cache.collector(keep));
-      return exchange.stream(200, pieces, cacheHeaders(tag, principal, jsonType));
-    } catch (thrown) {
-      await rest.return();
-      throw thrown;
-    }
+    const opening = encoder.encode(`{"items":${JSON.stringify(first).slice(0, -1)}`);
+    const pieces = new ListPieces(opening, rest, keep && this.#cache.collector(keep));
+    return exchange.stream(200, pieces, { headers: cacheHeaders(tag, principal, jsonType), made: opening.byteLength });
   }
 
   #once(exchange: Exchange, { principal, tag, keep }: ListRequest, json: JsonText): Response {

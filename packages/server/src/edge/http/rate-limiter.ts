@@ -43,9 +43,8 @@ export class RateLimiter {
     const buckets = this.#buckets.get(group);
     if (buckets === undefined) return handler;
     return (exchange) => {
-      const isCounted = exchange.isRateCounted || (ofPeople.includes(group) && isOwnMachine(exchange.address));
-      if (!isCounted) take(buckets, exchange.address, this.#now());
-      exchange.isRateCounted = true;
+      const isFree = ofPeople.includes(group) && isOwnMachine(exchange.address);
+      if (!isFree) take(buckets, exchange.address, this.#now());
       return handler(exchange);
     };
   }

@@ -6,7 +6,7 @@ import { errorResponse } from "./error-response.ts";
 import { Exchange, type ExchangeService, type Handler, type HandlerResult } from "./exchange.ts";
 import { type ForwardRequest, NeedsLeader, noRoute, type RoutePlace } from "./forwarding.ts";
 import { checkHost, decodePart, nothingHere, pathIn } from "./headers.ts";
-import { type InFlight, NoRoom, Stopping } from "./in-flight.ts";
+import { type InFlight, Stopping } from "./in-flight.ts";
 import type { HttpRequest, PassedRequest } from "./passed-request.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
 import { closedToKeys, type FindMethods, handlerOf, METHODS, type Methods, type Route, type Routes } from "./route.ts";
@@ -295,16 +295,14 @@ export class Router {
       if (admitting !== null) await admitting;
       if (this.#options.limit !== null) await this.#options.limit(exchange);
       answer = await exchange.run(handler);
+      if (exchange.isWaiting) await exchange.untilRoom(answer);
     } catch (thrown) {
       const { passOn } = this.#options;
       if (thrown instanceof NeedsLeader && passOn !== null && request instanceof Request) {
         this.#service.inFlight.leave(exchange);
         return passOn(request, matched);
       }
-      answer =
-        thrown instanceof NoRoom
-          ? await exchange.runAgain(handler, thrown).catch((failure) => this.#failed(exchange, failure))
-          : this.#failed(exchange, thrown);
+      answer = this.#failed(exchange, thrown);
     }
     return this.#counted(answer, exchange, start);
   }

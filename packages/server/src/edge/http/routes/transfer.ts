@@ -55,11 +55,12 @@ export function transferRoutes(api: { transfers: Transfers; records: Records; ke
           await exchange.admin();
           const format = exportFormat(exchange);
           const pieces = await api.transfers.export(name, format, () => exchange.admin());
-          return exchange.stream(200, pieces, {
+          const headers = {
             "Content-Type": transferTypes[format],
             "Content-Disposition": disposition("application/octet-stream", `${name}.${format}`),
             "Cache-Control": "private, no-store",
-          });
+          };
+          return exchange.stream(200, pieces, { headers });
         },
       }),
     },
