@@ -223,6 +223,9 @@ class Model {
         if (what.do === "join" && known === undefined)
           memberships.set(key, (await records.create("members", system, { team: what.team, user })).record.id);
         if (what.do === "leave" && known !== undefined) {
+          // A replay of a deletion counts memberships that ended after the deletion, as the events before the end did.
+          for (const on of this.sockets)
+            if (on.listener === what.user && isAwayFrom(on, what.team)) await this.#resume(on);
           await records.delete("members", system, known);
           memberships.delete(key);
         }
@@ -306,6 +309,14 @@ class Model {
         else if (was) note(subscription, "deleted", change);
       }
   }
+}
+
+/** Whether a dropped socket has missed a change of a record that was of a team. */
+function isAwayFrom({ client, subscriptions }: ModelSocket, team: string): boolean {
+  return (
+    client === null &&
+    [...subscriptions.values()].some(({ missed }) => missed.some(({ before }) => before?.team === team))
+  );
 }
 
 function note({ channel, heard }: Subscription, type: string, { before, after }: Change): void {
