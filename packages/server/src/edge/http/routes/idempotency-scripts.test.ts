@@ -12,7 +12,7 @@ const opened = await openScripts({
     "endpoints/calls/[kind].ts": `
       export const access = "public";
       const large = () => new ReadableStream({ async start(c) { for (let n = 0; n < 20; n++) { c.enqueue(new Uint8Array(10_000).fill(n)); await Bun.sleep(1); } c.close(); } });
-      const broken = () => new ReadableStream({ async start(c) { c.enqueue("begun"); await Bun.sleep(1); c.error(new Error("no more")); } });
+      const broken = () => new ReadableStream({ async pull(c) { if (this.begun) { await Bun.sleep(5); c.error(new Error("no more")); } else { this.begun = true; c.enqueue("begun"); } } }, { highWaterMark: 0 });
       export const POST = async (request, { params, db }) => {
         const name = params.kind + " " + await request.text();
         await db.collection("calls").create({ name });
