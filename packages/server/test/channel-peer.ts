@@ -15,7 +15,9 @@ const handlers = {
     throw new AppError("validation_error", "The field is not valid.", {
       details: [...details],
       retryAfter: 7,
+      limit: "bodies",
       status: 412,
+      cause: new Error("a reason"),
     });
   },
   fail: () => {

@@ -118,10 +118,11 @@ async function start(options: AppOptions) {
   await seedAdmin(service, config, logger);
   const names = service.collections.all().map(({ name }) => name);
   logger.info(`Database ${config.database}, ${count(names.length, "collection")}`, { collections: names });
+  const wrote = (caller: string): void => api.positions.wrote(caller);
   const readers =
     processes === 1
       ? null
-      : openReaders({ config, environment, http: () => http, logger, others: processes - 1, scripts, service });
+      : openReaders({ config, environment, http: () => http, logger, others: processes - 1, scripts, service, wrote });
   const ownConfig = leaderPart(config, processes);
   const paths = (): readonly string[] => http.paths;
   const part = instance?.part({ service, scripts, paths, storage: config.storage });
@@ -225,11 +226,12 @@ interface OtherProcesses extends Pick<AppOptions, "config" | "environment" | "lo
   readonly others: number;
   readonly scripts: Scripts;
   readonly service: Service;
+  readonly wrote: (caller: string) => void;
 }
 
 /** The other processes of a service. They start with the state of the moment. */
 function openReaders(options: OtherProcesses): ReaderProcesses {
-  const { config, environment, http, logger, others, scripts, service } = options;
+  const { config, environment, http, logger, others, scripts, service, wrote } = options;
   const { auth, events, records } = service;
   const plain = plainConfig(readerPart(config, others + 1));
   return new ReaderProcesses(
@@ -241,6 +243,7 @@ function openReaders(options: OtherProcesses): ReaderProcesses {
       logger: logger.for("processes"),
       onEntry: (entry) => logger.pass(entry),
       queries: scripts.queries,
+      records,
       start: () => ({
         config: plain,
         jwtSecret: auth.jwtSecret.reveal(),
@@ -249,6 +252,7 @@ function openReaders(options: OtherProcesses): ReaderProcesses {
         version,
         versions: records.versions.state,
       }),
+      wrote,
     },
     http,
   );
@@ -262,7 +266,10 @@ async function stopHttp(
   const giveUp = (): void => {
     service.database.giveUp();
     // The database gives up first, because the errors tell more.
-    setTimeout(() => http.giveUp(), answerMs / 2);
+    setTimeout(() => {
+      http.giveUp();
+      readers?.giveUp();
+    }, answerMs / 2);
   };
   const givingUp = leftMs > answerMs ? setTimeout(giveUp, leftMs - answerMs) : undefined;
   // As long as a process has a running request, each process tells new requests of the stop.

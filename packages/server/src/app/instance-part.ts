@@ -8,7 +8,7 @@ import {
   isOfInstance,
   type ServingRight,
 } from "../edge/cluster/index.ts";
-import { type HttpRequest, type InstancePart, pathIn } from "../edge/http/index.ts";
+import { type InstancePart, pathIn } from "../edge/http/index.ts";
 import type { Database } from "../store/database/index.ts";
 import { type LeadOptions, leadDatabase } from "./instance-database.ts";
 import type { Scripts } from "./scripts.ts";
@@ -32,7 +32,7 @@ export interface AdmitOptions {
 
 /** A request waits until this instance may answer from its own state, and until the instance has the position that the request names. */
 export function admitBy({ right, seq, reached }: AdmitOptions): InstancePart["admit"] {
-  const wait = async (request: HttpRequest, wanted: number): Promise<void> => {
+  const wait = async (request: Request, wanted: number): Promise<void> => {
     if (always.test(pathIn(request.url))) return;
     await right.wait();
     if (seq() >= wanted || (await reached(wanted))) return;

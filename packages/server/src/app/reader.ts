@@ -6,7 +6,7 @@
 import { configOf } from "../base/config/index.ts";
 import { AppError, nextTurn, Secret } from "../base/kernel/index.ts";
 import { type LogEntry, Logger } from "../base/logging/index.ts";
-import { HttpServer, openReaderRouter } from "../edge/http/index.ts";
+import { HttpServer, openReaderRouter, type RunOperation } from "../edge/http/index.ts";
 import { type ForReader, LeaderLink, type ReaderStart, RemoteQueries } from "../edge/processes/index.ts";
 import { processNumbers } from "../operate/admin/index.ts";
 import type { ToldCommit } from "../store/database/index.ts";
@@ -118,6 +118,7 @@ class ReaderRole {
       this.#serving?.stopping.abort();
       await this.#serving?.http.refuse(graceMs);
     },
+    giveUp: () => this.#serving?.http.giveUp(),
     stop: () => void this.#stop(),
   };
 
@@ -146,7 +147,8 @@ class ReaderRole {
     service.auth.uses.tellTo((id) => link.channel.tell("used", id));
     // Writes that were answered before this process followed must be here, too.
     await reached(await link.channel.call("followed", null));
-    const router = { parts, passOn: link.passOn, paths: start.paths, positions: parts.realtime };
+    const run: RunOperation = (operation) => link.channel.call("write", operation);
+    const router = { parts, passOn: link.passOn, paths: start.paths, positions: parts.realtime, run };
     const http = new HttpServer({
       // The leader has the port of plain HTTP beside HTTPS, and the questions of the issuer of certificates.
       acme: null,

@@ -84,7 +84,7 @@ describe.each(Object.keys(carriers))("over %s", (name) => {
     expect(await (await open()).call("quadruple", 3)).toBe(12);
   });
 
-  test("the error of a refused call has code, details and the time to wait", async () => {
+  test("the error of a refused call has code, details, limit, cause and the time to wait", async () => {
     const error = await failure((await open()).call("refuse", null));
     expect(error).toMatchObject({
       name: "AppError",
@@ -92,7 +92,9 @@ describe.each(Object.keys(carriers))("over %s", (name) => {
       message: "The field is not valid.",
       details: [{ field: "title", rule: "required", message: "title is required" }],
       retryAfter: 7,
+      limit: "bodies",
       status: 412,
+      cause: { message: "a reason" },
     });
   });
 

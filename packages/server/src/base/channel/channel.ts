@@ -119,10 +119,9 @@ export class Channel<Theirs extends object, Ours extends object> {
   }
 
   async #answer(id: number, name: string, argument: unknown): Promise<void> {
-    const controller = new AbortController();
-    this.#answering.set(id, controller);
     try {
-      const value = await this.#handler(name)(argument, controller.signal);
+      const handler = this.#handler(name);
+      const value = await handler(argument, handler.length < 2 ? neverAborted : this.#signalOf(id));
       if (value instanceof Transferred) this.#reply(id, { value: value.value }, value.transfer);
       else this.#reply(id, { value });
     } catch (thrown) {
@@ -130,6 +129,13 @@ export class Channel<Theirs extends object, Ours extends object> {
     } finally {
       this.#answering.delete(id);
     }
+  }
+
+  /** The signal of a call. A signal costs more than the rest of a call, so only a handler with a second parameter gets one. */
+  #signalOf(id: number): AbortSignal {
+    const controller = new AbortController();
+    this.#answering.set(id, controller);
+    return controller.signal;
   }
 
   #reply(id: number, outcome: Outcome, transfer: Bun.Transferable[] = []): void {

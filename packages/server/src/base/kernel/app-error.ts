@@ -9,7 +9,7 @@ export interface AppErrorOptions {
   /** The methods that would have been right (`method_not_allowed`). */
   allow?: string;
   /** The bound that the caller has reached: counted, and logged once a minute at most. */
-  limit?: LimitName;
+  limit?: LimitName | undefined;
   /** The HTTP status where the code has several: 412 for a condition that does not hold, 415 for an encoded body. */
   status?: 412 | 415;
   cause?: unknown;
@@ -63,7 +63,8 @@ export function plainAppError({ code, message, details, retryAfter, status }: Ap
   };
 }
 
-export function appErrorOf({ code, message, ...others }: PlainAppError): AppError {
+/** @param plain with parts that only some carriers have. */
+export function appErrorOf({ code, message, ...others }: PlainAppError & AppErrorOptions): AppError {
   return new AppError(code, message, others);
 }
 

@@ -1,7 +1,7 @@
 /** Routes of the leader for the replicas of the cluster. */
 import { AppError, type Bearer, isObject } from "../../base/kernel/index.ts";
 import type { ServerQueries } from "../../code/server-queries/index.ts";
-import { type Exchange, type HttpRequest, nothingHere, type Routes } from "../http/index.ts";
+import { type Exchange, nothingHere, type Routes } from "../http/index.ts";
 import { namesOf, type QueryNames, runFor } from "../processes/index.ts";
 import type { ClusterMember } from "./member.ts";
 import type { ReplicaQuestion } from "./replicas.ts";
@@ -35,11 +35,7 @@ export interface InstanceRoutesOptions {
 }
 
 /** Whether a request of an address comes from an instance of the cluster. */
-export function isOfInstance(
-  member: ClusterMember,
-  { headers }: Pick<HttpRequest, "headers">,
-  address: string,
-): boolean {
+export function isOfInstance(member: ClusterMember, { headers }: Pick<Request, "headers">, address: string): boolean {
   const secret = headers.get("socle-instance-secret");
   return secret !== null && member.isSecret(secret, address);
 }
@@ -53,8 +49,7 @@ export function instanceRoutes(options: InstanceRoutesOptions): Routes {
       const { request } = exchange;
       // A replica sends requests of clients on with the secret, and names the client.
       const isOfClient = request.headers.has("socle-client");
-      if (isOfClient || !(request instanceof Request) || !isOfInstance(member, request, exchange.address))
-        throw nothingHere();
+      if (isOfClient || !isOfInstance(member, request, exchange.address)) throw nothingHere();
       exchange.isMeasured = false;
       const body: unknown = await request.json();
       return exchange.json(200, await answer(isObject(body) ? body : {}, exchange));

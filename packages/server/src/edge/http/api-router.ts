@@ -27,8 +27,8 @@ import type { KeptAnswers } from "./idempotency-table.ts";
 import { InFlight } from "./in-flight.ts";
 import { Lists } from "./lists.ts";
 import type { LiveStreams } from "./live-streams.ts";
-import type { HttpRequest } from "./passed-request.ts";
 import { RateLimiter, RequestLimiter } from "./rate-limiter.ts";
+import { type RecordOperation, runOperation } from "./record-operations.ts";
 import { merged, type Routes } from "./route.ts";
 import { type KeepOpen, Router } from "./router.ts";
 import { authPageRoutes } from "./routes/auth-pages.ts";
@@ -82,7 +82,7 @@ export interface ApiParts extends ServingParts {
 /** The routes for the other instances of a cluster, and the wait of a request until this instance may answer. */
 export interface InstancePart {
   readonly routes: Routes;
-  readonly admit: (request: HttpRequest) => Promise<void> | null;
+  readonly admit: (request: Request) => Promise<void> | null;
   /** Faults that leave this instance ready, as lines. */
   readonly notes: () => readonly string[];
   /**
@@ -99,7 +99,7 @@ export interface Connections {
   liveStreams: LiveStreams;
   upgrade: Upgrade;
   /** The address that a request comes from, as a key. */
-  addressOf: (request: HttpRequest) => string;
+  addressOf: (request: Request) => string;
   keepOpen: KeepOpen;
 }
 
@@ -134,6 +134,7 @@ export function openRouter(parts: ApiParts, connections: Connections): Router {
     metrics: () => parts.admin.overviews.metrics(),
     notes: instance?.notes,
     rates,
+    run: (operation: RecordOperation) => runOperation(parts.records, operation),
     upgrade,
     uploads: new BodyReadLimiter({ width: uploadsAtATime, maxWaiting: config["limits.uploads"] }),
   };

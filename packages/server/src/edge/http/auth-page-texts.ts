@@ -5,7 +5,6 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { adviceOnName, isObject, quote, readJsonFile, SetupError } from "../../base/kernel/index.ts";
-import type { HttpRequest } from "./passed-request.ts";
 
 /** Texts by name. `{email}` stands for a value that the page fills in. */
 const english = {
@@ -126,7 +125,7 @@ export class AuthPageTexts {
   }
 
   /** The texts in the language of a request (RFC 9110, 12.5.4). */
-  of(request: HttpRequest): LanguageTexts {
+  of(request: Request): LanguageTexts {
     if (this.#byLanguage.size === 0) return this.#general;
     for (const language of languagesOf(request)) {
       const found = this.#byLanguage.get(language) ?? this.#byLanguage.get(language.split("-")[0] ?? "");
@@ -138,7 +137,7 @@ export class AuthPageTexts {
 }
 
 /** The accepted languages of a request in lower case, the preferred language first. */
-function languagesOf({ headers }: HttpRequest): string[] {
+function languagesOf({ headers }: Request): string[] {
   const accepted = (headers.get("accept-language") ?? "").slice(0, 500).split(",");
   return accepted
     .map((entry) => {

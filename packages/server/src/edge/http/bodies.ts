@@ -4,7 +4,7 @@ import { Admission, AppError, type Holder, isObject, type LimitName, releasedMem
 import { refuseEncoded } from "./headers.ts";
 import { Stopping } from "./in-flight.ts";
 import { jsonError, parseInSlices } from "./json-slices.ts";
-import { type HttpRequest, PassedRequest, type RequestHeaders } from "./passed-request.ts";
+import { PassedRequest } from "./passed-request.ts";
 
 /** Bodies up to this size are read in a single step, and find room when large bodies do not. */
 const smallBytes = 16 * 1024;
@@ -147,7 +147,7 @@ export class Paces {
  * The length of a body as the header declares the length (RFC 9110, 8.6); null without the header.
  * @throws AppError `bad_request` for a header that is no length, for example a repeated header.
  */
-export function declaredLength(headers: RequestHeaders): number | null {
+export function declaredLength(headers: Headers): number | null {
   const header = headers.get("content-length");
   if (header === null) return null;
   if (!/^\d{1,15}$/.test(header))
@@ -155,9 +155,14 @@ export function declaredLength(headers: RequestHeaders): number | null {
   return Number(header);
 }
 
+/** Whether the body of a request is not known to be small. */
+export function isLarge({ headers }: Request): boolean {
+  return Number(headers.get("content-length") ?? 0) > smallBytes || headers.has("transfer-encoding");
+}
+
 /** The request of a body, and the address for the share of the bound. */
 interface Sending {
-  readonly request: HttpRequest;
+  readonly request: Request;
   readonly address: string;
 }
 
@@ -290,7 +295,7 @@ export class Bodies {
 
 /** Reads piece by piece, and stops beyond the limit. Pieces go into a single buffer: memory holds a body once. */
 async function readPieces(
-  { body }: HttpRequest,
+  { body }: Request,
   pace: Pace,
   { limit, length }: { limit: number; length: number | null },
 ): Promise<Uint8Array> {
@@ -349,7 +354,7 @@ export function required(body: Record<string, unknown> | null): Record<string, u
 const jsonType = /^application\/json\s*(;|$)/i;
 
 /** Spec, "Endpoints": bodies on record routes are declared as JSON. @throws AppError `bad_request` for other bodies. */
-export function requireJsonType(request: HttpRequest): void {
+export function requireJsonType(request: Request): void {
   const type = request.headers.get("content-type");
   if (type === "application/json" || (type !== null && jsonType.test(type))) return;
   throw new AppError("bad_request", "The request needs the header Content-Type: application/json.");

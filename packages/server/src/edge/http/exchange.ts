@@ -6,7 +6,6 @@ import { errorParts } from "./error-response.ts";
 import { type Cors, cacheHeaders, hasTag, jsonType } from "./headers.ts";
 import { countedBytes, type Hold, type InFlight, presentTurn, Stopping } from "./in-flight.ts";
 import { IncomingRequest, type RequestService } from "./incoming-request.ts";
-import { type HttpRequest, PassedRequest } from "./passed-request.ts";
 import { lateBody, madePieces, type Pieces, partsOf, streamOf } from "./response-stream.ts";
 
 const encoder = new TextEncoder();
@@ -56,13 +55,6 @@ export function isWhole(body: GivenAnswer["body"]): body is string | Uint8Array 
   return body === null || typeof body === "string" || body instanceof Uint8Array;
 }
 
-const statuses = new Map<number, Response>();
-
-/** The answer of a request whose answer another process sends by its parts: only the status counts. */
-function statusAlone(status: number): Response {
-  return statuses.getOrInsertComputed(status, () => new Response(null, { status }));
-}
-
 /** A request under way, the room that the answer takes, and the answer with the headers that every answer carries. */
 export class Exchange extends IncomingRequest {
   readonly requestId: string;
@@ -83,7 +75,7 @@ export class Exchange extends IncomingRequest {
   readonly #turn = presentTurn();
 
   constructor(
-    request: HttpRequest,
+    request: Request,
     params: { readonly [name: string]: string },
     { requestId, service }: { requestId: string; service: ExchangeService },
   ) {
@@ -138,15 +130,9 @@ export class Exchange extends IncomingRequest {
     // A 304 and an answer to HEAD tell nothing about the size.
     if (isSmall && status === 200 && !this.#isHead && this.#reserved !== null)
       this.#service.inFlight.forget(this.request.url);
-    if (isSmall) return this.#answer(isFile ? content : this.#body(content), { status, headers: this.#with(headers) });
+    if (isSmall) return this.#answer(content, { status, headers: this.#with(headers) });
     if (typeof content === "string") return this.#large(status, [encoder.encode(content)], headers);
     return this.stream(status, partsOf(content), { headers, made: countedBytes });
-  }
-
-  /** The body of a small answer in the form that the runtime sends soonest. The process that has passed a request on chooses the form itself. */
-  #body(body: string | Uint8Array): string | Uint8Array | ReadableStream<Uint8Array> {
-    const staysWhole = body.length <= shortBody || this.#isHead || this.request instanceof PassedRequest;
-    return staysWhole || presentTurn() === this.#turn ? body : lateBody(body);
   }
 
   /**
@@ -236,8 +222,7 @@ export class Exchange extends IncomingRequest {
     for (const [name, value] of Object.entries(this.#headers()))
       if (namesThatAddUp.includes(name)) all.append(name, value);
       else all.set(name, value);
-    if (body === null || body instanceof Uint8Array)
-      return this.#answer(body && this.#body(body), { status, headers: all });
+    if (body === null || body instanceof Uint8Array) return this.#answer(body, { status, headers: all });
     if (!this.#isHead) return this.#answer(this.#streamBody(body, body.waiting), { status, headers: all });
     void body.return();
     return this.#answer(null, { status, headers: all });
@@ -271,9 +256,9 @@ export class Exchange extends IncomingRequest {
 
   #answer(body: GivenAnswer["body"], { status, headers }: Pick<GivenAnswer, "status" | "headers">): Response {
     this.given = { status, headers, body };
-    return this.request instanceof PassedRequest && isWhole(body)
-      ? statusAlone(status)
-      : new Response(body, { status, headers });
+    // The form in which the runtime sends the body soonest.
+    const isLate = isWhole(body) && body !== null && body.length > shortBody && presentTurn() !== this.#turn;
+    return new Response(isLate && !this.#isHead ? lateBody(body) : body, { status, headers });
   }
 
   /** 204. */
@@ -293,7 +278,7 @@ export class Exchange extends IncomingRequest {
   error(error: AppError, special: { status?: number; headers?: Record<string, string> } = {}): Response {
     const { status, headers, body } = errorParts(error, this.#headers(), special.status);
     Object.assign(headers, special.headers);
-    return this.#answer(this.#body(body), { status, headers });
+    return this.#answer(body, { status, headers });
   }
 
   /** The result of work that may take long, for example user code or an upload. Ends with the service. */

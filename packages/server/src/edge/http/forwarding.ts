@@ -12,7 +12,7 @@ export const noRoute = -1;
 /** Forwards a request to the process that can answer. */
 export type ForwardRequest = (request: Request, place: RoutePlace) => Promise<Response>;
 
-/** Thrown by a handler of a reader process that finds that only the leader can answer. The request has no body. */
+/** Thrown by a handler of a reader process that finds that only the leader can answer. The body of the request is unread. */
 export class NeedsLeader extends Error {
   override readonly name = "NeedsLeader";
 }

@@ -6,7 +6,6 @@ import { ERROR_CODES, type ErrorCode } from "@socle/protocol";
 import { AppError, type Principal, quote } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { ByteRange } from "../../files/storage/index.ts";
-import type { HttpRequest, RequestHeaders } from "./passed-request.ts";
 
 /** The HTTP status of each error code: the one table (spec, "Errors"; contract, "HTTP in general"). */
 const statuses: { readonly [code in ErrorCode]: number } = {
@@ -82,13 +81,13 @@ export class Cors {
    * Whether a socket may be opened. The browser does not ask before opening a socket (RFC 6455, 10.2), so the server looks
    * at the origin. Pages of this service may, and clients that are no browser.
    */
-  allowsSocket(request: HttpRequest): boolean {
+  allowsSocket(request: Request): boolean {
     const origin = request.headers.get("origin");
     return this.#any || origin === null || this.#allows(origin) || !this.#refuses(origin, request);
   }
 
   /** Adds the headers that an answer to this request needs. */
-  apply(headers: Record<string, string>, request: HttpRequest): void {
+  apply(headers: Record<string, string>, request: Request): void {
     if (this.#any) {
       headers["Access-Control-Allow-Origin"] = "*";
     } else {
@@ -113,7 +112,7 @@ export class Cors {
   }
 
   /** Whether the page is of another service than this one. The log gets an entry an hour. */
-  #refuses(origin: string, request: HttpRequest): boolean {
+  #refuses(origin: string, request: Request): boolean {
     if (URL.canParse(origin) && new URL(origin).host === request.headers.get("host")?.toLowerCase()) return false;
     const now = performance.now();
     if (now - this.#loggedAt >= refusalsEveryMs) {
@@ -124,7 +123,7 @@ export class Cors {
   }
 
   /** Adds the headers of an answer to a preflight, too. */
-  preflight(headers: Record<string, string>, request: HttpRequest, allow: string): void {
+  preflight(headers: Record<string, string>, request: Request, allow: string): void {
     this.apply(headers, request);
     headers["Access-Control-Allow-Methods"] = allow;
     const asked = request.headers.get("access-control-request-headers") ?? "";
@@ -144,7 +143,7 @@ function isHost(origin: string, scheme: string): boolean {
 }
 
 /** @throws AppError `bad_request` with status 415 for a body with a Content-Encoding, which the service does not decode. */
-export function refuseEncoded(headers: RequestHeaders): void {
+export function refuseEncoded(headers: Headers): void {
   const encoding = headers.get("content-encoding");
   if (encoding === null || /^\s*identity\s*$/i.test(encoding)) return;
   const message = `Bodies are taken without Content-Encoding; this body has ${quote(encoding)}.`;
@@ -158,7 +157,7 @@ const hostPattern = /^(?:[\w.~%!$&'()*+;=-]*|\[[0-9a-f:.]+\])(?::\d*)?$/i;
  * @throws AppError `bad_request` for a header `Host` without a host, and for several headers `Host` (RFC 9112, 3.2). A
  * request of HTTP/1.0 may lack the header; the runtime refuses other requests without the header.
  */
-export function checkHost(headers: RequestHeaders): void {
+export function checkHost(headers: Headers): void {
   const host = headers.get("host");
   if (host !== null && !hostPattern.test(host))
     throw new AppError(
@@ -203,7 +202,7 @@ const dateForms = [
 ];
 
 /** Whether `If-None-Match` names a tag: the client has this answer already. */
-export function hasTag(headers: RequestHeaders, etag: string): boolean {
+export function hasTag(headers: Headers, etag: string): boolean {
   const header = headers.get("if-none-match");
   if (header === null) return false;
   const tags = tagsOf(header).map((tag) => tag.replace(/^W\//, ""));
@@ -221,7 +220,7 @@ function dateOf(header: string | null): number | null {
  * The status for the conditions of a GET or HEAD: 200 to answer as usual, 304 when the client has the current content,
  * 412 for a version that is gone.
  */
-export function checkConditions(headers: RequestHeaders, { etag, modifiedAt }: Validators): 200 | 304 | 412 {
+export function checkConditions(headers: Headers, { etag, modifiedAt }: Validators): 200 | 304 | 412 {
   const modified = secondsOf(modifiedAt);
   const ifMatch = headers.get("if-match");
   const unmodifiedSince = dateOf(headers.get("if-unmodified-since"));
@@ -237,7 +236,7 @@ export function checkConditions(headers: RequestHeaders, { etag, modifiedAt }: V
 }
 
 /** Whether a range may be answered: the content is still the content of which the client has a part. */
-export function allowsRange(headers: RequestHeaders, { etag, modifiedAt }: Validators): boolean {
+export function allowsRange(headers: Headers, { etag, modifiedAt }: Validators): boolean {
   const ifRange = headers.get("if-range");
   if (ifRange === null) return true;
   return ifRange.startsWith('"') ? ifRange.trim() === etag : dateOf(ifRange) === secondsOf(modifiedAt);

@@ -50,6 +50,14 @@ interface Keyed {
   readonly headers?: string;
 }
 
+/** The key of a request; null without the header. @throws AppError `bad_request` for a header that is no key. */
+export function keyOf({ request }: Exchange): string | null {
+  const key = request.headers.get("idempotency-key");
+  if (key === null || keyForm.test(key)) return key;
+  const found = key.length > 255 ? `${key.length} characters` : key === "" ? "no character" : "other characters";
+  throw new AppError("bad_request", `The header ${header} must be 1 to 255 visible ASCII characters; it has ${found}.`);
+}
+
 export class Idempotency {
   readonly #options: IdempotencyOptions;
   /** The requests under way, by the hash of caller and key. */
@@ -57,17 +65,6 @@ export class Idempotency {
 
   constructor(options: IdempotencyOptions) {
     this.#options = options;
-  }
-
-  /** The key of a request; null without the header. @throws AppError `bad_request` for a header that is no key. */
-  keyOf({ request }: Exchange): string | null {
-    const key = request.headers.get("idempotency-key");
-    if (key === null || keyForm.test(key)) return key;
-    const found = key.length > 255 ? `${key.length} characters` : key === "" ? "no character" : "other characters";
-    throw new AppError(
-      "bad_request",
-      `The header ${header} must be 1 to 255 visible ASCII characters; it has ${found}.`,
-    );
   }
 
   /**

@@ -2,7 +2,6 @@
 import { AppError, type Bearer, type Principal, quote, type SignedIn, shareOf } from "../../base/kernel/index.ts";
 import { type Bodies, required } from "./bodies.ts";
 import { decodePart } from "./headers.ts";
-import type { HttpRequest, RequestHeaders } from "./passed-request.ts";
 
 const bearer = /^bearer +(\S+)$/i;
 const keyHeader = /^bearer +sk_/i;
@@ -11,21 +10,21 @@ const keyHeader = /^bearer +sk_/i;
 export interface RequestService {
   /** Answers the caller of a token or a key. */
   readonly callers: { authenticate(token: string): Bearer | Promise<Bearer> };
-  readonly addressOf: (request: HttpRequest) => string;
+  readonly addressOf: (request: Request) => string;
   readonly bodies: Bodies;
   /** Bytes of the body of a request, if the route has no other limit. */
   readonly bodyLimit: number;
 }
 
 export class IncomingRequest {
-  readonly request: HttpRequest;
+  readonly request: Request;
   /** The named parts of the path, percent-decoded once. */
   readonly params: { readonly [name: string]: string };
   readonly #service: RequestService;
   /** Kept, because the server forgets the address of a request that has ended. */
   #address: string | null = null;
 
-  constructor(request: HttpRequest, params: { readonly [name: string]: string }, service: RequestService) {
+  constructor(request: Request, params: { readonly [name: string]: string }, service: RequestService) {
     this.request = request;
     this.params = params;
     this.#service = service;
@@ -48,7 +47,7 @@ export class IncomingRequest {
   }
 
   /** The caller of a route of accounts, for queues and sessions. The signal has a cost, so ask for the caller only if needed. */
-  get waiter(): { key: string; signal: AbortSignal; headers: RequestHeaders } {
+  get waiter(): { key: string; signal: AbortSignal; headers: Headers } {
     const { signal, headers } = this.request;
     return { key: this.address, signal, headers };
   }

@@ -12,7 +12,10 @@ const sent = new Headers({
 });
 const json = (value: unknown): Uint8Array<ArrayBuffer> => new Uint8Array(Buffer.from(JSON.stringify(value)));
 
-function passed(body: Uint8Array | ReadableStream<Uint8Array>, headers: Record<string, string> = {}): PassedRequest {
+function passed(
+  body: Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>,
+  headers: Record<string, string> = {},
+): PassedRequest {
   const plain = { ...(sent.toJSON() as Record<string, string>), ...headers };
   const keepOpen = (): void => undefined;
   return new PassedRequest({ method: "POST", url: "http://a/b?c", headers: plain, address: "a", body, keepOpen });

@@ -6,7 +6,6 @@ import type { RequestLimit } from "../../base/config/index.ts";
 import { AppError, type Bearer, isOwnMachine, type Rate, TokenBuckets } from "../../base/kernel/index.ts";
 import type { Exchange, Handler } from "./exchange.ts";
 import { decodePart, pathIn } from "./headers.ts";
-import type { HttpRequest } from "./passed-request.ts";
 
 const groups = ["register", "login", "refresh", "setup", "mail", "upload", "records"] as const;
 export type RateGroup = (typeof groups)[number];
@@ -107,7 +106,7 @@ export class RequestLimiter {
   }
 
   /** Whether a limit counts a request. */
-  concerns({ method, url }: HttpRequest): boolean {
+  concerns({ method, url }: Request): boolean {
     const asked = askedOf(method, url);
     return this.#limits.some(({ matcher }) => matches(matcher, asked));
   }

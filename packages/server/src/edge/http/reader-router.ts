@@ -7,15 +7,15 @@ import { Bodies } from "./bodies.ts";
 import type { WritePositions } from "./exchange.ts";
 import { type ForwardRequest, NeedsLeader } from "./forwarding.ts";
 import { Cors } from "./headers.ts";
-import type { HttpRequest } from "./passed-request.ts";
 import { RateLimiter, RequestLimiter } from "./rate-limiter.ts";
+import type { RunOperation } from "./record-operations.ts";
 import type { Routes } from "./route.ts";
 import { Router } from "./router.ts";
 import { meReads } from "./routes/auth-account.ts";
 import { clientRoutes } from "./routes/client.ts";
 import { aliveRoutes, metricsRoutes, readinessRoutes } from "./routes/health.ts";
 import { realtimeRoutes } from "./routes/realtime.ts";
-import { recordReads } from "./routes/records.ts";
+import { recordReads, recordRoutes } from "./routes/records.ts";
 import { storageReads } from "./routes/storage.ts";
 
 export interface ReaderParts {
@@ -23,6 +23,8 @@ export interface ReaderParts {
   /** The paths of the leader's table. */
   readonly paths: readonly string[];
   readonly passOn: ForwardRequest;
+  /** Runs an operation in the leader; absent in an instance of a cluster, which passes each write on. */
+  readonly run?: RunOperation;
   /** Why this instance of a cluster is not ready; absent in a reader process. */
   readonly readiness?: () => Promise<readonly string[]>;
   readonly notes?: () => readonly string[];
@@ -30,17 +32,18 @@ export interface ReaderParts {
   readonly metrics?: () => Promise<string>;
   readonly positions: WritePositions;
   /** See `InstancePart`. */
-  readonly admit?: (request: HttpRequest) => Promise<void> | null;
+  readonly admit?: (request: Request) => Promise<void> | null;
 }
 
-/** The routes that a reader process answers. Rates count in the leader, so the leader answers reads with a rate. */
+/** The routes that a reader process answers. Rates count in the leader, so the leader answers requests with a rate. */
 function readsOf(
-  { parts, readiness, notes, metrics }: ReaderParts,
+  { parts, readiness, notes, metrics, run }: ReaderParts,
   { upgrade }: Pick<Connections, "upgrade">,
   cors: Cors,
 ): Routes {
   const { config, queries, realtime, records, storage, version } = parts;
   const hasRate = config["limits.rate.records"] !== null;
+  const api = { config, lists: listsOf(parts), queries, records };
   return {
     ...aliveRoutes(parts),
     ...(readiness && readinessRoutes({ notes, readiness, version })),
@@ -56,7 +59,7 @@ function readsOf(
       },
     }),
     ...realtimeRoutes({ cors, realtime, upgrade }),
-    ...(hasRate ? {} : recordReads({ lists: listsOf(parts), queries, records })),
+    ...(hasRate ? {} : run === undefined ? recordReads(api) : recordRoutes({ ...api, idempotency: null, run })),
   };
 }
 

@@ -7,7 +7,6 @@ import { Exchange, type ExchangeService, type Handler, type HandlerResult } from
 import { type ForwardRequest, NeedsLeader, noRoute, type RoutePlace } from "./forwarding.ts";
 import { checkHost, decodePart, nothingHere, pathIn } from "./headers.ts";
 import { type InFlight, Stopping } from "./in-flight.ts";
-import type { HttpRequest, PassedRequest } from "./passed-request.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
 import { closedToKeys, type FindMethods, handlerOf, METHODS, type Methods, type Route, type Routes } from "./route.ts";
 import type { StaticFiles } from "./static-files.ts";
@@ -16,7 +15,7 @@ export const withBody: readonly string[] = ["POST", "PUT", "PATCH"] satisfies (t
 const noParams: Record<string, string> = {};
 
 /** Discards the body for a method that reads no body. The runtime would keep the bytes until the answer is made. */
-function dropUnreadBody(request: HttpRequest, readsDeletion: boolean): void {
+function dropUnreadBody(request: Request, readsDeletion: boolean): void {
   const { method, headers } = request;
   if (withBody.includes(method) || (method === "DELETE" && readsDeletion)) return;
   if (headers.get("content-length") === null && headers.get("transfer-encoding") === null) return;
@@ -30,7 +29,7 @@ function shown({ requestId, request: { method, url } }: Exchange): { requestId: 
 }
 
 /** Whether a browser asks for the rights of a page of another origin (Fetch standard, "CORS-preflight request"). */
-function isPreflight({ method, headers }: HttpRequest): boolean {
+function isPreflight({ method, headers }: Request): boolean {
   return method === "OPTIONS" && headers.has("access-control-request-method");
 }
 
@@ -72,7 +71,7 @@ function matchPath(pattern: string, parts: readonly string[]): Record<string, st
  * Keeps the connection of a request open until `over` resolves, also while nothing moves on the connection.
  * @param longestMs the longest time until then: for a time that the connection stays open anyway, nothing is done.
  */
-export type KeepOpen = (request: HttpRequest, over: Promise<unknown>, longestMs: number) => void;
+export type KeepOpen = (request: Request, over: Promise<unknown>, longestMs: number) => void;
 
 /** A route with the handler of a request. */
 interface Matched extends RoutePlace {
@@ -95,7 +94,7 @@ interface RouterOptions {
   /** The handlers of the endpoint at a path without a route; null for no endpoint, and without such endpoints. */
   readonly endpoints: ((exchange: Exchange) => Methods | null) | null;
   /** Lets a request wait until this instance of a cluster may answer; null if the instance may. */
-  readonly admit?: ((request: HttpRequest) => Promise<void> | null) | undefined;
+  readonly admit?: ((request: Request) => Promise<void> | null) | undefined;
   /** Counts a request against `limits.requests`; null without limits. */
   readonly limit: ((exchange: Exchange) => Promise<void>) | null;
   readonly rates: RateLimiter;
@@ -190,10 +189,7 @@ export class Router {
   }
 
   /** Answers a request that another process has passed on; the exchange has the parts of the answer. */
-  passedOn(
-    request: PassedRequest,
-    { index, params }: RoutePlace,
-  ): { exchange: Exchange; answer: Promise<HandlerResult> } {
+  passedOn(request: Request, { index, params }: RoutePlace): { exchange: Exchange; answer: Promise<HandlerResult> } {
     const method = nativeMethods.find((each) => each === request.method);
     const handler = method && this.#guarded[index]?.[method];
     const matched = handler === undefined ? this.#match(request) : { index, params, handler };
@@ -201,7 +197,7 @@ export class Router {
     return { exchange, answer: this.#answer(exchange, matched) };
   }
 
-  #match(request: HttpRequest): Matched {
+  #match(request: Request): Matched {
     const pathname = pathIn(request.url);
     const path = pathname.length > 1 && pathname.endsWith("/") ? pathname.slice(0, -1) : pathname;
     const parts = path.split("/");
@@ -277,7 +273,7 @@ export class Router {
     return this.#answer(this.#exchange(request, matched.params), matched);
   }
 
-  #exchange(request: HttpRequest, params: Record<string, string>): Exchange {
+  #exchange(request: Request, params: Record<string, string>): Exchange {
     return new Exchange(request, params, { requestId: this.#nextId(), service: this.#service });
   }
 
@@ -298,7 +294,7 @@ export class Router {
       if (exchange.isWaiting) await exchange.untilRoom(answer);
     } catch (thrown) {
       const { passOn } = this.#options;
-      if (thrown instanceof NeedsLeader && passOn !== null && request instanceof Request) {
+      if (thrown instanceof NeedsLeader && passOn !== null) {
         this.#service.inFlight.leave(exchange);
         return passOn(request, matched);
       }

@@ -11,7 +11,7 @@ import type { Exchange } from "./exchange.ts";
 import type { RoutePlace } from "./forwarding.ts";
 import { PortListener } from "./listener.ts";
 import { LiveStreams } from "./live-streams.ts";
-import { type HttpRequest, PassedRequest } from "./passed-request.ts";
+import { PassedRequest } from "./passed-request.ts";
 import type { Router } from "./router.ts";
 
 export interface HttpOptions {
@@ -247,7 +247,7 @@ export class HttpServer {
   #hasSeenProxy = false;
 
   /** See `KeepOpen`. */
-  keepOpen(request: HttpRequest, over: Promise<unknown>, longestMs = Number.POSITIVE_INFINITY): void {
+  keepOpen(request: Request, over: Promise<unknown>, longestMs = Number.POSITIVE_INFINITY): void {
     const { idleTimeout = usualIdleTimeout } = this.#options;
     if (idleTimeout === 0 || longestMs < idleTimeout * 1_000) return;
     if (request instanceof PassedRequest) {
@@ -262,7 +262,7 @@ export class HttpServer {
   }
 
   /** The address that a request comes from, as a key. */
-  addressOf(request: HttpRequest): string {
+  addressOf(request: Request): string {
     if (request instanceof PassedRequest) return request.address;
     const address = this.#ownAddressOf(request);
     return this.#options.clientOf?.(request, address) ?? address;

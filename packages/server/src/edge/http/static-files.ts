@@ -7,7 +7,6 @@ import { typeOfName } from "../../files/storage/index.ts";
 import type { Exchange } from "./exchange.ts";
 import { accepts, answerSiteFile, type Coding, isCompressible, type Representation } from "./file-response.ts";
 import { decodePart, nothingHere } from "./headers.ts";
-import type { HttpRequest } from "./passed-request.ts";
 
 function contains(folder: string, path: string): boolean {
   const way = relative(folder, path);
@@ -46,7 +45,7 @@ export function namesOf(pathname: string): string[] | null {
 }
 
 /** Whether a browser asks for a page, as from the address bar. */
-export function asksForPage({ method, headers }: HttpRequest): boolean {
+export function asksForPage({ method, headers }: Request): boolean {
   return (method === "GET" || method === "HEAD") && /(^|[\s,])text\/html\s*(;|,|$)/i.test(headers.get("accept") ?? "");
 }
 
@@ -135,7 +134,7 @@ export class StaticFiles {
    * The answer for a path: the file, or `index.html` for a page of a single-page app, if that is configured. This
    * page is a GET from a browser's address bar (HTML is accepted) of a path without an ending in the last part.
    */
-  async findFor(request: HttpRequest, pathname: string): Promise<Found | null> {
+  async findFor(request: Request, pathname: string): Promise<Found | null> {
     const found = await this.find(pathname);
     if (found !== null || !this.#hasFallback || this.#namesOf(pathname) === null) return found;
     const isPage = asksForPage(request) && !pathname.slice(pathname.lastIndexOf("/") + 1).includes(".");
@@ -162,7 +161,7 @@ export class StaticFiles {
   }
 
   /** A file in a coding that the client accepts: made beforehand, or now; null for a plain answer. */
-  async #compressed({ headers }: HttpRequest, file: FoundFile): Promise<Representation | null> {
+  async #compressed({ headers }: Request, file: FoundFile): Promise<Representation | null> {
     if (headers.has("range")) return null;
     const accepted = headers.get("accept-encoding");
     for (const { coding, ending } of prepared) {

@@ -6,7 +6,6 @@ import { cleanName, type Upload } from "../../files/storage/index.ts";
 import { brokenOff } from "./bodies.ts";
 import type { ReadInTurns } from "./body-read-limiter.ts";
 import { refuseEncoded } from "./headers.ts";
-import type { HttpRequest } from "./passed-request.ts";
 
 /** Bytes that the form may have beside the file. */
 const allowance = 256 * 1024;
@@ -58,7 +57,7 @@ function check({ files, strays, fields }: Form, size: number): { filename: strin
 }
 
 /** Bytes that the file of a form has at least, as the Content-Length tells; 0 without the header. */
-export function leastFileSize(request: HttpRequest): number {
+export function leastFileSize(request: Request): number {
   return Math.max(0, (Number(request.headers.get("content-length")) || 0) - allowance);
 }
 
@@ -68,7 +67,7 @@ export function leastFileSize(request: HttpRequest): number {
  * @throws AppError `bad_request`, `validation_error` or `payload_too_large`.
  */
 export async function readUploadForm(
-  request: HttpRequest,
+  request: Request,
   upload: Upload,
   read: ReadInTurns,
 ): Promise<{ filename: string; visibility: Visibility }> {

@@ -6,6 +6,7 @@ import type { LogEntry } from "../../base/logging/index.ts";
 import type { EndpointAccess } from "../../code/endpoints/index.ts";
 import type { VersionState } from "../../data/records/index.ts";
 import type { ProcessNumbers } from "../../operate/admin/index.ts";
+import type { RunOperation } from "../http/index.ts";
 
 /** All that a reader process starts with. */
 export interface ReaderStart {
@@ -52,6 +53,8 @@ export interface ForLeader {
     argument: { name: string; args: { readonly [name: string]: unknown }; caller: Bearer | null },
     signal: AbortSignal,
   ): Promise<QueryRun>;
+  /** Runs the operation of a request. */
+  write: RunOperation;
   /** An API key or an access token was used; see `Uses`. */
   used(id: string): void;
   log(entry: LogEntry): void;
@@ -75,6 +78,8 @@ export interface ForReader {
   reload(argument: null): Promise<void>;
   /** Refuses new requests, and finishes the running requests within a time. */
   refuse(graceMs: number): Promise<void>;
+  /** See `HttpServer.giveUp`. */
+  giveUp(argument: null): void;
   /** Closes the connections, and ends the process. */
   stop(argument: null): void;
 }

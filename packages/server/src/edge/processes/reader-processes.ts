@@ -6,11 +6,12 @@
 import { messageOf } from "../../base/kernel/index.ts";
 import type { LogEntry, Logger } from "../../base/logging/index.ts";
 import type { ServerQueries } from "../../code/server-queries/index.ts";
+import type { Records } from "../../data/records/index.ts";
 import type { ProcessNumbers } from "../../operate/admin/index.ts";
 import type { Auth } from "../../people/auth/index.ts";
 import type { Followers, PausableReads, ToldCommit } from "../../store/database/index.ts";
 import type { EventLog, LoggedEvent } from "../../store/events/index.ts";
-import type { HttpServer } from "../http/index.ts";
+import { type HttpServer, runOperation } from "../http/index.ts";
 import type { ForLeader, ReaderStart } from "./messages.ts";
 import { ReaderProcess } from "./reader-process.ts";
 import { namesOf, runFor } from "./remote-queries.ts";
@@ -33,6 +34,9 @@ export interface ReaderProcessesOptions {
   readonly auth: Auth;
   readonly events: EventLog;
   readonly queries: ServerQueries;
+  readonly records: Records;
+  /** See `WritePositions`, for the sockets of all processes. */
+  readonly wrote: (caller: string) => void;
   readonly logger: Logger;
   /** Takes an entry of the log of a process. */
   readonly onEntry: (entry: LogEntry) => void;
@@ -144,6 +148,11 @@ export class ReaderProcesses implements Followers, PausableReads {
     await Promise.race([all, Bun.sleep(graceMs)]);
   }
 
+  /** See `HttpServer.giveUp`. */
+  giveUp(): void {
+    for (const { channel } of this.#open) channel.tell("giveUp", null);
+  }
+
   /** Ends the processes; a process that does not end by itself, by force. */
   async stop(): Promise<void> {
     this.#isStopping = true;
@@ -215,7 +224,7 @@ export class ReaderProcesses implements Followers, PausableReads {
   }
 
   #answers(process: ReaderProcess): Omit<ForLeader, "serving"> {
-    const { auth, events, queries, onEntry } = this.#options;
+    const { auth, events, queries, records, wrote, onEntry } = this.#options;
     return {
       followed: () => {
         process.follow(this.#position);
@@ -226,6 +235,11 @@ export class ReaderProcesses implements Followers, PausableReads {
         return events.flushedSeq;
       },
       run: (asked, signal) => runFor(queries, asked, signal),
+      write: async (operation) => {
+        const written = await runOperation(records, operation);
+        wrote(operation.caller);
+        return written;
+      },
       used: (id) => auth.uses.note(id),
       log: (entry) => onEntry({ ...entry, fields: { ...entry.fields, process: process.number } }),
     };

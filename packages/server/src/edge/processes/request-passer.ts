@@ -163,9 +163,9 @@ export class RequestPasser {
 }
 
 /** The declared length of a body; infinite for a body without a declared length, and 0 without a body. */
-function lengthOf({ method, headers }: Request): number {
-  // The runtime answers no body for these methods.
-  if (bodiless.includes(method)) return 0;
+function lengthOf({ method, headers, bodyUsed }: Request): number {
+  // The runtime answers no body for these methods. A body that was dropped is used.
+  if (bodiless.includes(method) || bodyUsed) return 0;
   const length = headers.get("content-length");
   if (length !== null) return /^\d{1,15}$/.test(length) ? Number(length) : Number.POSITIVE_INFINITY;
   return headers.get("transfer-encoding") === null ? 0 : Number.POSITIVE_INFINITY;

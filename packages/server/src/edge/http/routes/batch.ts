@@ -4,7 +4,7 @@ import type { Config } from "../../../base/config/index.ts";
 import { type Admission, JsonText } from "../../../base/kernel/index.ts";
 import { parseBatch, type Records, type WorkBeside } from "../../../data/records/index.ts";
 import { requireJsonType } from "../bodies.ts";
-import { type Idempotency, idempotencyKey, keptJson } from "../idempotency.ts";
+import { type Idempotency, idempotencyKey, keptJson, keyOf } from "../idempotency.ts";
 import type { RateLimiter } from "../rate-limiter.ts";
 import { answer, jsonBody, ownRoute, type Routes } from "../route.ts";
 
@@ -37,7 +37,7 @@ export function batchRoutes(api: {
         async handle(exchange) {
           const { records, config, rates, idempotency, batches } = api;
           const principal = await exchange.principal();
-          const key = idempotency.keyOf(exchange);
+          const key = keyOf(exchange);
           requireJsonType(exchange.request);
           // Until the turn has come, a batch is kept as the bytes that came.
           const bytes = await exchange.body(config["limits.batchBody"]);

@@ -15,8 +15,7 @@ import { brokenOff, declaredLength, tooLarge } from "../bodies.ts";
 import { callFailure } from "../call-failure.ts";
 import type { Exchange } from "../exchange.ts";
 import { decodePart, nothingHere, pathIn } from "../headers.ts";
-import type { Idempotency, Keep } from "../idempotency.ts";
-import type { RequestHeaders } from "../passed-request.ts";
+import { type Idempotency, type Keep, keyOf } from "../idempotency.ts";
 import type { Methods, Routes } from "../route.ts";
 import { type KeepOpen, withBody } from "../router.ts";
 
@@ -137,7 +136,7 @@ export function endpointRoutes(options: {
     found: FoundEndpoint,
     method: EndpointMethod,
   ): Promise<Response | undefined> {
-    const key = method === "POST" ? idempotency.keyOf(exchange) : null;
+    const key = method === "POST" ? keyOf(exchange) : null;
     if (key === null) return call(exchange, found, { method, keyed: null });
     await admit(exchange, found, method);
     const body = await exchange.body(config["limits.endpointBody"]);
@@ -174,7 +173,7 @@ function notLoaded(exchange: Exchange): Response {
 }
 
 /** The headers that a repeated request must have, too: the code of an endpoint may tell callers apart by any of these headers. */
-function headersOfCaller(headers: RequestHeaders): string {
+function headersOfCaller(headers: Headers): string {
   return `${JSON.stringify([...headers].filter(([name]) => !ofAttempt.has(name)))}\n`;
 }
 

@@ -2,15 +2,17 @@
 import { isReservedCollectionName, type Operation } from "@socle/protocol";
 import * as wire from "@socle/protocol/wire";
 import type { Config } from "../../../base/config/index.ts";
-import { AppError, JsonText, type Principal } from "../../../base/kernel/index.ts";
+import { JsonText, type Principal } from "../../../base/kernel/index.ts";
 import type { Collection } from "../../../data/collections/index.ts";
 import type { Queries } from "../../../data/queries/index.ts";
 import { type Records, recordTag } from "../../../data/records/index.ts";
-import { requireJsonType } from "../bodies.ts";
+import { isLarge, requireJsonType } from "../bodies.ts";
 import type { Exchange } from "../exchange.ts";
+import { NeedsLeader } from "../forwarding.ts";
 import { jsonType, nothingHere } from "../headers.ts";
-import { type Idempotency, idempotencyKey, keptJson } from "../idempotency.ts";
+import { type Idempotency, idempotencyKey, keptJson, keyOf } from "../idempotency.ts";
 import type { Lists } from "../lists.ts";
+import type { RecordOperation, RunOperation } from "../record-operations.ts";
 import { type Methods, noContent, ownRoute, parameter, type Routes } from "../route.ts";
 
 /** Two callers may be answered different fields under one tag. */
@@ -23,10 +25,6 @@ const recordHeaders = { "Content-Type": jsonType, Vary: "Authorization" };
 function admitted(operation: Operation, collection: Collection, principal: Principal): [Collection, Principal] {
   collection.policies[operation].admit(principal);
   return [collection, principal];
-}
-
-function ifMatchOf({ request }: Exchange): string | null {
-  return request.headers.get("if-match");
 }
 
 const keys = true;
@@ -116,7 +114,10 @@ export function recordReads(api: RecordReadParts): {
 
 interface RecordParts extends RecordReadParts {
   readonly config: Config;
-  readonly idempotency: Idempotency;
+  /** Runs an operation in the process that writes. */
+  readonly run: RunOperation;
+  /** Null in another process than the process that writes. */
+  readonly idempotency: Idempotency | null;
 }
 
 export function recordRoutes(api: RecordParts): Routes {
@@ -134,24 +135,7 @@ export function recordRoutes(api: RecordParts): Routes {
         body: { content: { [jsonType]: schemaOf("create") } },
         answers: { 201: record },
         errors: [404, 409],
-        async handle(exchange) {
-          const [{ name }, principal] = admitted("create", collectionAt(api, exchange), await exchange.principal());
-          const key = api.idempotency.keyOf(exchange);
-          if (key !== null) return createOnce(api, exchange, key);
-          const body = await bodyOf(exchange);
-          if (body instanceof AppError) {
-            admitted("create", collectionAt(api, exchange), await exchange.principal());
-            throw body;
-          }
-          const caller = exchange.callerKey(principal);
-          const { json, tag } = await api.records.createWith(principal, {
-            collection: name,
-            body,
-            caller,
-            after: null,
-          });
-          return exchange.json(201, json, { ETag: tag() });
-        },
+        handle: (exchange) => change(api, exchange, "create"),
       }),
     },
     "/api/:collection/:id": {
@@ -167,22 +151,7 @@ export function recordRoutes(api: RecordParts): Routes {
         body: { content: { [jsonType]: schemaOf("update") } },
         answers: { 200: record },
         errors: [409, 412],
-        async handle(exchange) {
-          const [{ name }, principal] = admitted("update", collectionAt(api, exchange), await exchange.principal());
-          const body = await bodyOf(exchange);
-          const id = exchange.param("id");
-          if (body instanceof AppError) {
-            const [, current] = admitted("update", collectionAt(api, exchange), await exchange.principal());
-            api.records.admit(name, "update", { principal: current, id });
-            throw body;
-          }
-          const { json, tag } = await api.records.update(name, principal, {
-            record: { id, ifMatch: ifMatchOf(exchange) },
-            body,
-            caller: exchange.callerKey(principal),
-          });
-          return exchange.json(200, json, { ETag: tag() });
-        },
+        handle: (exchange) => change(api, exchange, "update"),
       }),
       DELETE: ownRoute({
         summary: "Delete a record of :collection",
@@ -193,35 +162,51 @@ export function recordRoutes(api: RecordParts): Routes {
         headers: ifMatch,
         answers: { 204: noContent() },
         errors: [400, 409, 412],
-        async handle(exchange) {
-          const [{ name }, principal] = admitted("delete", collectionAt(api, exchange), await exchange.principal());
-          const id = exchange.param("id");
-          const caller = exchange.callerKey(principal);
-          await api.records.delete(name, principal, { id, ifMatch: ifMatchOf(exchange), caller });
-          return exchange.empty();
-        },
+        handle: (exchange) => change(api, exchange, "delete"),
       }),
     },
   };
 }
 
-/** The body, or its error. A missing record, another owner, or a right that has ended is told before that error. */
-async function bodyOf(exchange: Exchange): Promise<Record<string, unknown> | AppError> {
+/** Makes the operation of a request, has the operation run, and makes the response. */
+async function change(api: RecordParts, exchange: Exchange, kind: RecordOperation["kind"]): Promise<Response> {
+  const { request } = exchange;
+  const [{ name }, principal] = admitted(kind, collectionAt(api, exchange), await exchange.principal());
+  const key = kind === "create" ? keyOf(exchange) : null;
+  const { idempotency } = api;
+  if (idempotency === null && (key !== null || (kind !== "delete" && isLarge(request)))) throw new NeedsLeader();
+  if (idempotency !== null && key !== null) return createOnce(api, exchange, { key, idempotency });
+  const id = exchange.param("id");
+  let body = {};
   try {
-    requireJsonType(exchange.request);
-    return await exchange.object();
+    if (kind !== "delete") {
+      requireJsonType(request);
+      body = await exchange.object();
+    }
   } catch (thrown) {
-    if (thrown instanceof AppError) return thrown;
+    // A missing record, another owner, or a right that has ended is told before the error of the body.
+    const [, current] = admitted(kind, collectionAt(api, exchange), await exchange.principal());
+    if (kind === "update") api.records.admit(name, kind, { principal: current, id });
     throw thrown;
   }
+  const caller = exchange.callerKey(principal);
+  const ifMatch = kind === "create" ? null : request.headers.get("if-match");
+  const written = await api.run({ kind, collection: name, id, ifMatch, body, principal, caller });
+  if (written === null) return exchange.empty();
+  const headers = { "Content-Type": jsonType, ETag: written.tag };
+  return exchange.respond(kind === "create" ? 201 : 200, written.json, headers);
 }
 
 /** Creates a record for a request with an `Idempotency-Key`: the record and the answer are one transaction. */
-async function createOnce(api: RecordParts, exchange: Exchange, key: string): Promise<Response> {
+async function createOnce(
+  api: RecordParts,
+  exchange: Exchange,
+  { key, idempotency }: { key: string; idempotency: Idempotency },
+): Promise<Response> {
   requireJsonType(exchange.request);
   const bytes = await exchange.body(api.config["limits.body"]);
   const [{ name }, principal] = admitted("create", collectionAt(api, exchange), await exchange.principal());
-  return api.idempotency.answer(exchange, { key, body: bytes }, async (keep) => {
+  return idempotency.answer(exchange, { key, body: bytes }, async (keep) => {
     await api.records.createWith(principal, {
       collection: name,
       caller: exchange.callerKey(principal),

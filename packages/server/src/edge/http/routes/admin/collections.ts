@@ -5,7 +5,6 @@ import { readChoice } from "../../../../base/kernel/index.ts";
 import { type Admin, additionOf, changeOf, removalOf, type TrialOutcome } from "../../../../operate/admin/index.ts";
 import type { Exchange } from "../../exchange.ts";
 import { statusOf } from "../../headers.ts";
-import type { HttpRequest } from "../../passed-request.ts";
 import { admins as access, answer, noContent, parameter, type Routes, route, unchecked } from "../../route.ts";
 import { listRoute, pageRoute, waiterOf } from "./paging.ts";
 
@@ -152,7 +151,7 @@ export function collectionRoutes(api: { admin: Admin }): Routes {
 }
 
 /** The fingerprints of the schema that the caller has seen (If-Match); null for any. */
-function expectedOf(request: HttpRequest): string[] | null {
+function expectedOf(request: Request): string[] | null {
   const header = request.headers.get("if-match");
   if (header === null || header.trim() === "*") return null;
   // A proxy that compresses marks tags as weak.
