@@ -4,121 +4,175 @@
  * the attacks of the hostile suite, `npm run test:power-cuts` the power cuts, `npm run test:disks` and `npm run test:clocks`
  * failing disks and wrong clocks, `npm run test:kills`, `test:cluster`, `test:upgrade`, `test:contract` and `soak` the suites of these names.
  *
- * Several processes share the files of `npm test` and of `npm test unit`: each takes the longest file that nobody has taken, by
- * `scripts/test-durations.json`. With `--durations`, the run writes its durations to this file. With `--again`, the files with failed
- * tests run a second time, alone: the second run decides, and the failures of the first run are printed.
+ * With `--again`, each file with a failed test runs a second time, alone, after all others. Tests that fail only the first
+ * time are named at the end, and do not fail the run: a shared machine that lands changes needs one verdict, not luck.
  */
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { Glob } from "bun";
 import { must, root } from "./run.ts";
 
 const unit = ["packages/**/*.test.ts", "scripts/*.test.ts"];
+/** The halves of `unit`, which take about the same time. */
+const half = [
+  "packages/server/src/{app,base,cli,code,files,testing}/**/*.test.ts",
+  "packages/{client,dashboard,protocol,react,svelte,tanstack-db,vue}/**/*.test.ts",
+];
+const otherHalf = [
+  "packages/server/src/{data,edge,live,operate,people,store}/**/*.test.ts",
+  "packages/server/test/**/*.test.ts",
+  "scripts/*.test.ts",
+];
+
+/** The dashboard takes as much processor time as all other tests in `e2e/`. */
+const browser = [
+  ["e2e/{dashboard-[m-z]*,hostile}.test.ts"],
+  ["e2e/{[a-c]*,dashboard,dashboard-[a-l]*,data-*,d[b-z]*,[e-g]*,he*,hoo*}.test.ts"],
+];
 
 /** Tests of `npm test` with a long form, which the suite `long` runs (`isLong` in `e2e/kit.ts`). */
 const longForms =
   "e2e/{auth-pages,cities,dashboard-{factors,keys,mails,rules,users},hooks,loops,overload,script-innocents,sign-in-pages}.test.ts";
 
-/** The files of each suite. */
+/** The groups of files of each suite; groups run side by side, because most tests wait rather than compute. */
 const suites = {
-  unit,
-  all: ["e2e/*.test.ts", ...unit],
-  long: ["e2e/long/*.test.ts", longForms],
-  hostile: ["e2e/hostile/*.test.ts"],
-  "power-cuts": ["e2e/reliability/power-cuts/*.test.ts"],
-  disks: ["e2e/reliability/disks.test.ts"],
-  clocks: ["e2e/reliability/clocks.test.ts", "e2e/reliability/cluster-clocks.test.ts"],
-  kills: ["e2e/reliability/kills.test.ts", "e2e/reliability/kills-points.test.ts"],
-  cluster: ["e2e/reliability/cluster.test.ts"],
-  soak: ["e2e/reliability/soak.test.ts"],
-  upgrade: ["e2e/reliability/upgrade.test.ts"],
-  contract: ["e2e/contract/*.test.ts"],
+  unit: [unit],
+  all: [...browser, ["e2e/[i-z]*.test.ts"], half, otherHalf],
+  long: [["e2e/long/*.test.ts", longForms]],
+  hostile: [["e2e/hostile/*.test.ts"]],
+  "power-cuts": [["e2e/reliability/power-cuts/*.test.ts"]],
+  disks: [["e2e/reliability/disks.test.ts"]],
+  clocks: [["e2e/reliability/clocks.test.ts", "e2e/reliability/cluster-clocks.test.ts"]],
+  kills: [["e2e/reliability/kills.test.ts", "e2e/reliability/kills-points.test.ts"]],
+  cluster: [["e2e/reliability/cluster.test.ts"]],
+  soak: [["e2e/reliability/soak.test.ts"]],
+  upgrade: [["e2e/reliability/upgrade.test.ts"]],
+  contract: [["e2e/contract/*.test.ts"]],
 } as const;
 
-const [durations, again] = ["--durations", "--again"];
-const suite = Bun.argv.slice(2).find((argument) => ![durations, again].includes(argument)) ?? "all";
+const again = Bun.argv.includes("--again");
+const suite = Bun.argv.slice(2).find((argument) => argument !== "--again") ?? "all";
 if (!Object.hasOwn(suites, suite)) {
   console.error(`There is no suite "${suite}"; there are: ${Object.keys(suites).join(", ")}`);
   process.exit(2);
 }
-const isShort = suite === "all" || suite === "unit";
-const files = suites[suite as keyof typeof suites]
-  .flatMap((pattern) => [...new Glob(pattern).scanSync(root)])
-  .filter((file) => !file.includes("node_modules"));
+const groups: readonly (readonly string[])[] = suites[suite as keyof typeof suites];
+/** Milliseconds for a test. Tests wait for conditions, and a busy machine is slow: the limit only ends a test that hangs. */
+const timeout = suite === "all" || suite === "unit" ? "300000" : "600000";
 
-if (suite !== "unit") await must([process.execPath, `${root}/scripts/build.ts`]);
-
-interface Outcome {
+interface Counts {
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
-  /** The files with failed tests. */
-  readonly broken: readonly string[];
+  readonly failures: readonly Failure[];
 }
 
-/** Runs test files, several at a time if `isParallel`, and prints each failure. */
-async function run(files: readonly string[], isParallel: boolean): Promise<Outcome> {
-  // The temporary files of all tests; tests that were cut off leave files behind.
-  const temporary = mkdtempSync(join(tmpdir(), "socle-run-"));
-  // For the PostgreSQL of tests, which runs as another user where the tests run as root.
-  chmodSync(temporary, 0o755);
-  const report = join(temporary, "report.xml");
+interface Failure {
+  readonly file: string;
+  readonly name: string;
+}
+
+function filesOf(patterns: readonly string[]): string[] {
+  return patterns
+    .flatMap((pattern) => [...new Glob(pattern).scanSync(root)])
+    .filter((file) => !file.includes("node_modules"))
+    .sort();
+}
+
+/** Fails when a file is in no group of `npm test`, or in several groups. */
+function checkGroups(): void {
+  const grouped = suites.all.flatMap(filesOf).sort();
+  const files = filesOf(["e2e/*.test.ts", ...unit]);
+  if (grouped.join() !== files.join()) throw new Error("The groups of scripts/test.ts must hold each test file once");
+}
+
+/** Runs a group of files. Only the first group writes to the terminal while running; the others follow at the end. */
+async function run(files: readonly string[], index: number): Promise<Counts> {
+  const report = `${tmpdir()}/socle-tests-${process.pid}-${index}.xml`;
+  const output = `${tmpdir()}/socle-tests-${process.pid}-${index}.log`;
+  // A single descriptor for both streams, so that neither stream overwrites the other.
+  const terminal = index === 0 ? "inherit" : openSync(output, "a");
   const child = Bun.spawn(
     [
       process.execPath,
       "test",
-      // Tests wait for conditions, and a busy machine is slow: the limit only ends a test that hangs.
-      `--timeout=${isShort ? 300_000 : 600_000}`,
-      // The files of a process share the modules, whose loading takes longer than many a test.
-      ...(isParallel ? [`--parallel=${navigator.hardwareConcurrency + 1}`, "--no-isolate"] : []),
-      ...(isParallel ? ["--timings=scripts/test-durations.json"] : []),
-      ...(isParallel && Bun.argv.includes(durations) ? ["--update-timings"] : []),
-      "--only-failures",
+      `--timeout=${timeout}`,
       "--reporter=junit",
       `--reporter-outfile=${report}`,
       ...files.map((file) => `./${file}`),
     ],
     {
       cwd: root,
-      stdio: ["ignore", "inherit", "inherit"],
-      env: { ...process.env, TMPDIR: temporary, ...(suite === "long" && { SOCLE_LONG: "1" }) },
+      stdio: ["ignore", terminal, terminal],
+      env: { ...process.env, ...(suite === "long" && { SOCLE_LONG: "1" }) },
     },
   );
   const code = await child.exited;
-  const written = existsSync(report) ? readFileSync(report, "utf8") : null;
-  rmSync(temporary, { recursive: true, force: true });
-
-  // The counts of the whole run stand in the first element of the report.
-  const first = /<testsuites [^>]*>/.exec(written ?? "")?.[0] ?? "";
-  const counted = (name: string): number => Number(new RegExp(` ${name}="(\\d+)"`).exec(first)?.[1] ?? 0);
-  // A runner that crashes leaves no report, and a file that throws before its first test is not in the report.
-  const unreported = files.filter((file) => written?.includes(` file="${file}"`) !== true);
-  const failures = [
-    ...(written ?? "").matchAll(/<testcase name="([^"]*)"[^>]*? file="([^"]*)"[^>]*[^/]>\s*<failure/g),
-  ].map(([, name = "", file = ""]) => ({ name, file }));
-  for (const { name, file } of failures) console.error(`failed: ${file}: ${name}`);
-  for (const file of unreported)
-    console.error(`failed: ${file}: an error before the first test, or the runner crashed`);
-  const [tests, broken, skipped] = [counted("tests"), counted("failures"), counted("skipped")];
-  return {
-    passed: tests - broken - skipped,
-    // An error outside of a test fails the run, too.
-    failed: Math.max(broken + unreported.length, code === 0 ? 0 : 1),
-    skipped,
-    broken: [...new Set([...failures.map(({ file }) => file), ...unreported])],
-  };
+  if (index > 0) {
+    console.log(readFileSync(output, "utf8"));
+    rmSync(output);
+  }
+  // A runner that crashes leaves no report: every file of the group counts as failed.
+  if (!existsSync(report)) {
+    const failures = files.map((file) => ({ file, name: "the test runner crashed" }));
+    return { passed: 0, failed: failures.length, skipped: 0, failures };
+  }
+  const written = readFileSync(report, "utf8");
+  rmSync(report);
+  const crashed = files
+    .filter((file) => !written.includes(` file="${file}"`))
+    .map((file) => ({ file, name: "an error outside of the tests, before the first test" }));
+  /** The counts of the whole run stand in the report's first element. */
+  const head = /<testsuites [^>]*>/.exec(written)?.[0] ?? "";
+  const counted = (name: string): number => Number(new RegExp(` ${name}="(\\d+)"`).exec(head)?.[1] ?? Number.NaN);
+  const [broken, skipped] = [counted("failures"), counted("skipped")];
+  // An error outside of a test fails the run, too.
+  const failed = Math.max(broken + crashed.length, code === 0 ? 0 : 1);
+  const failures = [...failuresOf(written), ...crashed];
+  return { passed: counted("tests") - broken - skipped, failed, skipped, failures };
 }
 
-let { passed, failed, skipped, broken } = await run(files, isShort);
-if (failed > 0 && broken.length > 0 && broken.length < 20 && Bun.argv.includes(again)) {
-  console.log(`${passed} passed, ${failed} failed; the files with failures run again, alone`);
-  const second = await run(broken, false);
-  // The tests of these files that passed before pass again.
-  passed += failed - second.failed;
-  ({ failed } = second);
-  skipped += second.skipped;
+/** The tests that a JUnit report names as failed. */
+function failuresOf(report: string): Failure[] {
+  return [...report.matchAll(/<testcase name="([^"]*)"[^>]*? file="([^"]*)"[^>]*[^/]>\s*<failure/g)].map(
+    ([, name = "", file = ""]) => ({ file, name }),
+  );
 }
+
+/**
+ * Runs the files of the failed tests a second time, one after the other. A failure without a file stays.
+ * @returns the counts with the failures of the second runs in place of the first.
+ */
+async function runAgain(first: Counts): Promise<Counts> {
+  const files = [...new Set(first.failures.map(({ file }) => file))];
+  const unnamed = first.failed - first.failures.length;
+  const failures: Failure[] = [];
+  let failed = unnamed;
+  for (const file of files) {
+    console.log(`\nSecond run of ${file}`);
+    const second = await run([file], 0);
+    failed += second.failed;
+    failures.push(...second.failures);
+  }
+  const steady = first.failures.length - (failed - unnamed);
+  return { ...first, passed: first.passed + Math.max(0, steady), failed, failures };
+}
+
+checkGroups();
+if (suite !== "unit") await must([process.execPath, `${root}/scripts/build.ts`]);
+const counts = await Promise.all(groups.map((patterns, index) => run(filesOf(patterns), index)));
+const sum = (of: (each: Counts) => number): number => counts.reduce((total, each) => total + of(each), 0);
+const first: Counts = {
+  passed: sum((each) => each.passed),
+  failed: sum((each) => each.failed),
+  skipped: sum((each) => each.skipped),
+  failures: counts.flatMap((each) => each.failures),
+};
+const { passed, failed, skipped, failures } = again && first.failed > 0 ? await runAgain(first) : first;
+const isLasting = (one: Failure): boolean => failures.some(({ file, name }) => file === one.file && name === one.name);
+for (const failure of first.failures)
+  if (!isLasting(failure)) console.error(`failed the first time only: ${failure.file}: ${failure.name}`);
+for (const { file, name } of failures) console.error(`failed: ${file}: ${name}`);
 if (skipped > 0) console.error(`${skipped} tests were skipped; a test runs or it is not there`);
 console.log(`${passed} passed, ${failed} failed`);
 process.exit(failed === 0 && skipped === 0 && passed > 0 ? 0 : 1);
