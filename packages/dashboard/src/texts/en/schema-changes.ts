@@ -204,7 +204,7 @@ export const renaming = {
 };
 
 const restorable =
-  "socle schema restore brings the values back until dropped.keep is over (30 days, unless configured).";
+  "Until `dropped.keep` is over (30 days, unless configured), `socle schema restore` brings the values back.";
 
 export const deletion = {
   title: (name: string) => `Delete ${name}`,

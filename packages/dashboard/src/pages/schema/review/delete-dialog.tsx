@@ -3,7 +3,16 @@ import { Group, List, Modal, Stack, Text } from "@mantine/core";
 import { USERS } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
 import { useFirstFocus } from "../../../kit/focus.ts";
-import { Action, Confirmation, ErrorState, messageOf, Notice, RowsSkeleton, TextLink } from "../../../kit/index.ts";
+import {
+  Action,
+  CodeText,
+  Confirmation,
+  ErrorState,
+  messageOf,
+  Notice,
+  RowsSkeleton,
+  TextLink,
+} from "../../../kit/index.ts";
 import { client } from "../../../service/client.ts";
 import { text } from "../../../texts/index.ts";
 import { contradictionsOf, pointersIn } from "./refusal.ts";
@@ -27,7 +36,7 @@ export function DeleteDialog(props: { name: string; onClose: () => void; onDelet
       {plan.isError && !isRefused && <ErrorState error={plan.error} onRetry={plan.refetch} />}
       {plan.data !== undefined && !plan.isError && (
         <Confirmation
-          body={bodyOf(name, plan.data.records)}
+          body={<CodeText text={bodyOf(name, plan.data.records)} />}
           action={text.schema.delete}
           typed={name}
           onConfirm={async () => {
