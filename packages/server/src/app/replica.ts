@@ -35,9 +35,6 @@ const patienceMs = 3_000;
 /** How long before the end of this time the waiting requests are answered. */
 const answerMs = 300;
 
-/** The age of the state from which on a replica reports itself not ready. */
-const maxLagMs = 5_000;
-
 export interface ReplicaOptions {
   readonly config: Config;
   readonly logger: Logger;
@@ -308,7 +305,7 @@ async function readinessOf({ options, right, follower }: ServingReplica): Promis
   const free = await freeBytes(config.database).catch((error: unknown) => messageOf(error));
   const reasons = [
     member.state.storage?.isRefused === true ? member.state.storage.text : null,
-    lag > maxLagMs ? `the state is ${Math.round(lag)} ms old` : null,
+    lag > config["cluster.maxLag"] ? `the state is ${Math.round(lag)} ms old` : null,
     right.isValid ? null : "this instance has no contact with the leader",
     typeof free === "string" ? `the disk cannot be looked at: ${free}` : null,
     typeof free === "number" && free < config["limits.diskFree"] ? "the disk is almost full" : null,

@@ -317,19 +317,6 @@ describe("the configuration as admins see the keys", () => {
   });
 });
 
-test("a retired key in the file or the environment is a warning that names the key, and no unknown key", async () => {
-  const file = join(folder, "retired.json");
-  await Bun.write(file, '{ "realtime": { "liveEvery": "80ms" }, "cluster.maxLag": "2s" }');
-  const environment = { SERVICE_REALTIME_LIVE_EVERY: "80ms" };
-  const { warnings, unknown } = await loadConfig({ file, environment });
-  expect(warnings).toEqual([
-    `${file}: the key "cluster.maxLag" has no effect any more`,
-    `${file}: the key "realtime.liveEvery" has no effect any more`,
-    "the variable SERVICE_REALTIME_LIVE_EVERY has no effect any more",
-  ]);
-  expect(unknown).toEqual([]);
-});
-
 describe("the format of the log by itself", () => {
   test.each<[name: string, file: string | null, variable: string, format: "json" | "text"]>([
     ["nothing said", "{}", "", "text"],

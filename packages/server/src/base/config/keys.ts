@@ -80,6 +80,11 @@ export const keys = {
     false,
     "whether the leader writes the records as typed tables into the PostgreSQL of the journal, for SQL tools; the rules of permissions do not apply to the tables",
   ),
+  "cluster.maxLag": key(
+    duration(100),
+    "5s",
+    "age of the state from which on an instance reports itself not ready (GET /health/ready)",
+  ),
   "cluster.snapshotEvery": key(
     size(1_024 ** 2, 1_024 ** 4),
     "256MiB",
@@ -340,6 +345,11 @@ export const keys = {
     "64MiB",
     "bytes that may wait for all sockets together; beyond, the sockets with the most waiting bytes are cut off",
   ),
+  "realtime.liveEvery": key(
+    duration(1),
+    "50ms",
+    "the pause between two reads of the window of a live query; changes in between come together",
+  ),
   "realtime.serviceEvents": key(
     textOf(["all", "own", "admin"]),
     "all",
@@ -425,9 +435,6 @@ export const keys = {
     "queries that take longer are logged, with the plan and the index that would help; 0 logs all",
   ),
 };
-
-/** Keys of earlier versions that are constants now. */
-export const retiredKeys: readonly string[] = ["cluster.maxLag", "realtime.liveEvery"];
 
 export type KeyPath = keyof typeof keys;
 type ValueOf<P extends KeyPath> = (typeof keys)[P] extends Key<infer T> ? T : never;

@@ -4,7 +4,7 @@ import { dirname, resolve } from "node:path";
 import type { ConfigEntry, ConfigSource, EffectiveConfig, JsonValue } from "@socle/protocol";
 import { isObject, messageOf, nearest, quote, readJsonFile, SetupError } from "../kernel/index.ts";
 import type { LogFormat } from "../logging/index.ts";
-import { type Config, environmentName, type KeyPath, keys, retiredKeys, type Values } from "./keys.ts";
+import { type Config, environmentName, type KeyPath, keys, type Values } from "./keys.ts";
 import { type RequestLimit, requestLimitEntries } from "./request-limits.ts";
 import { rateText, type ValueKind } from "./values.ts";
 
@@ -42,7 +42,6 @@ interface KeyState {
 const paths = Object.keys(keys) as KeyPath[];
 /** The variable of each key. */
 const variables = Object.fromEntries(paths.map((path) => [path, environmentName(path)])) as Record<KeyPath, string>;
-const retiredVariables = retiredKeys.map(environmentName);
 const pathPaths: readonly KeyPath[] = [
   "database",
   "storage",
@@ -84,7 +83,7 @@ function flatten(object: Record<string, unknown>, file: string, prefix = ""): Ma
 function unknownKeys(values: Map<string, unknown>, file: string): string[] {
   const warnings: string[] = [];
   for (const path of values.keys()) {
-    if (Object.hasOwn(keys, path) || path === "$schema" || retiredKeys.includes(path)) continue;
+    if (Object.hasOwn(keys, path) || path === "$schema") continue;
     const near = nearest(path, paths);
     warnings.push(`${file}: unknown key "${path}"${near === null ? "" : `; did you mean "${near}"?`}`);
   }
@@ -95,20 +94,11 @@ function unknownKeys(values: Map<string, unknown>, file: string): string[] {
 function unknownVariables(environment: LoadOptions["environment"]): string[] {
   const names = new Set(Object.values(variables));
   return Object.keys(environment)
-    .filter((name) => name.startsWith("SERVICE_") && !names.has(name) && !retiredVariables.includes(name))
+    .filter((name) => name.startsWith("SERVICE_") && !names.has(name))
     .map((name) => {
       const near = nearest(name, names);
       return `unknown variable ${name}${near === null ? "" : `; did you mean ${near}?`}`;
     });
-}
-
-/** Keys and variables of earlier versions. */
-function withoutEffect(values: Map<string, unknown>, file: string, environment: LoadOptions["environment"]): string[] {
-  const given = [
-    ...retiredKeys.filter((key) => values.has(key)).map((key) => `${file}: the key "${key}"`),
-    ...retiredVariables.filter((name) => environment[name] !== undefined).map((name) => `the variable ${name}`),
-  ];
-  return given.map((each) => `${each} has no effect any more`);
 }
 
 function fromText(path: KeyPath, text: string): unknown {
@@ -174,7 +164,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   // Every key of the table has just been parsed by the kind of the key.
   const config = Object.freeze({ ...(values as Values), folder });
   const unknown = [...unknownKeys(fromFile, file), ...unknownVariables(options.environment)];
-  const warnings = [...unknown, ...withoutEffect(fromFile, file, options.environment), ...advice(config)];
+  const warnings = [...unknown, ...advice(config)];
   const effective = (): EffectiveConfig => ({ file, fileExists: isThere, keys: states.map(describeKey) });
   return { config, file: { path: file, isThere }, effective, warnings, unknown, notes };
 }

@@ -1,6 +1,6 @@
 /**
  * Live queries: all windows that sockets view, each once for the callers who get the same answer. A commit marks the windows that
- * may have changed; a marked window is read again after a pause, in turns with realtime's other work.
+ * may have changed; a marked window is read again after a pause (`realtime.liveEvery`), in turns with realtime's other work.
  *
  * A window that costs more is read less often: a window takes a twentieth of a processor for each caller (a fifth for all), and all windows of a
  * caller take the caller's budget (`limits.filterTime`).
@@ -37,8 +37,6 @@ export interface LiveOptions {
   readonly config: Config;
 }
 
-/** The shortest pause between two reads of a window; changes in between come together. */
-const everyMs = 50;
 /** The window of one caller takes a twentieth of a processor: a read of 10 ms is made every 200 ms. */
 const restFactor = 20;
 /** A window of several callers takes the share of each caller, and a fifth of a processor at most. */
@@ -60,6 +58,8 @@ export class LiveQueries {
   /** The entries that no commit since the last read may have changed. */
   readonly #clean = new CommitWatch<LiveEntry>();
   readonly #room: LiveBudget;
+  /** Milliseconds between two reads of a window. */
+  readonly #every: number;
   /** Called when the events of a group commit are on disk. */
   #flushed: PromiseWithResolvers<void> | null = null;
   /** Ends the calls of the event log; null without entries: a service without live queries does no work for an event. */
@@ -71,6 +71,7 @@ export class LiveQueries {
   constructor(options: LiveOptions) {
     this.#options = options;
     const { budgets, config, limits, lists, named } = options;
+    this.#every = config["realtime.liveEvery"];
     this.#sources = new LiveSources({ budgets, lists, named });
     this.#room = new LiveBudget({ limits, capacity: config["limits.liveRecords"] });
     const { projection } = options.database;
@@ -170,7 +171,7 @@ export class LiveQueries {
       if (found.query.isEmpty) clearTimeout(found.timer ?? undefined);
       return found;
     }
-    const entry = entryOf(key, new LiveQuery(source, plan, everyMs), records);
+    const entry = entryOf(key, new LiveQuery(source, plan, this.#every), records);
     entry.watched = keysOf(plan, listener);
     this.#add(entry);
     return entry;
@@ -362,7 +363,7 @@ export class LiveQueries {
   /** The callers of a query share the cost. @param caller who pays if nobody views the query any more. */
   #charge(query: LiveQuery, caller: string, ms: number): void {
     const { budgets } = this.#options;
-    query.every = Math.max(everyMs, ms * Math.max(leastRestFactor, restFactor / query.callers.size));
+    query.every = Math.max(this.#every, ms * Math.max(leastRestFactor, restFactor / query.callers.size));
     const callers = query.callers.size === 0 ? [caller] : query.callers.keys();
     const part = ms / Math.max(1, query.callers.size);
     for (const each of callers) budgets.charge(each, part);
