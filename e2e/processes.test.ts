@@ -260,6 +260,7 @@ test("every process responds alike: forwarded or not, small or large, right or w
       await post(`${server.url}/api/items`, { n, text: "x".repeat(5_000) });
     },
   );
+  const { id: kept } = (await (await post(`${server.url}/api/items`, { n: 5 })).json()) as { id: string };
   const large = JSON.stringify({ n: 1, text: "y".repeat(900_000) });
   const form = `--b\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n${"z".repeat(2_000_000)}\r\n--b\r\nContent-Disposition: form-data; name="visibility"\r\n\r\npublic\r\n--b--\r\n`;
   const type = { ...headers, "Content-Type": "multipart/form-data; boundary=b" };
@@ -286,6 +287,10 @@ test("every process responds alike: forwarded or not, small or large, right or w
     ["GET", "/api/realtime", {}],
     ["POST", "/api/items", { body: "{", headers: json }],
     ["POST", "/api/items", { body: `{"n":"x"}`, headers: json }],
+    // A number that is not finite is null in JSON that is written anew.
+    ["POST", "/api/items", { body: `{"n":1e400}`, headers: json }],
+    ["PUT", `/api/items/${kept}`, { body: `{"n":1e400}`, headers: json }],
+    ["PUT", `/api/items/${kept}`, { body: `{"n":12345678901234567890123}`, headers: json }],
     ["POST", "/api/items", { body: `{"n":1}`, headers }],
     ["POST", "/api/items", { body: JSON.stringify({ text: "x".repeat(1_100_000) }), headers: json }],
     ["POST", "/api/batch", { body: `{"operations":[]}`, headers: json }],

@@ -2,6 +2,7 @@
  * Record operations: a create, update or delete of a record as a value. The process that has the connection makes the operation of a request and
  * the response; the process that writes runs the operation.
  */
+import { parseJsonText } from "@socle/protocol/cells";
 import type { Principal } from "../../base/kernel/index.ts";
 import type { Records } from "../../data/records/index.ts";
 
@@ -13,8 +14,8 @@ export interface RecordOperation {
   readonly id: string;
   /** See `RecordVersion`. */
   readonly ifMatch: string | null;
-  /** Empty for a delete. */
-  readonly body: Readonly<Record<string, unknown>>;
+  /** Empty for a delete. A channel carries the JSON as the client sent the JSON: JSON written anew has null for a number that is not finite. */
+  readonly body: Readonly<Record<string, unknown>> | string;
   readonly principal: Principal;
   /** See `IncomingRequest.callerKey`. */
   readonly caller: string;
@@ -34,12 +35,14 @@ export type RunOperation = (operation: RecordOperation) => Promise<WrittenRecord
 /** Runs an operation in this process. */
 export async function runOperation(
   records: Records,
-  { kind, collection, id, ifMatch, body, principal, caller }: RecordOperation,
+  { kind, collection, id, ifMatch, body: given, principal, caller }: RecordOperation,
 ): Promise<WrittenRecord | null> {
   if (kind === "delete") {
     await records.delete(collection, principal, { id, ifMatch, caller });
     return null;
   }
+  // The process that made the operation has refused a text that is no JSON object.
+  const body = typeof given === "string" ? (parseJsonText(given) as Record<string, unknown>) : given;
   const { json, tag } =
     kind === "create"
       ? await records.createWith(principal, { collection, body, caller, after: null })

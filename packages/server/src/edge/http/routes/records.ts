@@ -177,12 +177,9 @@ async function change(api: RecordParts, exchange: Exchange, kind: RecordOperatio
   if (idempotency === null && (key !== null || (kind !== "delete" && isLarge(request)))) throw new NeedsLeader();
   if (idempotency !== null && key !== null) return createOnce(api, exchange, { key, idempotency });
   const id = exchange.param("id");
-  let body = {};
+  let body: RecordOperation["body"] = {};
   try {
-    if (kind !== "delete") {
-      requireJsonType(request);
-      body = await exchange.object();
-    }
+    if (kind !== "delete") body = await bodyOf(api, exchange);
   } catch (thrown) {
     // A missing record, another owner, or a right that has ended is told before the error of the body.
     const [, current] = admitted(kind, collectionAt(api, exchange), await exchange.principal());
@@ -195,6 +192,15 @@ async function change(api: RecordParts, exchange: Exchange, kind: RecordOperatio
   if (written === null) return exchange.empty();
   const headers = { "Content-Type": jsonType, ETag: written.tag };
   return exchange.respond(kind === "create" ? 201 : 200, written.json, headers);
+}
+
+/** The body of a create or update: the object, or the JSON for the process that writes. @throws AppError for anything but a JSON object. */
+async function bodyOf(api: RecordParts, exchange: Exchange): Promise<RecordOperation["body"]> {
+  requireJsonType(exchange.request);
+  if (api.idempotency !== null) return exchange.object();
+  const bytes = await exchange.body(api.config["limits.body"]);
+  await exchange.parse(bytes);
+  return new TextDecoder().decode(bytes);
 }
 
 /** Creates a record for a request with an `Idempotency-Key`: the record and the answer are one transaction. */
