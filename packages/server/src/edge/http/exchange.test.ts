@@ -41,7 +41,7 @@ function open(timing = { patienceMs: 60_000, stalledMs: 60_000 }) {
 
 test("responses with 304 and to HEAD leave the known size of a large response alone, and a small response removes the size", async () => {
   const { inFlight, ask } = open();
-  inFlight.lacksRoom(url, large.length);
+  inFlight.expects(url, large.length);
   /** The size that is known after an answer, whose room is free then. */
   const sizeAfter = async (method: string, handler: Handler): Promise<number | null> => {
     const answer = await ask(method, handler);
@@ -103,5 +103,26 @@ test("a large response that can neither leave nor wait is refused, and its bytes
   expect(codes).toEqual(["answers", "answers"]);
   expect(refused.map(({ bytes }) => bytes.byteLength)).toEqual([0, 0]);
   await leaving.body?.cancel();
+  expect(inFlight.bytes).toBe(0);
+});
+
+test("responses that are larger than the known size of their shape stay within the bound, and the size follows", async () => {
+  const { inFlight, ask } = open({ patienceMs: 5, stalledMs: 60_000 });
+  const known = 70_000;
+  inFlight.expects(url, known);
+  const answers: Promise<Response>[] = [];
+  for (let n = 0; n < 20; n += 1) {
+    const asked = ask("GET", (exchange) => exchange.respond(200, large.repeat(2), {}), { address: `a${n % 4}` });
+    answers.push(asked);
+    await asked.catch(() => undefined);
+    expect(inFlight.bytes).toBeLessThanOrEqual(800_000);
+  }
+  expect(inFlight.expected(url)).toBe(2 * large.length);
+  const settled = await Promise.allSettled(answers);
+  // An answer that has room leaves whole; the others are refused.
+  expect(settled.filter(({ status }) => status === "fulfilled").length).toBeGreaterThan(0);
+  for (const each of settled)
+    if (each.status === "fulfilled") expect((await each.value.text()).length).toBe(2 * large.length);
+    else expect(each.reason.limit).toBe("answers");
   expect(inFlight.bytes).toBe(0);
 });

@@ -230,15 +230,21 @@ export class Exchange extends IncomingRequest {
 
   #streamBody(pieces: Pieces, made?: number): ReadableStream<Uint8Array> {
     const { inFlight } = this.#service;
+    const { url, signal } = this.request;
     const caller = this.address;
-    const hold = this.#reserved ?? inFlight.hold(caller);
     const bytes = Math.max(made ?? 0, countedBytes);
     if (made !== undefined) inFlight.made(made);
-    if (this.#reserved !== null) hold.next(bytes);
+    const reserved = this.#reserved;
+    // The size of a shape follows its answers: another filter may have a much larger answer.
+    if (reserved !== null && bytes > countedBytes) inFlight.expects(url, bytes);
+    const fits = reserved !== null && bytes <= reserved.size;
+    if (!fits) reserved?.release();
+    const hold = fits ? reserved : inFlight.hold(caller);
+    if (fits) hold.next(bytes);
     else if (made === undefined || this.#isWrite || inFlight.hasRoom(caller, bytes)) hold.begin(bytes);
     else {
-      inFlight.lacksRoom(this.request.url, bytes);
-      this.#takeRoom = () => hold.wait(bytes, this.request.signal);
+      inFlight.expects(url, bytes);
+      this.#takeRoom = () => hold.wait(bytes, signal);
     }
     this.#reserved = null;
     this.#isStreaming = true;

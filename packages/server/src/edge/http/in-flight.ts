@@ -88,6 +88,11 @@ export class Hold implements Holder {
     return { caller: this.#caller, size, holder: this };
   }
 
+  /** The bytes that count now. */
+  get size(): number {
+    return this.#place?.size ?? 0;
+  }
+
   #in(place: Place): this {
     this.#place = place;
     this.progressed();
@@ -289,8 +294,8 @@ export class InFlight {
     return this.#sizes.size === 0 ? null : (this.#sizes.get(shapeOf(url)) ?? null);
   }
 
-  /** The answer to a URL found no room: further requests of this shape wait before their work. */
-  lacksRoom(url: string, bytes: number): void {
+  /** The answer to a URL found no room, or has taken room that was reserved: further requests of this shape wait before their work. */
+  expects(url: string, bytes: number): void {
     this.#sizes.set(shapeOf(url), bytes);
   }
 
