@@ -281,11 +281,17 @@ export class Writer {
 
   /** Takes a commit back that has failed. */
   async #takeBack(jobs: readonly Job[], thrown: unknown): Promise<void> {
-    if (this.#makesRoomFor(jobs, thrown)) this.#queue.putBack(jobs);
-    else this.#refuse(jobs, thrown);
-    if (this.#thread === null) this.#rollBack();
+    const runsAgain = this.#makesRoomFor(jobs, thrown);
     // The error, or the end of the thread, may have rolled the transaction back already.
-    else await this.#thread.run("ROLLBACK").catch(() => undefined);
+    if (this.#thread !== null) await this.#thread.run("ROLLBACK").catch(() => undefined);
+    try {
+      if (this.#thread === null) this.#rollBack();
+    } catch (error) {
+      this.#refuse(jobs, thrown);
+      throw error;
+    }
+    if (runsAgain) this.#queue.putBack(jobs);
+    else this.#refuse(jobs, thrown);
   }
 
   /** Rolls an open transaction back. @throws an error if the transaction stays open. */
@@ -311,8 +317,9 @@ export class Writer {
       if (next === "begin anew" || next === "leave out") {
         if (next === "begin anew") this.#again = jobs.at(-1)?.number ?? this.#again;
         const others = next === "leave out" ? jobs.filter((other) => other !== job) : jobs;
-        this.#queue.putBack(others);
+        // A transaction that could not be rolled back is refused, and must not be in the queue, too.
         this.#rollBack();
+        this.#queue.putBack(others);
         return false;
       }
       // State that changes with the commit (definitions, sessions) must be in force for the next transaction.
