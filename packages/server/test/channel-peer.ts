@@ -47,6 +47,7 @@ async function open(): Promise<Channel<ForTest, PeerHandlers>> {
     const link = await Link.open(3, {
       onFrame: (frame) => channel.receive(messageIn(frame)),
       onClosed: () => process.exit(0),
+      onError: () => process.exit(1),
     });
     const channel = channelOver<ForTest, PeerHandlers>(link, { kind: 1, ours: handlers });
     return channel;

@@ -26,14 +26,17 @@ export async function runReader(process: { exit: (code: number) => void; defect:
   const { exit, defect } = process;
   const started = Promise.withResolvers<ReaderStart>();
   const reader = new ReaderRole(exit);
+  // Until the log is there, the exit alone tells.
+  let failed = (_error: unknown): void => exit(1);
   const link = await LeaderLink.open({
     ...reader.listener,
     answers: { ...reader.answers, start: (start) => started.resolve(start) },
     onClosed: () => exit(1),
+    onError: (error) => failed(error),
   });
   const start = await started.promise;
   const logger = loggerOf(start, (entry) => link.channel.tell("log", entry));
-  const failed = (error: unknown): void => {
+  failed = (error) => {
     logger.error("A reader process ends with an error", { error });
     // The entry leaves with the end of the turn.
     setTimeout(() => exit(1), 100);

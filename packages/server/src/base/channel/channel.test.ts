@@ -29,6 +29,7 @@ const carriers: { readonly [name: string]: (ours: ForTest) => Promise<TestChanne
     const link = await Link.open(descriptor, {
       onFrame: (frame) => channel.receive(messageIn(frame)),
       onClosed: () => channel.end(new Error("The peer has ended")),
+      onError: (thrown) => channel.end(new Error("A frame failed", { cause: thrown })),
     });
     const channel: TestChannel = channelOver(link, { kind: 1, ours });
     closers.push(() => child.kill());

@@ -4,13 +4,17 @@ import { join } from "node:path";
 import { randomNumbers, randomSeed } from "../../../test/random.ts";
 import { Link, type LinkFrame } from "./link.ts";
 
-async function open(onFrame: (frame: LinkFrame) => void, onClosed: () => void) {
+const unexpected = (thrown: unknown): void => {
+  throw new Error("A frame could not be handled", { cause: thrown });
+};
+
+async function open(onFrame: (frame: LinkFrame) => void, onClosed: () => void, onError = unexpected) {
   const child = Bun.spawn([process.execPath, join(import.meta.dir, "../../../test/link-child.ts")], {
     stdio: ["ignore", "inherit", "inherit", "pipe"],
   });
   const descriptor = child.stdio[3];
   if (typeof descriptor !== "number") throw new Error("The child has no link");
-  return { child, link: await Link.open(descriptor, { onFrame, onClosed }) };
+  return { child, link: await Link.open(descriptor, { onFrame, onClosed, onError }) };
 }
 
 test("frames of any size come back whole and in order", async () => {
@@ -69,4 +73,23 @@ test("the end of either process closes the link, once", async () => {
   // A frame on a closed link goes nowhere.
   other.link.send({ kind: 1 });
   expect(await other.child.exited).toBe(0);
+});
+
+test("an error of the receiver of a frame is reported, and the link does not end by itself", async () => {
+  const { promise: reported, resolve } = Promise.withResolvers<unknown>();
+  let closed = 0;
+  const { link } = await open(
+    () => {
+      throw new Error("no such record");
+    },
+    () => {
+      closed += 1;
+    },
+    resolve,
+  );
+  link.send({ kind: 1 });
+  expect(await reported).toEqual(new Error("no such record"));
+  await new Promise((next) => setImmediate(next));
+  expect(closed).toBe(0);
+  link.end();
 });

@@ -30,6 +30,8 @@ interface SentFrame {
 
 export interface LinkListener {
   onFrame(frame: LinkFrame): void;
+  /** A frame could not be handled: the error of `onFrame`. Further frames of the same bytes are dropped. */
+  onError(thrown: unknown): void;
   /** Called once: the other process has ended, or `end` was called. */
   onClosed(): void;
 }
@@ -149,12 +151,19 @@ export class Link {
       if (end > all.byteLength) break;
       const headAt = at + prefixBytes;
       const bodyAt = headAt + all.readUInt32LE(at + 9);
-      this.#listener.onFrame({
+      const frame = {
         kind: all.readUInt8(at + 4),
         id: all.readUInt32LE(at + 5),
         head: all.toString("utf8", headAt, bodyAt),
         body: all.subarray(bodyAt, end),
-      });
+      };
+      try {
+        this.#listener.onFrame(frame);
+      } catch (thrown) {
+        // The runtime would end the connection, and drop the error.
+        this.#listener.onError(thrown);
+        return;
+      }
       if (this.#isClosed) return;
       at = end;
     }

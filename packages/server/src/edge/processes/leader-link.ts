@@ -14,6 +14,8 @@ export interface LeaderLinkOptions {
   readonly onEvents: (events: EventsHead) => void;
   /** The leader has ended. */
   readonly onClosed: () => void;
+  /** A frame could not be handled: the process does not follow any more, and must end. */
+  readonly onError: (thrown: unknown) => void;
 }
 
 export class LeaderLink {
@@ -33,7 +35,8 @@ export class LeaderLink {
     // A frame may come before the link is returned.
     const early: LinkFrame[] = [];
     let take = (frame: LinkFrame): void => void early.push(frame);
-    const link = await Link.open(linkDescriptor, { onFrame: (frame) => take(frame), onClosed: options.onClosed });
+    const { onClosed, onError } = options;
+    const link = await Link.open(linkDescriptor, { onFrame: (frame) => take(frame), onClosed, onError });
     const opened = new LeaderLink(link, options);
     take = (frame) => opened.#take(frame, options);
     for (const frame of early) take(frame);

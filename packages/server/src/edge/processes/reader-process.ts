@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { type Channel, channelOver, Link, messageIn } from "../../base/channel/index.ts";
 import { ownExecutable } from "../../base/kernel/index.ts";
+import type { Logger } from "../../base/logging/index.ts";
 import type { ToldCommit } from "../../store/database/index.ts";
 import { kinds } from "./frames.ts";
 import type { ForLeader, ForReader } from "./messages.ts";
@@ -21,6 +22,7 @@ interface ReaderProcessOptions {
   readonly environment: { readonly [name: string]: string | undefined };
   readonly answers: (process: ReaderProcess) => Readonly<ForLeader>;
   readonly taker: (link: Link) => RequestTaker;
+  readonly logger: Logger;
   /** Called when the process has a further position, has answered a question about the present state, or has ended. */
   readonly onProgress: () => void;
 }
@@ -70,6 +72,12 @@ export class ReaderProcess {
       },
       // The exit tells the end of the process.
       onClosed: () => this.kill(),
+      onError: (error) => {
+        this.#options.logger.error("A message of a reader process could not be handled: the process is ended", {
+          error,
+        });
+        this.kill();
+      },
     });
     this.#taker = this.#options.taker(link);
     this.#channel = channelOver(link, { kind: kinds.channel, ours: this.#options.answers(this) });

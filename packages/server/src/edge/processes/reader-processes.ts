@@ -198,6 +198,7 @@ export class ReaderProcesses implements Followers, PausableReads {
       environment,
       onProgress: () => this.#release(),
       taker: (link) => new RequestTaker(link, this.#http(), logger),
+      logger,
       answers: (of) => ({
         ...this.#answers(of),
         serving: () => {
