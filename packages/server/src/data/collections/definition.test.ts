@@ -59,6 +59,8 @@ const refused: [unknown, RegExp][] = [
   [withField({ ...title, regex: "(a{1000}){1000}" }), /cannot be used/],
   [withField({ ...title, collection: "posts" }), /"collection" means nothing on type string/],
   [withField({ ...title, owner: true }), /"owner" means nothing on type string/],
+  // "anyTarget": false has an effect only on relations to collections.
+  [withField({ ...title, anyTarget: false }), /"anyTarget" means nothing on type string/],
   [withField({ name: "x", type: "json", unique: true }), /"unique" means nothing on type json/],
   [withField({ name: "x", type: "relation" }), /a relation needs "collection"/],
   [withField({ name: "x", type: "relation", collection: "posts", owner: true }), /it is for a relation to "users"/],

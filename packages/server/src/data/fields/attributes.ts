@@ -184,7 +184,7 @@ export function attributeProblems(field: FieldDefinition, warnings: string[]): s
   const where = `field "${field.name}"`;
   const problems = min > max ? [`${where}: "min" (${min}) is greater than "max" (${max})`] : [];
   for (const name of ATTRIBUTE_NAMES) {
-    const isSet = field[name] !== undefined && (field[name] !== false || name === "default");
+    const isSet = field[name] !== undefined && (field[name] !== false || name === "default" || name === "anyTarget");
     if (!isSet || mayHave(field, name)) continue;
     const problem = `${where}: "${name}" means nothing on type ${field.type}; it is for ${meantFor(name)}`;
     if (rules[name] === undefined) problems.push(problem);
