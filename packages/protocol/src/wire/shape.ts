@@ -193,12 +193,12 @@ export function mapOf<T>(values: Shape<T>): Shape<{ [name: string]: T }> {
     schema: { type: "object", additionalProperties: values.schema },
     read(value, field, problems) {
       if (!isMap(value)) return freeObject.read(value, field, problems) && undefined;
-      const read: { [name: string]: T } = {};
-      for (const [name, each] of Object.entries(value)) {
+      const read = Object.entries(value).flatMap(([name, each]): [string, T][] => {
         const member = values.read(each, `${field}.${name}`, problems);
-        if (member !== undefined) read[name] = member;
-      }
-      return read;
+        return member === undefined ? [] : [[name, member]];
+      });
+      // A member may be called __proto__.
+      return Object.fromEntries(read);
     },
   };
 }
@@ -252,7 +252,10 @@ export function either<A, B, C = never>(...shapes: [Shape<A>, Shape<B>, Shape<C>
 }
 
 export function about<T>(shape: Shape<T>, description: string): Shape<T> {
-  return { ...shape, schema: { ...shape.schema, description } };
+  return {
+    schema: { ...shape.schema, description },
+    read: (value, field, problems) => shape.read(value, field, problems),
+  };
 }
 
 export function optional<T>(shape: Shape<T>): OptionalMember<T> {
