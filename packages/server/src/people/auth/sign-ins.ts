@@ -66,8 +66,6 @@ export interface SignIn {
    * @throws AppError if the proof does not hold any more.
    */
   readonly prove: (tx: Transactor) => User;
-  /** True for a proof that needs no second factor: the second factor itself, or a proof of two factors. */
-  readonly isComplete?: boolean;
 }
 
 /** A user who is signed in, with the session. */
@@ -109,28 +107,47 @@ export class SignIns {
    * @throws AppError `forbidden` for an unproven address, if a sign-in needs a proven address; the refusal of a hook, the
    * error of `prove`, `conflict` if the user was changed meanwhile.
    */
-  async signIn({ user, caller, prove, isComplete = false }: SignIn): Promise<LoginResponse> {
+  async signIn(given: SignIn): Promise<LoginResponse> {
+    const { user, caller, prove } = given;
     const { database, secondFactorsOf, config } = this.#options;
     this.#checkVerified(user);
-    const waits = !isComplete && secondFactorsOf(database.reader, user.id).length > 0;
+    const waits = secondFactorsOf(database.reader, user.id).length > 0;
     const step = waits ? database : await this.#ask("login", { ...user }, caller);
-    // An admin can make room on a full disk, so the login may use the reserve.
-    const options = { makesRoom: user.role === "admin" };
     const ended = await step.transact((tx) => {
       const current = prove(tx);
       this.#checkVerified(current);
-      const methods = isComplete ? [] : secondFactorsOf(tx, current.id);
-      if (methods.length > 0) {
-        // As many attempts may wait for the second factor as the user may have sessions.
-        const attempt = addAttempt(tx, current.id, config["limits.sessionsPerUser"]);
-        return { attempt, methods };
-      }
-      // The hooks have seen another role, or were not asked at all.
-      if (this.#hooks !== null && (waits || current.role !== user.role))
-        throw new AppError("conflict", "The user was changed during the login. Try again.");
-      return this.#open(tx, "auth.login", { user: current, caller });
-    }, options);
+      const methods = secondFactorsOf(tx, current.id);
+      // As many attempts may wait for the second factor as the user may have sessions.
+      if (methods.length > 0) return { attempt: addAttempt(tx, current.id, config["limits.sessionsPerUser"]), methods };
+      return this.#openAsked(tx, { ...given, current, wasAsked: !waits });
+    }, roomFor(user));
     return "attempt" in ended ? { next: "second_factor", ...ended } : this.respond(ended);
+  }
+
+  /**
+   * Ends a sign-in that needs no second factor any more: the proof is the second factor itself, or has two factors.
+   * @throws AppError as `signIn`.
+   */
+  async signInWhole(given: SignIn): Promise<TokenResponse> {
+    const { user, caller, prove } = given;
+    this.#checkVerified(user);
+    const step = await this.#ask("login", { ...user }, caller);
+    const open = (tx: Transactor): Opened => {
+      const current = prove(tx);
+      this.#checkVerified(current);
+      return this.#openAsked(tx, { ...given, current, wasAsked: true });
+    };
+    return this.respond(await step.transact(open, roomFor(user)));
+  }
+
+  /** @param wasAsked whether the hooks were asked. @throws AppError `conflict` if the hooks have not seen this user. */
+  #openAsked(
+    tx: Transactor,
+    { user, caller, current, wasAsked }: SignIn & { current: User; wasAsked: boolean },
+  ): Opened {
+    if (this.#hooks !== null && (!wasAsked || current.role !== user.role))
+      throw new AppError("conflict", "The user was changed during the login. Try again.");
+    return this.#open(tx, "auth.login", { user: current, caller });
   }
 
   /**
@@ -231,4 +248,9 @@ export class SignIns {
 
 export function signedIn(user: User, session: Session): SignedIn {
   return { userId: user.id, role: user.role, sessionId: session.id };
+}
+
+/** An admin can make room on a full disk, so the login may use the reserve. */
+function roomFor({ role }: User): { makesRoom: boolean } {
+  return { makesRoom: role === "admin" };
 }

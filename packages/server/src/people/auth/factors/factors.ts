@@ -1,5 +1,5 @@
 /** Second factors: the authenticator app and the recovery codes of a user, and the sign-in that ends with a factor. */
-import type { LoginResponse, RecoveryCodes, TotpSetup, User, UserFactors } from "@socle/protocol";
+import type { RecoveryCodes, TokenResponse, TotpSetup, User, UserFactors } from "@socle/protocol";
 import type { Config } from "../../../base/config/index.ts";
 import { AppError, oneOf, quote, type SignedIn } from "../../../base/kernel/index.ts";
 import type { Logger } from "../../../base/logging/index.ts";
@@ -144,7 +144,7 @@ export class Factors {
    * @throws AppError `bad_request` for an attempt that is unknown, used or expired; `unauthorized` for a wrong factor;
    * `rate_limited` after too many wrong factors; the refusal of a hook.
    */
-  async secondFactor(body: Record<string, unknown>, caller: PasswordCaller): Promise<LoginResponse> {
+  async secondFactor(body: Record<string, unknown>, caller: PasswordCaller): Promise<TokenResponse> {
     const { database, users, signIns } = this.#options;
     const { attempt, ...proof } = readProof(body);
     const user = users.find(userOfAttempt(database.reader, attempt));
@@ -161,7 +161,7 @@ export class Factors {
       spend(tx);
       return current;
     };
-    return signIns.signIn({ user, caller, prove, isComplete: true });
+    return signIns.signInWhole({ user, caller, prove });
   }
 
   /** Six digits can be guessed, so wrong codes count for the account, from all addresses. */

@@ -1,5 +1,5 @@
 /** Passkeys: registration, sign-in without a password, and the use as a second factor (WebAuthn, Level 3). */
-import type { LoginResponse, Passkey, PasskeyCreation, PasskeyRequest, User } from "@socle/protocol";
+import type { Passkey, PasskeyCreation, PasskeyRequest, TokenResponse, User } from "@socle/protocol";
 import type { Config } from "../../../base/config/index.ts";
 import { AppError, isObject, messageOf, type SignedIn } from "../../../base/kernel/index.ts";
 import type { Logger } from "../../../base/logging/index.ts";
@@ -178,7 +178,7 @@ export class Passkeys {
    * finger. So no second factor is asked for.
    * @throws AppError `validation_error`, `unauthorized`, `unavailable`, the refusal of a hook.
    */
-  async signIn(body: Record<string, unknown>, by: PasswordCaller): Promise<LoginResponse> {
+  async signIn(body: Record<string, unknown>, by: PasswordCaller): Promise<TokenResponse> {
     const { users, signIns } = this.#options;
     const { userId, isUserVerified, spend } = await this.verify(body, signInPurpose, by);
     if (!isUserVerified)
@@ -191,7 +191,7 @@ export class Passkeys {
       if (current === null) throw wrongPasskey();
       return current;
     };
-    return signIns.signIn({ user, caller: by, prove, isComplete: true });
+    return signIns.signInWhole({ user, caller: by, prove });
   }
 
   /**

@@ -77,7 +77,8 @@ export class Codes {
       return users.prove(tx, current, { shown: nothingShown, by: caller });
     };
     // The first proof removes the second factor, which somebody else may have made.
-    return signIns.signIn({ user: { ...user, verified: true }, caller, prove, isComplete: !user.verified });
+    const given = { user: { ...user, verified: true }, caller, prove };
+    return user.verified ? signIns.signIn(given) : signIns.signInWhole(given);
   }
 
   /** `{256 random bits}.{hash of the email}.{signature}`. */
