@@ -45,7 +45,10 @@ function allowed(handlers: Methods): string {
 }
 
 function isOpenToKeys(methods: Handlers): boolean {
-  return Object.values(methods).every((each) => typeof each === "object" && each.keys === true);
+  return (
+    typeof methods === "object" &&
+    Object.values(methods).every((each) => typeof each === "object" && each.keys === true)
+  );
 }
 
 function matchPath(pattern: string, parts: readonly string[]): Record<string, string> | null {

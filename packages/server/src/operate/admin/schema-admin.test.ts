@@ -410,3 +410,16 @@ describe("a whole schema", () => {
     expect((await schema("PUT", of("x"), { "If-Match": String(one.headers.get("etag")) })).status).toBe(409);
   });
 });
+
+test.each([
+  ["POST", "/collections"],
+  ["PUT", "/collections/planned"],
+  ["PUT", "/schema.json"],
+])("%s %s with a wrong dryRun is refused before the body is read", async (method, path) => {
+  await send("POST", "/collections", { name: "planned", fields: [] });
+  const { status, body } = await send(method, `${path}?dryRun=maybe`, []);
+  expect([status, body["error"]]).toEqual([
+    400,
+    expect.objectContaining({ message: expect.stringMatching(/"dryRun"/) }),
+  ]);
+});

@@ -9,6 +9,7 @@ import { admins as access, answer, noContent, parameter, type Routes, route, unc
 import { listRoute, pageRoute, waiterOf } from "./paging.ts";
 
 const keys = true;
+const dryRuns = ["true", "false", "files"] as const;
 const dryRun = { dryRun: parameter("Answers the plan, and changes nothing.", wire.enumOf(["true", "false"])) };
 const nameOf = (exchange: Exchange): string => exchange.param("name");
 
@@ -28,6 +29,8 @@ export function collectionRoutes(api: { admin: Admin }): Routes {
         access,
         keys,
         query: dryRun,
+        // A wrong parameter is refused before the body is read, as an unknown name.
+        find: isDryRun,
         body: unchecked(wire.collectionDefinition),
         answers: { 200: answer(wire.migrationPlan, "The plan."), 201: answer(wire.collectionEntry) },
         errors: [409],
@@ -53,7 +56,10 @@ export function collectionRoutes(api: { admin: Admin }): Routes {
         access,
         keys,
         query: dryRun,
-        find,
+        find(exchange) {
+          find(exchange);
+          isDryRun(exchange);
+        },
         body: unchecked(wire.changedDefinition),
         answers: { 200: wire.either(wire.collectionEntry, wire.migrationPlan) },
         errors: [409],
@@ -126,16 +132,17 @@ export function collectionRoutes(api: { admin: Admin }): Routes {
         query: {
           dryRun: parameter(
             "Answers the plan, and changes nothing. files: the plan of a start with these definition files.",
-            wire.enumOf(["true", "false", "files"]),
+            wire.enumOf(dryRuns),
           ),
         },
         headers: { "If-Match": parameter("The fingerprint of the schema, from ETag.") },
+        find: (exchange) => dryRunOf(exchange, dryRuns),
         body: unchecked(wire.changedSchema),
         answers: { 200: answer(wire.migrationPlans, "Done.", ["ETag"]) },
         errors: [409, 412],
         async handle(exchange, admin, body) {
           const { schema } = api.admin;
-          const dryRun = dryRunOf(exchange, ["true", "false", "files"]);
+          const dryRun = dryRunOf(exchange, dryRuns);
           const seen = expectedOf(exchange.request);
           const { changes, fingerprint } =
             dryRun === "files"
