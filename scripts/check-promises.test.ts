@@ -28,7 +28,11 @@ test("a promise of a suite is cited by a test of the suite", () => {
   const cited = {
     "e2e/reliability/disks.test.ts": ["W3"],
     "e2e/reliability/kills.test.ts": ["R1"],
-    "e2e/disks.test.ts": ["R1"],
+    "e2e/disks.test.ts": ["R1", "A1"],
   };
   expect(missingInSuites(named, cited)).toEqual(["no test of the suite power cuts cites the promise R1"]);
+});
+
+test("an unknown suite is a problem", () => {
+  expect(missingInSuites([["W3", "disk"]], {})).toEqual(["the promise W3 names an unknown suite: disk"]);
 });

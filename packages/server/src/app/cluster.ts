@@ -8,7 +8,7 @@ import type { Config } from "../base/config/index.ts";
 import { AppError, messageOf, SetupError } from "../base/kernel/index.ts";
 import type { Logger } from "../base/logging/index.ts";
 import { ClusterMember, type Leading } from "../edge/cluster/index.ts";
-import { freePort, pathIn } from "../edge/http/index.ts";
+import { errorResponse, freePort, pathIn } from "../edge/http/index.ts";
 import { isBucket } from "../files/storage/index.ts";
 import { Snapshots } from "../operate/backup/index.ts";
 import { DatabaseFile, EntryMismatch, historyOf, placeInFile } from "../store/database/index.ts";
@@ -365,7 +365,7 @@ async function serveReason(
   reason: string,
 ): Promise<AsyncDisposable> {
   const { certificate } = await openHttps(config, logger);
-  const { code, message } = new AppError("unavailable", `Not ready: ${reason}. The log has the ways on.`);
+  const error = new AppError("unavailable", `Not ready: ${reason}. The log has the ways on.`);
   const server = Bun.serve({
     hostname: config.host,
     port: config.port,
@@ -373,7 +373,7 @@ async function serveReason(
     fetch: ({ url }) =>
       pathIn(url) === "/health"
         ? Response.json({ status: "ok", version })
-        : Response.json({ error: { code, message } }, { status: 503, headers: { "Cache-Control": "no-store" } }),
+        : errorResponse(error, { "Cache-Control": "no-store" }),
   });
   return { [Symbol.asyncDispose]: () => server.stop(true) };
 }

@@ -33,7 +33,7 @@ export function leaderPart(config: Config, processes: number): Config {
   return Object.freeze({ ...config, ...parts });
 }
 
-/** The configuration of a reader process. Sockets and reads of an address count in the process. */
+/** The configuration of a reader process. Sockets, reads and writes of records of an address count in the process. */
 export function readerPart(config: Config, processes: number): Config {
   const perAddress = Math.ceil(config["limits.connectionsPerAddress"] / processes);
   return Object.freeze({ ...leaderPart(config, processes), "limits.connectionsPerAddress": perAddress });

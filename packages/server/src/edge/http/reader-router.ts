@@ -1,6 +1,6 @@
 /**
- * The router of a reader process: the reads that need nothing but the database, the files and the sockets. All other requests go to
- * the leader, with the place in the table of the leader.
+ * The router of a reader process: the reads that need nothing but the database, the files, the sockets, and writes of a record, whose
+ * operations the leader runs. All other requests go to the leader, with the place in the table of the leader.
  */
 import { type Connections, inFlightOf, listsOf, type ServingParts } from "./api-router.ts";
 import { Bodies } from "./bodies.ts";
