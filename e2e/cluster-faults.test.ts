@@ -13,7 +13,18 @@ const settings = { SERVICE_LIMITS_RATE_REGISTER: "off", SERVICE_LIMITS_RATE_LOGI
 /** The time in which another instance leads, at most. */
 const takeOverMs = 10_000;
 
-const cluster = await startCluster(3, { files: { "collections/posts.json": JSON.stringify(posts) }, settings });
+/** A queue whose handler ends after the milliseconds of the payload; each call is a line of the log. */
+const pause = `
+export const queue = { concurrency: 4 };
+export default async ({ payload, logger }) => {
+  logger.info("pause " + payload.n);
+  await new Promise((resolve) => setTimeout(resolve, payload.ms));
+};
+`;
+const cluster = await startCluster(3, {
+  files: { "collections/posts.json": JSON.stringify(posts), "jobs/pause.ts": pause },
+  settings: { ...settings, SERVICE_ADMIN_EMAIL: "admin@example.com", SERVICE_ADMIN_PASSWORD: password },
+});
 const { instances, engine } = cluster;
 const histories: Write[] = [];
 let users = 0;
@@ -212,6 +223,35 @@ for (const fault of ["stop", "pause"] as const)
     await acknowledged(load, 10);
     await check(load);
   });
+
+test("runs of a queue that end while the engine is away are over afterwards, and their handler is called once", async () => {
+  const leader = await cluster.leader();
+  const signIn = await post(`${leader.url}/api/auth/login`, { email: "admin@example.com", password });
+  const headers = { Authorization: `Bearer ${((await signIn.json()) as { accessToken: string }).accessToken}` };
+  const runs = [1, 2, 3, 4];
+  for (const n of runs) {
+    const answer = await post(`${leader.url}/api/admin/jobs/pause/enqueue`, { payload: { n, ms: 1_000 } }, headers);
+    expect(answer.status).toBe(202);
+  }
+  const calls = (): string[] => instances.flatMap((each) => each.output().match(/pause \d+/g) ?? []).sort();
+  await until(() => calls().length === runs.length);
+  await engine.stop();
+  // The handlers end meanwhile.
+  await Bun.sleep(3_000);
+  await engine.start();
+  await ready();
+  const waiting = async (): Promise<number> => {
+    const answer = await fetch(`${(await cluster.leader()).url}/api/admin/jobs/pause/queue`, { headers });
+    return answer.ok ? ((await answer.json()) as { items: unknown[] }).items.length : -1;
+  };
+  const end = performance.now() + 60_000;
+  while ((await waiting()) !== 0) {
+    if (performance.now() > end) throw new Error(`${await waiting()} runs wait 60 s after the engine came back`);
+    await Bun.sleep(100);
+  }
+  // A leader that stays writes the ends, and calls no handler again.
+  if ((await cluster.leader()) === leader) expect(calls()).toEqual(runs.map((n) => `pause ${n}`));
+});
 
 test("an instance that waits for the leader at the start ends by a signal", async () => {
   const [waiting, other] = await cluster.replicas();

@@ -206,7 +206,7 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
     const trigger = this.#triggers.find(({ path, handler }) => path === head.path && handler === head.handler);
     if (delivery === null || trigger === undefined) return "stays";
     const made = this.#attemptOf(trigger, { ...head, runId: runIdOf(delivery.event.id, head.id) }, delivery);
-    return made ?? this.end((tx) => this.#deliveries.remove(tx, head));
+    return made ?? this.end(head, (tx) => this.#deliveries.remove(tx, head));
   }
 
   /**

@@ -53,6 +53,11 @@ export class JobHistory implements RunHistory<JobAttempt> {
     return this.#database.reader.all<Row>(sql, job).map(toEntry);
   }
 
+  /** Whether an attempt of a run is noted. */
+  has(tx: Transactor, job: Pick<JobDefinition, "name">, runId: string): boolean {
+    return tx.get("SELECT 1 AS n FROM _job_runs WHERE job = ? AND runId = ?", job.name, runId) !== null;
+  }
+
   /** The newest attempt of the newest run of each schedule, and of each queue the newest attempt, by job. */
   last(jobs: readonly Pick<JobDefinition, "name" | "kind">[]): ReadonlyMap<string, JobRun> {
     const rows = this.#database.reader.all<Row & { job: string }>(

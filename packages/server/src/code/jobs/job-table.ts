@@ -150,6 +150,12 @@ export class JobTable extends RunTable<RunOfJob> {
     return id;
   }
 
+  /** Whether a run of a schedule waits or is under way. */
+  has(tx: Transactor, { path }: JobOfRun, runId: string): boolean {
+    const sql = `SELECT 1 AS n FROM _job_queue WHERE ${open.schedule} AND runId = ?`;
+    return tx.get(sql, this.#number(path), runId) !== null;
+  }
+
   /** The unfinished runs of a queue with a key, oldest first. */
   withKey(tx: Transactor, path: string, key: string): { id: number; runId: string }[] {
     return tx.all(

@@ -52,6 +52,8 @@ export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind 
   /** The names of files that do not load. */
   #broken: readonly string[] = [];
   #hasSchedules = false;
+  /** The names of jobs with a due run that is not written. While the database takes no writes, further due times are skipped. */
+  readonly #entering = new Set<string>();
 
   constructor(options: JobsOptions) {
     const { clock, config, database, events, host, logger, now, processes } = options;
@@ -175,18 +177,23 @@ export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind 
     const { logger } = this.#options;
     if (isMissed) logger.info(`The job ${job.name} runs now: a scheduled time has passed while it was not loaded`);
     // A missed time is made up for behind a run that the end of the service has interrupted.
-    if (!job.overlap && !isMissed && this.#table.openCount(job) > 0) {
+    const isOpen = this.#entering.has(job.name) || (!job.overlap && this.#table.openCount(job) > 0);
+    if (!isMissed && isOpen) {
       logger.warn(`The job ${job.name} is due, but its last run is not over; this one is skipped`);
       void this.#recordDue();
       return;
     }
     const { due } = scheduled;
     const run = { ...this.#newRun(), key: null, notBefore: 0, ...noInput };
-    void this.write((tx) => {
+    const add = (tx: Transactor): void => {
       const id = this.#table.add(tx, job, run);
       if (job.catchUp) this.#due.record(tx, { job, due });
       tx.onDurable(() => this.dispatcher.written({ id, path: job.path }));
-    });
+    };
+    const isDue = (tx: Transactor): boolean =>
+      !this.#table.has(tx, job, run.runId) && !this.#history.has(tx, job, run.runId);
+    this.#entering.add(job.name);
+    void this.writeAtLast(add, isDue).finally(() => this.#entering.delete(job.name));
   }
 
   #newRun(): { runId: string; firstAt: number } {

@@ -2,7 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../../test/kit.ts";
-import { Clock, system } from "../../base/kernel/index.ts";
+import { until } from "../../../test/sockets.ts";
+import { AppError, Clock, system } from "../../base/kernel/index.ts";
 import { Database, type Transactor } from "../../store/database/index.ts";
 import { EventLog, eventSchema } from "../../store/events/index.ts";
 import type { ScriptOutcome, ScriptTask } from "../script-host/index.ts";
@@ -42,9 +43,9 @@ async function open({ outcome }: { outcome: ScriptOutcome }) {
   events.start();
   const written: string[] = [];
   const called: ScriptTask[] = [];
-  const state = { fails: false };
+  const state: { failure: Error | null; isOpen: boolean } = { failure: null, isOpen: true };
   const note = (text: string): void => {
-    if (state.fails) throw new Error("the disk is full");
+    if (state.failure !== null) throw state.failure;
     written.push(text);
   };
   const machine = new TestMachine({
@@ -62,6 +63,7 @@ async function open({ outcome }: { outcome: ScriptOutcome }) {
     },
     table: {
       waiting: () => [],
+      isOpen: () => state.isOpen,
       remove: () => note("remove"),
       postpone: (_tx, _run, next) => note(`postpone ${next.failures} ${next.notBefore}`),
       fail: (_tx, _run, { error }) => note(`fail ${error}`),
@@ -126,12 +128,46 @@ describe("an attempt", () => {
   test("whose end cannot be written stays, and is not reported as over", async () => {
     for (const outcome of [{ status: "completed" }, failed] as const) {
       const opened = await open({ outcome });
-      opened.state.fails = true;
+      opened.state.failure = new Error("a fault of the code");
       expect(await opened.machine.attempt(opened.run(), task).end).toBe("stays");
-      expect(opened.log).toContain("ERROR The end of a run could not be recorded");
+      expect(opened.log).toContain("ERROR The state of a run could not be written");
       expect(opened.announced()).toEqual([]);
       await opened.close();
     }
+  });
+
+  test.each([
+    [{ status: "completed" }, true, ["ended", "remove"], ["completed"]],
+    [failed, true, ["ended no", "postpone 1 1005000"], []],
+    // The write whose outcome was unknown has happened: the end is not written twice.
+    [{ status: "completed" }, false, [], []],
+  ] as const)(
+    "that ends with %j while the database takes no writes: the end is written later, the handler is not called again (open: %p)",
+    async (outcome, isOpen, written, steps) => {
+      const opened = await open({ outcome });
+      opened.state.failure = new AppError("unavailable", "The journal is away.");
+      const attempt = opened.machine.attempt(opened.run(), task);
+      expect(await attempt.begun).toBe(false);
+      await until(() => opened.log.length > 0);
+      Object.assign(opened.state, { failure: null, isOpen });
+      expect(await attempt.end).toEqual(outcome.status === "failed" ? { failures: 1, notBefore: 1_005_000 } : "over");
+      expect(opened.written).toEqual([...written]);
+      expect(opened.announced()).toEqual(steps.map((step) => `job.${step}`));
+      expect(opened.called).toHaveLength(1);
+      expect(opened.log).toContain("WARN The state of a run cannot be written at the moment");
+      await opened.close();
+    },
+  );
+
+  test("whose end cannot be written before the machine stops stays for the next start", async () => {
+    const opened = await open({ outcome: { status: "completed" } });
+    opened.state.failure = new AppError("unavailable", "The journal is away.");
+    const { end } = opened.machine.attempt(opened.run(), task);
+    await until(() => opened.log.length > 0);
+    await opened.machine.stop();
+    expect(await end).toBe("stays");
+    expect(opened.written).toEqual([]);
+    await opened.close();
   });
 
   test("whose code throws after its completion has failed late", async () => {

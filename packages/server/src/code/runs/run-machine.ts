@@ -9,12 +9,13 @@
  *      └────── made again by an admin ─────────────────────────────────────────────────┘
  *
  * A run that had completed, with code that throws later, is announced as failed. Announcements are written in the
- * transaction of the change of state, and the writes of a run in order. A run without a written end
- * waits for the next start of the service, so a run is made at least once.
+ * transaction of the change of state, and the writes of a run in order. While the database takes no writes (a full disk, a
+ * journal that is away), the end of a run is written again and again, and the handler is not called again. A run without
+ * a written end waits for the next start of the service, so a run is made at least once.
  */
 
 import type { SourceExcerpt } from "@socle/protocol";
-import { actingFor, type Clock, count } from "../../base/kernel/index.ts";
+import { AppError, actingFor, type Clock, count } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { Database, Transactor } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
@@ -30,6 +31,12 @@ const stepMs = 5_000;
 const longestPauseMs = 600_000;
 /** The longest pause of `exponential`. */
 export const longestBackoffMs = 3_600_000;
+
+/** The pause before a write that the database has refused is tried again. */
+const rewriteMs = 1_000;
+
+/** An attempt of a run, by row. */
+type Attempt = Pick<HandlerRun, "id" | "failures">;
 
 /** How many attempts follow a failure, and after which pauses. */
 export interface RetryPolicy {
@@ -93,7 +100,7 @@ export interface MachineOptions {
 
 /** The kind of runs that a machine makes. */
 interface KindOptions<R extends HandlerRun> {
-  readonly table: Pick<RunTable<R>, "waiting" | "remove" | "postpone" | "fail">;
+  readonly table: Pick<RunTable<R>, "waiting" | "remove" | "postpone" | "fail" | "isOpen">;
   readonly history?: RunHistory<R>;
   /** The time by which runs are due, in milliseconds since 1970. */
   readonly now: () => number;
@@ -113,6 +120,7 @@ export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
   readonly #sources: SourceTable;
   /** Attempts and writes that are under way. */
   #open = 0;
+  readonly #stopping = Promise.withResolvers<"stopping">();
 
   constructor(options: MachineOptions & KindOptions<R>) {
     this.#options = options;
@@ -176,27 +184,55 @@ export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
    * of the calls, as the database runs short transactions.
    */
   protected async write(work: (tx: Transactor) => unknown): Promise<boolean> {
+    return (await this.#failureOf(work)) === null;
+  }
+
+  /**
+   * Like `write`, but a write that the database refuses for now is tried again until the machine stops.
+   * @param isDue whether the write is still to be made: a write whose outcome was unknown may have happened.
+   */
+  protected async writeAtLast(work: (tx: Transactor) => unknown, isDue: (tx: Transactor) => boolean): Promise<boolean> {
+    let failure = await this.#failureOf(work);
+    while (isRefusal(failure) && (await this.#pause()))
+      failure = await this.#failureOf((tx) => {
+        if (isDue(tx)) work(tx);
+      });
+    return failure === null;
+  }
+
+  /** Waits before another try. False when the machine stops. */
+  async #pause(): Promise<boolean> {
+    return (await Promise.race([Bun.sleep(rewriteMs), this.#stopping.promise])) !== "stopping";
+  }
+
+  /** The error of a write, which is logged; null when the write is on disk. */
+  async #failureOf(work: (tx: Transactor) => unknown): Promise<unknown> {
     const { database, logger } = this.#options;
     this.#open += 1;
     try {
       await database.transact(work);
-      return true;
+      return null;
     } catch (error) {
-      logger.error("The end of a run could not be recorded", { error });
-      return false;
+      if (isRefusal(error)) logger.often("The state of a run cannot be written at the moment", { error });
+      else logger.error("The state of a run could not be written", { error });
+      return error;
     } finally {
       this.#open -= 1;
     }
   }
 
   /** Writes the end of a run. A run without a written end stays. */
-  protected async end(work: (tx: Transactor) => unknown): Promise<"over" | "stays"> {
-    return (await this.write(work)) ? "over" : "stays";
+  protected async end(run: Attempt, work: (tx: Transactor) => unknown): Promise<"over" | "stays"> {
+    return (await this.#writeEnd(run, work)) ? "over" : "stays";
+  }
+
+  #writeEnd(run: Attempt, work: (tx: Transactor) => unknown): Promise<boolean> {
+    return this.writeAtLast(work, (tx) => this.#options.table.isOpen(tx, run));
   }
 
   /** Ends a run without an attempt: the run has failed. */
   protected giveUp(run: R, error: string): Promise<"over" | "stays"> {
-    return this.end((tx) => {
+    return this.end(run, (tx) => {
       this.#announce(tx, run, { step: "failed", durationMs: 0, error });
       this.#options.table.remove(tx, run);
     });
@@ -204,6 +240,7 @@ export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
 
   /** Starts no more runs. Resolves when no run is under way, and all states of runs are written. */
   async stop(): Promise<void> {
+    this.#stopping.resolve("stopping");
     await this.dispatcher.stop();
     await this.settled();
   }
@@ -221,7 +258,7 @@ export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
   /** A run that cannot be prepared stays in the table. */
   async #dispatch(head: H, onLeft: () => void): Promise<NextState> {
     try {
-      const prepared = await this.prepare(head);
+      const prepared = await this.#prepared(head);
       if (typeof prepared === "string") return prepared;
       const { outcome, end } = this.attempt(prepared.run, prepared.task);
       await outcome;
@@ -231,6 +268,16 @@ export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
       this.#options.logger.error("A run could not start, and waits for the next load of its file", { error });
       return "stays";
     }
+  }
+
+  /** The prepared run. A preparation that the database refuses for now is tried again. */
+  async #prepared(head: H): Promise<Prepared<R>> {
+    for (;;)
+      try {
+        return await this.prepare(head);
+      } catch (error) {
+        if (!isRefusal(error) || !(await this.#pause())) throw error;
+      }
   }
 
   async #follow(run: R, called: Promise<ScriptOutcome>): Promise<NextState> {
@@ -245,7 +292,7 @@ export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
 
   #complete(run: R, durationMs: number): Promise<NextState> {
     const { table, history, clock } = this.#options;
-    return this.end((tx) => {
+    return this.end(run, (tx) => {
       this.#announce(tx, run, { step: "completed", durationMs });
       history?.ended(tx, run, { at: clock.now(), error: null });
       table.remove(tx, run);
@@ -259,7 +306,7 @@ export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
     const pauseMs = run.policy.pauseMs(failures);
     this.#logError(run, isLast ? error : `${error}; tried again in ${pauseMs / 1_000} s`, { attempt: failures, stack });
     const next: Postponement = { failures, notBefore: now() + pauseMs };
-    const isWritten = await this.write((tx) => {
+    const isWritten = await this.#writeEnd(run, (tx) => {
       // The same time for both tells which announcement a failed run belongs to.
       const at = clock.now();
       this.#sources.record(tx, run.runId, source);
@@ -305,6 +352,11 @@ export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
     } as const;
     events.append(tx, event, at);
   }
+}
+
+/** Whether the database refuses writes for now: another try may succeed. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof AppError && error.code === "unavailable";
 }
 
 interface Announcement {

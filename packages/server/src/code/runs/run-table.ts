@@ -113,6 +113,7 @@ export class RunTable<R extends RunRow = RunRow> {
   /** Kept, because a prepared statement is found by text. */
   readonly #postpone: string;
   readonly #remove: string;
+  readonly #isOpen: string;
   readonly #bytes: string;
   /** Bytes of runs that have failed since all were added up. */
   #newBytes = Number.POSITIVE_INFINITY;
@@ -126,6 +127,7 @@ export class RunTable<R extends RunRow = RunRow> {
     this.#bytes = bytes;
     this.#postpone = `UPDATE ${name} SET failures = ?, notBefore = ? WHERE id = ?`;
     this.#remove = `DELETE FROM ${name} WHERE id = ?`;
+    this.#isOpen = `SELECT 1 AS n FROM ${name} WHERE id = ? AND failures = ? AND failedAt IS NULL`;
     this.source = `${name} AS r JOIN _handlers AS h ON h.id = r.handler`;
   }
 
@@ -149,6 +151,11 @@ export class RunTable<R extends RunRow = RunRow> {
   /** An attempt has failed, and a further attempt follows. */
   postpone(tx: Transactor, { id }: R, next: Postponement): void {
     tx.run(this.#postpone, next.failures, next.notBefore, id);
+  }
+
+  /** Whether no end of the attempt is written; true for a run without a row. */
+  isOpen(tx: Transactor, { id, failures }: RunRow & Pick<Postponement, "failures">): boolean {
+    return id === null || tx.get(this.#isOpen, id, failures) !== null;
   }
 
   /** The run is over. */
