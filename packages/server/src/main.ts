@@ -90,10 +90,10 @@ const terminal: Omit<Terminal, "openLog"> = {
 
 const [word, options = "{}"] = process.argv.slice(2);
 // Each way loads only the needed modules: the process of the user's code is to stay small.
-if (word === "script-host" || word === "script-query") {
-  import("./code/script-host/index.ts").then(({ startChild, startQueries }) =>
-    word === "script-host" ? startChild(JSON.parse(options)) : startQueries(JSON.parse(options)),
-  );
+if (word === "script-host") {
+  import("./code/script-host/child/main.ts").then(({ runScripts }) => runScripts(JSON.parse(options)));
+} else if (word === "script-query") {
+  import("./code/script-host/child/query.ts").then(({ runQueries }) => runQueries(JSON.parse(options)));
 } else if (word === "reader") {
   // The leader ends this process; a signal to all processes of the service is for the leader.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);

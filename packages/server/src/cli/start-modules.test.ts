@@ -50,6 +50,15 @@ test("a start loads the named modules of the runtime and packages, and no other 
   ).toEqual([]);
 });
 
+test("a script process loads the modules of its own work, and no module of the service", async () => {
+  const { files } = await reachedFrom("code/script-host/child/main.ts");
+  expect(files.has("code/script-host/child/loader.ts")).toBe(true);
+  expect([...files].filter((file) => !/^(base\/kernel|code\/script-host)\//.test(file))).toEqual([]);
+  const { files: ofQueries } = await reachedFrom("code/script-host/child/query.ts");
+  expect(ofQueries.has("store/database/sqlite/user-query.ts")).toBe(true);
+  expect([...ofQueries].filter((file) => !/^(base|code\/script-host\/child|store)\//.test(file))).toEqual([]);
+});
+
 test("the search follows static imports", async () => {
   const { files, outside } = await reachedFrom("cli/commands/all.ts");
   expect(files.has("testing/index.ts")).toBe(true);

@@ -1,7 +1,4 @@
 /** The processes of the user's code: load and reload modules, run handlers within limits, and answer the calls of handlers; the pool of `db.query`. */
-import type { ChildOptions } from "./protocol.ts";
-import type { QueryOptions } from "./query-pool.ts";
-
 export {
   type BodyPieces,
   type CallOutcome,
@@ -34,7 +31,7 @@ export type {
   ScriptExports,
 } from "./protocol.ts";
 export { QueryPool } from "./query-pool.ts";
-export { type ReadDependencies, Reads } from "./reads.ts";
+export { Reads } from "./reads.ts";
 export { exportAdvice, parseOptions, parseRetries, parseTimeout } from "./run-options.ts";
 export {
   type FileState,
@@ -48,13 +45,3 @@ export {
 export { ScriptHost, type ScriptHostOptions } from "./script-host.ts";
 export { ServiceApi } from "./service-api.ts";
 export { collectionMembers, fileDeclarations, testDeclarations, typeDeclarations } from "./type-declarations.ts";
-
-/** Makes this process a script process. The modules of a script process are loaded only then. */
-export async function startChild(options: ChildOptions): Promise<void> {
-  (await import("./child/main.ts")).runScripts(options);
-}
-
-/** Makes this process a process of the query pool. */
-export async function startQueries(options: QueryOptions): Promise<void> {
-  (await import("./child/query.ts")).runQueries(options);
-}

@@ -321,7 +321,7 @@ interface KnownTables {
 }
 
 /** The data that the answer of a read depends on: the collections, `users` included, and the passing of time. */
-export interface ReadDependencies {
+interface ReadDependencies {
   readonly collections: readonly string[];
   readonly onTime: boolean;
 }
