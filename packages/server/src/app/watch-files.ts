@@ -7,6 +7,12 @@ import type { Config } from "../base/config/index.ts";
 const lookMs = 30;
 
 /**
+ * The looks that find a file empty before the empty file counts: a second. A program that saves a file empties the file first, and
+ * writes the text when the machine has a core for the program.
+ */
+const emptyLooks = 33;
+
+/**
  * Calls `apply` whenever the state of the files has changed, until the signal aborts. A change is applied when two looks
  * find the same state: whoever saves several files, or deletes and writes a file again, has come to an end by then.
  */
@@ -19,18 +25,33 @@ export function watchFiles(options: {
 }): void {
   const { stateOf, apply, signal } = options;
   let { applied } = options;
-  let seen = applied;
+  const isSaved = savedStates();
   const look = async (): Promise<void> => {
     const now = stateOf();
-    const isStill = now === seen;
-    seen = now;
-    if (isStill && now !== applied) {
+    if (isSaved(now, applied)) {
       applied = now;
       await apply();
     }
     if (!signal.aborted) setTimeout(look, lookMs).unref();
   };
   setTimeout(look, lookMs).unref();
+}
+
+/** Tells from look to look whether the state is another state than before, and stands still. */
+function savedStates(): (now: string, before: string) => boolean {
+  let seen: string | null = null;
+  let looks = 0;
+  return (now, before) => {
+    looks = now === seen ? looks + 1 : 0;
+    seen = now;
+    return now !== before && looks >= (hasEmptied(now, before) ? emptyLooks : 1);
+  };
+}
+
+/** Whether a file is empty since the state before. The line of a file ends with the size. */
+function hasEmptied(now: string, before: string): boolean {
+  const known = before.split("\n");
+  return now.split("\n").some((line) => line.endsWith(":0") && !known.includes(line));
 }
 
 /** The state of the files in a folder whose names match: names, times and sizes. */
@@ -49,17 +70,13 @@ export function folderState(folder: string, wanted: RegExp): string {
   }
 }
 
-/** Resolves when the state differs from a state before, and two looks have found the same; or when the signal aborts. */
+/** Resolves when the state differs from a state before, and stands still; or when the signal aborts. */
 export async function untilChanged(
   stateOf: () => string,
   { from, signal }: { from: string; signal: AbortSignal },
 ): Promise<void> {
-  for (let seen = from; !signal.aborted; ) {
-    const now = stateOf();
-    if (now === seen && now !== from) return;
-    seen = now;
-    await Bun.sleep(lookMs);
-  }
+  const isSaved = savedStates();
+  while (!signal.aborted && !isSaved(stateOf(), from)) await Bun.sleep(lookMs);
 }
 
 /** The state of all files of a project: names, times and sizes. Data, packages and hidden files are left out, but for `.env`. */
