@@ -5,7 +5,7 @@ import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Event, RecordList, StoredRecord } from "@socle/protocol";
 import { SocleClient } from "../packages/client/src/index.ts";
-import { project, type Running, until } from "./kit.ts";
+import { patience, project, type Running, until } from "./kit.ts";
 
 /** A collection with one field. */
 export function collection(name: string): object {
@@ -99,7 +99,7 @@ export class RunEvents {
   }
 
   /** Waits for the first event of a type about a file. */
-  async first(type: string, filePath: string, milliseconds = 15_000): Promise<Event> {
+  async first(type: string, filePath: string, milliseconds = patience): Promise<Event> {
     try {
       await until(() => this.of(type, filePath).length > 0, milliseconds);
     } catch {
