@@ -96,5 +96,7 @@ test("loops in a function, a queue, a hook, endpoints and db.query keep no other
   expect(events.all.filter(({ type }) => type.endsWith(".failed"))).toEqual([]);
   leaving.abort();
   await Promise.all(looping);
-  await server.stop();
+  // A stop would wait for the loops.
+  server.signal("SIGKILL");
+  await server.exited;
 });

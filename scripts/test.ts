@@ -31,14 +31,16 @@ const browser = [
 ];
 
 /** Tests of `npm test` with a long form, which the suite `long` runs (`isLong` in `e2e/kit.ts`). */
-const longForms =
-  "e2e/{auth-pages,cities,dashboard-{factors,keys,mails,rules,users},hooks,loops,overload,script-innocents,sign-in-pages}.test.ts";
+const longForms = [
+  "e2e/{auth-pages,cities,dashboard-{factors,keys,mails,rules,users},hooks,loops,overload,script-innocents,sign-in-pages}.test.ts",
+  "packages/server/src/code/script-host/silent-process.test.ts",
+];
 
 /** The groups of files of each suite; groups run side by side, because most tests wait rather than compute. */
 const suites = {
   unit: [unit],
   all: [...browser, ["e2e/[i-z]*.test.ts"], half, otherHalf],
-  long: [["e2e/long/*.test.ts", longForms]],
+  long: [["e2e/long/*.test.ts", ...longForms]],
   hostile: [["e2e/hostile/*.test.ts"]],
   "power-cuts": [["e2e/reliability/power-cuts/*.test.ts"]],
   disks: [["e2e/reliability/disks.test.ts"]],
