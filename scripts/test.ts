@@ -33,7 +33,9 @@ const browser = [
 /** Tests of `npm test` with a long form, which the suite `long` runs (`isLong` in `e2e/kit.ts`). */
 const longForms = [
   "e2e/{auth-pages,cities,dashboard-{factors,keys,mails,rules,users},hooks,loops,overload,script-innocents,sign-in-pages}.test.ts",
-  "packages/server/src/code/script-host/silent-process.test.ts",
+  "packages/server/src/code/functions/hook-reads.test.ts",
+  "packages/server/src/code/script-host/{loading,serializable.property,silent-process,transactions}.test.ts",
+  "packages/server/src/code/server-queries/live-random.test.ts",
 ];
 
 /** The groups of files of each suite; groups run side by side, because most tests wait rather than compute. */

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { keepsAll } from "../../../test/event-log.ts";
 import { quietLogger, temporaryFolder } from "../../../test/kit.ts";
 import { randomNumbers, randomSeed } from "../../../test/random.ts";
+import { until } from "../../../test/sockets.ts";
 import { Clock, system } from "../../base/kernel/index.ts";
 import { Database } from "../../store/database/index.ts";
 import { EventLog, EventRetention, eventSchema } from "../../store/events/index.ts";
@@ -42,6 +43,7 @@ async function open(name: string, paths: readonly string[], width = 10) {
   await events.start();
   const deliveries = new Deliveries(database, events);
   const running: Running[] = [];
+  const runningNow = (): string[] => running.map(({ path, key }) => `${path} ${key}`).sort();
   const started: string[] = [];
   const dispatcher = new Dispatcher<DeliveryHead>({
     clock,
@@ -107,7 +109,12 @@ async function open(name: string, paths: readonly string[], width = 10) {
       events,
       logger,
     }),
-    runningNow: () => running.map(({ path, key }) => `${path} ${key}`).sort(),
+    runningNow,
+    /** Waits until exactly these deliveries run. */
+    async showsRunning(expected: readonly string[]): Promise<void> {
+      await until(() => Bun.deepEquals(runningNow(), expected), 10_000).catch(() => undefined);
+      expect(runningNow()).toEqual([...expected]);
+    },
     async close() {
       for (const delivery of [...running]) await delivery.end("stays");
       await dispatcher.stop();
@@ -143,7 +150,7 @@ describe("runs again", () => {
     const [first] = opened.running;
     if (first === undefined) throw new Error("nothing runs");
     opened.use(["a"]);
-    await first.end({ failures: 1, notBefore: Date.now() + 300 });
+    await first.end({ failures: 1, notBefore: Date.now() + 500 });
     await Bun.sleep(30);
     expect(opened.started).toHaveLength(1);
     while (opened.started.length < 2) await Bun.sleep(5);
@@ -161,11 +168,11 @@ describe("order", () => {
     await opened.change("x");
     await opened.change("x");
     await opened.change("y");
-    expect(opened.runningNow()).toEqual(["a x", "a y", "b x", "b y"]);
+    await opened.showsRunning(["a x", "a y", "b x", "b y"]);
     await opened.running.find(({ path, key }) => path === "a" && key === "x")?.end();
-    expect(opened.runningNow()).toEqual(["a y", "b x", "b y"]);
+    await opened.showsRunning(["a y", "b x", "b y"]);
     await opened.running.find(({ path, key }) => path === "b" && key === "x")?.end();
-    expect(opened.runningNow()).toEqual(["a x", "a y", "b x", "b y"]);
+    await opened.showsRunning(["a x", "a y", "b x", "b y"]);
     await opened.close();
   });
 
@@ -174,8 +181,8 @@ describe("order", () => {
     await opened.change("x");
     await opened.change("x");
     const [first] = opened.running;
-    await first?.end({ failures: 1, notBefore: Date.now() + 60 });
-    expect(opened.runningNow()).toEqual([]);
+    await first?.end({ failures: 1, notBefore: Date.now() + 500 });
+    await opened.showsRunning([]);
     while (opened.running.length === 0) await Bun.sleep(5);
     expect(opened.running.map(({ failures }) => failures)).toEqual([1]);
     await opened.running[0]?.end();
@@ -210,12 +217,15 @@ describe("order", () => {
     };
     for (let n = 0; n < 1_500; n++) await step();
     opened.use(paths);
-    await Bun.sleep(20);
-    while (opened.running.length > 0) {
+    while ((await opened.deliveries.waiting()).length > 0) {
       const [delivery] = opened.running;
-      const key = `${delivery?.path} ${delivery?.key}`;
-      ran.set(key, [...(ran.get(key) ?? []), delivery?.id ?? 0]);
-      await delivery?.end();
+      if (delivery === undefined) {
+        await Bun.sleep(1);
+        continue;
+      }
+      const key = `${delivery.path} ${delivery.key}`;
+      ran.set(key, [...(ran.get(key) ?? []), delivery.id]);
+      await delivery.end();
     }
     while (opened.dispatcher.isBusy) await Bun.sleep(1);
     for (const ids of ran.values()) expect(ids).toEqual(ids.toSorted((a, b) => a - b));
@@ -230,16 +240,18 @@ describe("fairness", () => {
     const opened = await open("fair.db", ["slow", "quick"], 6);
     for (let n = 0; n < 2_500; n++) void opened.change(`s${n}`, "slow");
     await opened.change("q", "quick");
+    await until(() => opened.runningNow().length === 5);
     await Bun.sleep(100);
     expect(opened.runningNow().filter((name) => name.startsWith("slow"))).toHaveLength(4);
     expect(opened.runningNow()).toContain("quick q");
     let over = 0;
-    while (opened.running.length > 0) {
-      over += 1;
-      await opened.running[0]?.end();
-      if (opened.running.length === 0) await Bun.sleep(60);
+    while (over < 2_501) {
+      const running = [...opened.running];
+      over += running.length;
+      await Promise.all([Bun.sleep(1), ...running.map((delivery) => delivery.end())]);
     }
     expect(over).toBe(2_501);
+    expect(await opened.deliveries.waiting()).toEqual([]);
     await opened.close();
   });
 
@@ -247,14 +259,13 @@ describe("fairness", () => {
     const opened = await open("gone.db", ["a", "b"]);
     opened.use(["a"]);
     await opened.change("x");
-    expect(opened.runningNow()).toEqual(["a x"]);
+    await opened.showsRunning(["a x"]);
     expect(await opened.deliveries.waiting()).toEqual([
       { path: "a", waiting: 1 },
       { path: "b", waiting: 1 },
     ]);
     opened.use(["a", "b"]);
-    await Bun.sleep(20);
-    expect(opened.runningNow()).toEqual(["a x", "b x"]);
+    await opened.showsRunning(["a x", "b x"]);
     await opened.close();
   });
 });
@@ -269,6 +280,6 @@ test("an event that the log has lost is stored with its pending deliveries", asy
   expect(delivery?.event.payload).toEqual({ id: "x" });
   expect(delivery?.event.type).toBe("a.updated");
   await opened.running[0]?.end();
-  expect(opened.runningNow()).toEqual(["a y"]);
+  await opened.showsRunning(["a y"]);
   await opened.close();
 });

@@ -1,7 +1,10 @@
 /** Hooks before a write, over HTTP: the input, the changes and the refusals of hooks, for every kind of write. */
 import { describe, expect, test } from "bun:test";
-import { eventsSince } from "../../../test/kit.ts";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { eventsSince, temporaryFolder } from "../../../test/kit.ts";
 import { openScripts, type TestScripts } from "../../../test/scripts.ts";
+import { until } from "../../../test/sockets.ts";
 
 const posts = {
   name: "posts",
@@ -167,7 +170,7 @@ test("a Refusal is the response, with its status and field, and nothing is writt
   expect(items.map(({ title }) => title)).toEqual(["fine"]);
 });
 
-describe("a hook that does not decide refuses with 503, and the log has the reason:", () => {
+describe("a hook that does not decide refuses with 503, and the log has the reason:", async () => {
   const bodies: { readonly [name: string]: [body: string, reason: string] } = {
     throws: ['throw new Error("broken")', "broken (functions/posts/a.ts:1:"],
     "rejects later": ["await Bun.sleep(1); throw new TypeError('t')", "TypeError: t"],
@@ -184,14 +187,17 @@ describe("a hook that does not decide refuses with 503, and the log has the reas
     ],
     "takes memory": ["const all = []; for (;;) { all.push(new Uint8Array(1e7).fill(1)); await 1; }", ""],
   };
-  test.each(Object.entries(bodies))("%s", async (_name, [body, reason]) => {
-    const api = await open(
-      {
-        "functions/posts/a.ts": `export const beforeCreate = async ({ record }) => { if (record.title === "bad") { ${body} } };`,
-      },
-      { settings: { SERVICE_SCRIPTS_HOOK_TIMEOUT: "300ms", SERVICE_SCRIPTS_MEMORY: "200MiB" } },
-    );
-    const { status, body: answer } = await create(api, "bad");
+  const handlers = Object.values(bodies).map(([body]) => `async () => { ${body} }`);
+  const api = await open(
+    {
+      "functions/posts/a.ts": `const bad = [${handlers.join(", ")}];
+        export const beforeCreate = ({ record }) => bad[record.title]?.();`,
+    },
+    { settings: { SERVICE_SCRIPTS_HOOK_TIMEOUT: "300ms", SERVICE_SCRIPTS_MEMORY: "200MiB" } },
+  );
+  test.each(Object.entries(bodies))("%s", async (name, [, reason]) => {
+    api.log.length = 0;
+    const { status, body: answer } = await create(api, String(Object.keys(bodies).indexOf(name)));
     expect([status, answer["error"]?.["code"]]).toEqual([503, "unavailable"] as never);
     expect(JSON.stringify(answer)).not.toContain("functions/posts");
     const line = api.log.find((each) =>
@@ -203,7 +209,6 @@ describe("a hook that does not decide refuses with 503, and the log has the reas
     while ((await create(api, "fine")).status !== 201) await Bun.sleep(20);
     const { items } = (await api.request<{ items: { title: string }[] }>("GET", "/api/posts")).body;
     expect(items.every(({ title }) => title === "fine")).toBeTrue();
-    await api.stop();
   });
 
   test("a file that does not load, until the file loads", async () => {
@@ -307,11 +312,19 @@ describe("the record changes while a hook decides:", () => {
   });
 
   test("a right ends meanwhile: the right is checked again", async () => {
-    const api = await open({ "functions/posts/a.ts": "export const beforeCreate = () => Bun.sleep(200);" });
+    const folder = temporaryFolder();
+    const [begun, ended] = [join(folder, "begun"), join(folder, "ended")];
+    const api = await open({
+      "functions/posts/a.ts": `export const beforeCreate = async () => {
+        await Bun.write(${JSON.stringify(begun)}, "");
+        while (!(await Bun.file(${JSON.stringify(ended)}).exists())) await Bun.sleep(5);
+      };`,
+    });
     const { accessToken: token } = await api.register("b@example.com");
     const creating = create(api, "one", { token });
-    await Bun.sleep(50);
+    await until(() => existsSync(begun));
     await api.request("POST", "/api/auth/logout", { token });
+    await Bun.write(ended, "");
     expect((await creating).status).toBe(401);
   });
 });
@@ -367,25 +380,32 @@ describe("users", () => {
   });
 });
 
-test("a function that computes, or loops, delays no hook, and a hook that loops no function", async () => {
+test("a function that loops delays no hook, and a hook that loops no function", async () => {
+  const begun = join(temporaryFolder(), "begun");
   const api = await open(
     {
       "functions/posts/a.ts": `
         export const beforeCreate = ({ record }) => { if (record.title === "loop") for (;;); return { slug: "hooked" }; };
         export const onCreate = ({ record }) => { console.log("ran", record.title); };`,
-      "functions/notes/b.ts": "export const onCreate = () => { for (;;); };",
+      "functions/notes/b.ts": `import { writeFileSync } from "node:fs";
+        export const onCreate = () => { writeFileSync(${JSON.stringify(begun)}, ""); for (;;); };`,
+      "functions/calm/c.ts": 'export const onCreate = () => { console.log("ran beside a hook"); };',
     },
-    { settings: { SERVICE_SCRIPTS_TIMEOUT: "2s", SERVICE_SCRIPTS_HOOK_TIMEOUT: "1s" } },
+    {
+      collections: [posts, notes, { ...notes, name: "calm" }],
+      settings: { SERVICE_SCRIPTS_TIMEOUT: "10m", SERVICE_SCRIPTS_HOOK_TIMEOUT: "1s" },
+    },
   );
   await api.request("POST", "/api/notes", { body: { text: "loops" } });
-  await Bun.sleep(100);
+  await until(() => existsSync(begun));
   expect((await create(api, "first")).body["slug"]).toBe("hooked" as never);
-  expect(api.log.some((line) => line.includes("onCreate of functions/notes/b.ts failed"))).toBeFalse();
-  await api.scripts.functions.settled();
+  await until(() => api.log.some((line) => line.includes("ran first")));
   const looping = create(api, "loop");
-  await api.request("POST", "/api/notes", { body: { text: "reads" } });
+  await api.request("POST", "/api/calm", { body: { text: "beside" } });
+  await until(() => api.log.some((line) => line.includes("ran beside a hook")));
   expect((await looping).status).toBe(503);
-  expect(api.log.some((line) => line.includes("ran first"))).toBeTrue();
+  expect(api.log.some((line) => line.includes("onCreate of functions/notes/b.ts failed"))).toBeFalse();
+  await api.stop();
 });
 
 test("a thousand writes at once each get a response", async () => {

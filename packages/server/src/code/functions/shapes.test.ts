@@ -1,6 +1,7 @@
 /** The shapes of function modules: each shape runs its handler for the named collection, and a file without a handler is code of others. */
 import { describe, expect, test } from "bun:test";
-import { openScripts } from "../../../test/scripts.ts";
+import { openScripts, type TestScripts } from "../../../test/scripts.ts";
+import type { LogEntry } from "../../base/logging/index.ts";
 
 const collections = ["posts", "notes"].map((name) => ({ name, fields: [{ name: "title", type: "string" }] }));
 /** A handler that logs the kind of event and the collection of the record, as the event has both. */
@@ -182,39 +183,75 @@ const shapes: readonly (readonly [path: string, content: string, triggers: reado
 const eventTypes: { readonly [type: string]: string } = { create: "created", update: "updated", delete: "deleted" };
 const userEvents: { readonly [type: string]: string } = { create: "auth.register", login: "auth.login" };
 
-describe("a function file runs", () => {
-  test.each(shapes)("%s: %s", async (path, content, triggers) => {
-    const api = await openScripts({ collections, files: { [path]: content } });
-    const token = await api.admin();
-    const lines = api.log.join("\n");
-    expect(lines).not.toContain("ERROR");
-    expect(lines).not.toContain("WARN");
-    const { body } = await api.request<{
-      items: { type: string; collection: string; eventType: string; filePath: string }[];
-    }>("GET", "/api/admin/functions", { token });
-    expect(body.items.map(({ type, collection }) => `${type} ${collection}`).sort()).toEqual([...triggers].sort());
-    const expected = triggers.map((trigger) => {
-      const [type = "", collection = ""] = trigger.split(" ");
-      return collection === "users" ? (userEvents[type] ?? "") : `${collection}.${eventTypes[type]}`;
-    });
-    expect(body.items.map(({ eventType }) => eventType).sort()).toEqual([...expected].sort());
-    expect(new Set(body.items.map(({ filePath }) => filePath))).toEqual(new Set([path]));
-    await api.scripts.settled();
-    const before = api.log.length;
-    for (const { name } of collections) {
-      const created = await api.request("POST", `/api/${name}`, { body: { title: "a" }, token });
-      const id = String(created.body["id"]);
-      await api.request("PUT", `/api/${name}/${id}`, { body: { title: "b" }, token });
-      await api.request("DELETE", `/api/${name}/${id}`, { token });
-    }
-    const credentials = { email: "ann@example.com", password: "correct horse" };
-    await api.request("POST", "/api/auth/register", { body: credentials });
-    await api.request("POST", "/api/auth/login", { body: credentials });
-    await api.scripts.settled();
-    const ran = api.log.slice(before).flatMap((line) => line.match(/ran (\S+)/)?.[1] ?? []);
-    // A registration is no login.
-    expect(ran.sort()).toEqual([...expected].sort());
-    await api.stop();
+interface Placed<T> {
+  readonly path: string;
+  readonly shape: T;
+}
+
+/**
+ * The shapes in few projects: a process for each shape would take most of the time. The files `a.ts` get names of their own, which mean nothing;
+ * files with other names stand in a project each, if their paths are equal.
+ */
+function projectsOf<T extends readonly [path: string, ...rest: unknown[]]>(all: readonly T[]): Placed<T>[][] {
+  const projects: Placed<T>[][] = [];
+  for (const [n, shape] of all.entries()) {
+    const path = shape[0].replace(/\/a\.ts$/, `/a${n}.ts`);
+    const free = projects.find((project) => project.every((each) => each.path !== path));
+    if (free === undefined) projects.push([{ path, shape }]);
+    else free.push({ path, shape });
+  }
+  return projects;
+}
+
+/** The entries of the log of all runs. */
+function runsIn(api: TestScripts): LogEntry[] {
+  const ofRecords = collections.flatMap(({ name }) => Object.values(eventTypes).map((type) => `${name}.${type}`));
+  return [...ofRecords, ...Object.values(userEvents)].flatMap((type) => api.entries(`ran ${type}`));
+}
+
+describe.each(projectsOf(shapes).map((project) => [project]))("a function file runs", async (project) => {
+  const files = Object.fromEntries(project.map(({ path, shape: [, content] }) => [path, content]));
+  const api = await openScripts({ collections, files });
+  const token = await api.admin();
+  const loaded = [...api.log];
+  const { body } = await api.request<{
+    items: { type: string; collection: string; eventType: string; filePath: string }[];
+  }>("GET", "/api/admin/functions?limit=500", { token });
+  await api.scripts.settled();
+  const earlier = new Set(runsIn(api));
+  for (const { name } of collections) {
+    const created = await api.request("POST", `/api/${name}`, { body: { title: "a" }, token });
+    const id = String(created.body["id"]);
+    await api.request("PUT", `/api/${name}/${id}`, { body: { title: "b" }, token });
+    await api.request("DELETE", `/api/${name}/${id}`, { token });
+  }
+  const credentials = { email: "ann@example.com", password: "correct horse" };
+  await api.request("POST", "/api/auth/register", { body: credentials });
+  await api.request("POST", "/api/auth/login", { body: credentials });
+  await api.scripts.settled();
+  const entries = runsIn(api).filter((entry) => !earlier.has(entry));
+
+  test.each(project.map(({ path, shape: [, content, triggers] }) => [path, content, triggers] as const))(
+    "%s: %s",
+    (path, _content, triggers) => {
+      expect(loaded.filter((line) => /^(?:ERROR|WARN)/.test(line))).toEqual([]);
+      const found = body.items.filter(({ filePath }) => filePath === path);
+      expect(found.map(({ type, collection }) => `${type} ${collection}`).sort()).toEqual([...triggers].sort());
+      const expected = triggers.map((trigger) => {
+        const [type = "", collection = ""] = trigger.split(" ");
+        return collection === "users" ? (userEvents[type] ?? "") : `${collection}.${eventTypes[type]}`;
+      });
+      expect(found.map(({ eventType }) => eventType).sort()).toEqual([...expected].sort());
+      const own = entries.filter(({ fields }) => fields?.["file"] === path);
+      // A registration is no login.
+      expect(own.map(({ message }) => message.slice("ran ".length)).sort()).toEqual([...expected].sort());
+    },
+  );
+
+  test("and no other file", () => {
+    const paths = project.map(({ path }) => path);
+    expect(body.items.map(({ filePath }) => filePath).filter((path) => !paths.includes(path))).toEqual([]);
+    expect(entries.filter(({ fields }) => !paths.includes(String(fields?.["file"])))).toEqual([]);
   });
 });
 
@@ -248,13 +285,23 @@ const refused: readonly (readonly [path: string, content: string, reason: string
   ["functions/posts/a.ts", 'import "../../lib/b.ts";', "onCreate(…) works in files below functions/"],
 ];
 
-test.each(refused)("%s is refused: %s", async (path, content, reason) => {
-  const files = { [path]: content, "lib/b.ts": `onCreate("posts", ${tell});` };
-  const api = await openScripts({ collections, files });
-  expect(api.log.find((line) => line.includes(`${path} does not load`))).toContain(reason);
-  const { body } = await api.request<{ items: unknown[] }>("GET", "/api/admin/functions", { token: await api.admin() });
-  expect(body.items).toEqual([]);
-  await api.stop();
+describe.each(projectsOf(refused).map((project) => [project]))("a function file", async (project) => {
+  const files = Object.fromEntries(project.map(({ path, shape: [, content] }) => [path, content]));
+  const api = await openScripts({ collections, files: { ...files, "lib/b.ts": `onCreate("posts", ${tell});` } });
+
+  test.each(project.map(({ path, shape: [, content, reason] }) => [path, content, reason] as const))(
+    "%s is refused: %s",
+    (path, _content, reason) => {
+      expect(api.log.find((line) => line.includes(`${path} does not load`))).toContain(reason);
+    },
+  );
+
+  test("that is refused has no function", async () => {
+    const { body } = await api.request<{ items: unknown[] }>("GET", "/api/admin/functions", {
+      token: await api.admin(),
+    });
+    expect(body.items).toEqual([]);
+  });
 });
 
 test("a file without a handler is code of other files: a warning, also for classes and constants", async () => {

@@ -1,6 +1,7 @@
 /** Jobs: schedules, runs by the clock and by hand, attempts after failures and after the end of the service. */
 import { describe, expect, test } from "bun:test";
-import { eventsSince } from "../../../test/kit.ts";
+import { join } from "node:path";
+import { eventsSince, temporaryFolder } from "../../../test/kit.ts";
 import { openScripts, type TestScripts } from "../../../test/scripts.ts";
 import { until } from "../../../test/sockets.ts";
 import { nextTime } from "./job-file.ts";
@@ -75,17 +76,17 @@ const every = 'export const schedule = "* * * * *";\n';
 
 describe("runs", () => {
   test("go on after a run while the clock was a year ahead", async () => {
-    const { now, beforeMinute, by } = clock();
+    const { now, stillBefore, by } = clock();
     const year = 365 * 86_400_000;
     by(year);
-    beforeMinute(2_000);
-    const opened = await openScripts({ files: { "jobs/tick.ts": `${every}export default () => undefined;\n` }, now });
+    const opened = await stillBefore(100, () =>
+      openScripts({ files: { "jobs/tick.ts": `${every}export default () => undefined;\n` }, now }),
+    );
     const runs = async () => (await opened.scripts.jobs.runs("tick")).length;
     while ((await runs()) < 1) await Bun.sleep(5);
     by(-year);
-    beforeMinute(2_000);
     // The clock is looked at with each load, and once a minute.
-    await opened.scripts.reload();
+    await stillBefore(100, () => opened.scripts.reload());
     while ((await runs()) < 2) await Bun.sleep(5);
     await opened.stop();
   });
@@ -133,14 +134,21 @@ describe("runs", () => {
     [true, 2],
   ])("start while the last run is not over, with overlap %p", async (overlap, runs) => {
     const { now, stillBefore, minuteOn } = clock();
-    const code = `${every}export const options = { overlap: ${overlap} };\nexport default () => Bun.sleep(5000);\n`;
+    const released = join(temporaryFolder(), "released");
+    const wait = `while (!(await Bun.file(${JSON.stringify(released)}).exists())) await Bun.sleep(5);`;
+    const code = `${every}export const options = { overlap: ${overlap} };\nexport default async () => { ${wait} };\n`;
     const opened = await stillBefore(200, () => openScripts({ files: { "jobs/long.ts": code }, now }));
     await until(() => opened.service.events.flushedSeq > 0);
     minuteOn();
     await opened.scripts.reload();
     const skipped = "WARN The job long is due, but its last run is not over; this one is skipped";
+    const count = async (wanted: string): Promise<number> =>
+      (await eventsSince(opened.service)).filter(({ type }) => type === wanted).length;
     if (!overlap) await until(() => opened.log.includes(skipped));
-    while ((await events(opened, "long")).filter((type) => type === "job.completed").length < runs) await Bun.sleep(20);
+    while ((await count("job.started")) < runs) await Bun.sleep(5);
+    await Bun.write(released, "");
+    while ((await count("job.completed")) < runs) await Bun.sleep(5);
+    await opened.scripts.settled();
     expect(await opened.scripts.jobs.runs("long")).toHaveLength(runs);
     expect(opened.log.includes(skipped)).toBe(!overlap);
     await opened.stop();

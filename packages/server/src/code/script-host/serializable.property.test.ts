@@ -4,6 +4,7 @@
  */
 // Promises: W5.
 import { expect, test } from "bun:test";
+import { isLong } from "../../../test/long.ts";
 import { randomNumbers, randomSeed } from "../../../test/random.ts";
 import { openScripts } from "../../../test/scripts.ts";
 
@@ -128,7 +129,7 @@ test("transactions of 16 callers equal transactions in a row", async () => {
     const kind = kinds[pick(kinds.length)] ?? "get";
     return { do: kind, slot: pick(6), above: pick(500), by: pick(kind === "add" ? 20 : 500) };
   };
-  const programs = Array.from({ length: 240 }, () => Array.from({ length: 1 + pick(5) }, stepOf));
+  const programs = Array.from({ length: isLong ? 240 : 120 }, () => Array.from({ length: 1 + pick(5) }, stepOf));
   const seen = new Map<number, unknown>();
   const waiting = [...programs.keys()];
   const caller = async (): Promise<void> => {

@@ -3,11 +3,12 @@
  * more, each value is what a fresh request answers.
  */
 import { expect, test } from "bun:test";
+import { isLong } from "../../../test/long.ts";
 import { randomNumbers, randomSeed } from "../../../test/random.ts";
 import { openScripts } from "../../../test/scripts.ts";
 import { listen, type TestSocket } from "../../../test/sockets.ts";
 
-const rounds = Number(process.env["ROUNDS"] ?? 60);
+const rounds = Number(process.env["ROUNDS"] ?? (isLong ? 60 : 20));
 
 /** Each read of the arguments is made after the former read, and may depend on the answer of the former. */
 const readsFile = (version: number): string => `
