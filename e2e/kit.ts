@@ -14,6 +14,7 @@ import {
   temporaryFolder,
 } from "./service-process.ts";
 
+export { isLong } from "../packages/server/test/long.ts";
 export {
   executable,
   type Finished,
@@ -23,9 +24,6 @@ export {
   type ServeOptions,
   temporaryFolder,
 } from "./service-process.ts";
-
-/** Whether the test has the long form, with more rounds than show the promise: `npm run test:long`. */
-export const isLong = process.env["SOCLE_LONG"] !== undefined;
 
 /**
  * Copies an example, without the files that a service or a command has left there: the socket of a running service cannot

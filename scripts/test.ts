@@ -30,12 +30,17 @@ const browser = [
   ["e2e/{[a-c]*,dashboard,dashboard-[a-l]*,data-*,d[b-z]*,[e-g]*,he*,hoo*}.test.ts"],
 ];
 
-/** Tests of `npm test` with a long form, which the suite `long` runs (`isLong` in `e2e/kit.ts`). */
+/** Tests of `npm test` with a long form, which the suite `long` runs (`isLong` in `packages/server/test/`). */
 const longForms = [
   "e2e/{auth-pages,cities,dashboard-{factors,keys,mails,rules,users},hooks,loops,overload,script-innocents,sign-in-pages}.test.ts",
   "packages/server/src/code/functions/hook-reads.test.ts",
   "packages/server/src/code/script-host/{loading,serializable.property,silent-process,transactions}.test.ts",
   "packages/server/src/code/server-queries/live-random.test.ts",
+  "packages/server/src/data/expressions/agreement.test.ts",
+  "packages/server/src/edge/http/routes/{paging.property,search}.test.ts",
+  "packages/server/src/live/realtime/filters-random.test.ts",
+  "packages/server/src/operate/admin/schema-admin.property.test.ts",
+  "packages/server/src/store/journal/postgres-journal.test.ts",
 ];
 
 /** The groups of files of each suite; groups run side by side, because most tests wait rather than compute. */

@@ -7,6 +7,7 @@ import { expect, test } from "bun:test";
 import type { Event } from "@socle/protocol";
 import fc from "fast-check";
 import { lastSeq, migrate } from "../../../test/kit.ts";
+import { isLong } from "../../../test/long.ts";
 import { randomSeed } from "../../../test/random.ts";
 import { openServer, type TestSocket } from "../../../test/sockets.ts";
 import { system } from "../../base/kernel/index.ts";
@@ -369,6 +370,6 @@ test("a subscription receives exactly the events that pass its filter and the re
         on.client?.socket.close();
       }
     }),
-    { seed, numRuns: 25 },
+    { seed, numRuns: isLong ? 50 : 10 },
   );
 });

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import type { FieldDefinition, FieldType, IndexDefinition } from "@socle/protocol";
 import fc from "fast-check";
 import { lastSeq, openApi } from "../../../test/kit.ts";
+import { isLong } from "../../../test/long.ts";
 import { randomSeed } from "../../../test/random.ts";
 import { identifier } from "../../store/database/index.ts";
 
@@ -278,8 +279,8 @@ test("any sequence of changes", async () => {
         await request("DELETE", `/api/admin/collections/${name}`, { token });
       },
     ),
-    { seed: randomSeed("migrations"), numRuns: 150 },
+    { seed: randomSeed("migrations"), numRuns: isLong ? 300 : 50 },
   );
   // The generators make enough of both kinds for the test to mean something.
-  expect([applied > 50, refused > 50]).toEqual([true, true]);
+  expect([applied > 20, refused > 20]).toEqual([true, true]);
 });

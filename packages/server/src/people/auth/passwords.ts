@@ -9,9 +9,13 @@ import type { Database, Reader } from "../../store/database/index.ts";
 import type { PasswordCost, PasswordHandlers, PasswordTask } from "./password-worker.ts";
 import { passwordHashOf } from "./user-table.ts";
 
-/** The hash of an unknown password: a login of an unknown user takes as long as any other login. */
-const nobody =
-  "$argon2id$v=19$m=19456,t=2,p=1$g56WsHMxHOMjDcmU6ZRNsiV4a+T3zp0a1KpyABaEBeo$4o0nsEbr38IykssB/I/LTRAa3NLojbJe+DewyUWQRGs";
+/** The hash of an unknown password with the work of a new hash: a login of an unknown user takes as long as any other login. */
+function nobody({ memoryCost, timeCost }: PasswordCost): string {
+  return `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=1$g56WsHMxHOMjDcmU6ZRNsiV4a+T3zp0a1KpyABaEBeo$4o0nsEbr38IykssB/I/LTRAa3NLojbJe+DewyUWQRGs`;
+}
+
+/** OWASP's first recommendation for argon2id: 19 MiB, two passes. */
+const fullCost: PasswordCost = { memoryCost: 19_456, timeCost: 2 };
 
 /** The most threads. A computing thread takes 19 MiB and a core, so more threads would let callers exhaust both. */
 const maxThreads = 4;
@@ -65,16 +69,19 @@ export class Passwords {
   readonly #busy = new Set<PasswordThread>();
   readonly #admission: Admission;
   readonly #common: CommonPasswords;
-  readonly #cost: PasswordCost | undefined;
+  readonly #cost: PasswordCost;
+  /** The hash that a password of an unknown user is compared with. */
+  readonly #nobody: string;
   #isClosed = false;
 
   /**
    * @param maxWaiting the most passwords that may wait for a thread (`limits.passwords`); half of them for a single caller.
    * @param cost the work of a hash, for tests; by default the full work.
    */
-  constructor(maxWaiting: number, common: CommonPasswords, cost?: PasswordCost) {
+  constructor(maxWaiting: number, common: CommonPasswords, cost: PasswordCost = fullCost) {
     this.#common = common;
     this.#cost = cost;
+    this.#nobody = nobody(cost);
     const width = Math.min(maxThreads, Math.max(1, navigator.hardwareConcurrency - 1));
     this.#admission = new Admission({
       limit: "passwords",
@@ -112,7 +119,9 @@ export class Passwords {
     caller: PasswordCaller,
   ): Promise<boolean> {
     const isHash = async (form: string): Promise<boolean> =>
-      (await this.#run({ password: form, hash: hash || nobody }, caller)) === true && hash !== null && hash !== "";
+      (await this.#run({ password: form, hash: hash || this.#nobody }, caller)) === true &&
+      hash !== null &&
+      hash !== "";
     const present = password.normalize("NFC");
     if (await isHash(present)) return true;
     if (present === password || !(await isHash(password))) return false;

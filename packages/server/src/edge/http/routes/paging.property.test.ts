@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import type { JsonValue, RecordPage } from "@socle/protocol";
 import fc from "fast-check";
 import { type Answer, openApi } from "../../../../test/kit.ts";
+import { isLong } from "../../../../test/long.ts";
 import { randomSeed } from "../../../../test/random.ts";
 import { compareText } from "../../../base/kernel/index.ts";
 
@@ -112,5 +113,5 @@ test("pages by cursor: every record that existed all along is listed once and in
       for (const id of [...byId.keys(), ...come]) await api.request("DELETE", `/api/rows/${id}`);
     },
   );
-  await fc.assert(property, { seed, numRuns: 250 });
+  await fc.assert(property, { seed, numRuns: isLong ? 500 : 80 });
 });

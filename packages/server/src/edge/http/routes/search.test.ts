@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import type { JsonValue } from "@socle/protocol";
 import fc from "fast-check";
 import { openApi } from "../../../../test/kit.ts";
+import { isLong } from "../../../../test/long.ts";
 import { randomSeed } from "../../../../test/random.ts";
 import { searchWords } from "../../../base/kernel/index.ts";
 
@@ -355,6 +356,6 @@ test("random queries find the texts of the model, and nothing is a 500", async (
       if (found.status === 200 && found.body.items.length > 0)
         expect(JSON.stringify(found.body.items[0]?.["snippet"])).toContain("<mark>");
     }),
-    { seed: randomSeed("search"), numRuns: 250 },
+    { seed: randomSeed("search"), numRuns: isLong ? 500 : 80 },
   );
 });

@@ -1,6 +1,8 @@
 /** Damaged files: a damaged page fails the requests that need the page, and no other request. */
 import { Database as Driver } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
+import { cpSync } from "node:fs";
+import { join, relative } from "node:path";
 import { damage, damagePage, firstFreePage, type PageKind } from "../../../../test/damage.ts";
 import { openApi, type TestApi, temporaryFolder } from "../../../../test/kit.ts";
 import { messageOf } from "../../../base/kernel/index.ts";
@@ -24,8 +26,15 @@ interface World {
   posts: string[];
 }
 
-/** A database with some hundred posts and a note, closed. */
+/** A copy of a database with some hundred posts and a note, closed. */
 async function world(): Promise<World> {
+  const made = await original;
+  const folder = temporaryFolder();
+  cpSync(made.folder, folder, { recursive: true });
+  return { ...made, folder, path: join(folder, relative(made.folder, made.path)) };
+}
+
+async function makeWorld(): Promise<World> {
   const folder = temporaryFolder();
   const api = await openApi({ folder, collections });
   const path = api.service.database.path;
@@ -37,6 +46,8 @@ async function world(): Promise<World> {
   await api.close();
   return { folder, path, posts };
 }
+
+const original = makeWorld();
 
 function post(n: number): { title: string; body: string } {
   return { title: `title ${n}`, body: `${n} `.repeat(300) };

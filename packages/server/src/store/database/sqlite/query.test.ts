@@ -163,10 +163,10 @@ test("queries that follow each other without a gap still let the log start over"
       }, waiter);
   };
   const reading = Promise.all([read(), read(), read()]);
-  // An equal value is not written again, so each text differs. Some 800 MB are written; the log may have 64 MiB, plus the
+  // An equal value is not written again, so each text differs. Some 500 MB are written; the log may have 64 MiB, plus the
   // writes until the bound is noticed and the queries have ended.
   const texts = Array.from({ length: 7 }, (_, n) => String(n).repeat(200_000));
-  for (let n = 0; n < 4_000; n++)
+  for (let n = 0; n < 2_500; n++)
     await database.transact((tx) => tx.run("UPDATE t SET body = ? WHERE rowid = ?", texts[n % 7] ?? "", (n % 20) + 1));
   const { log } = database.sizes();
   isOver = true;
