@@ -30,7 +30,7 @@ const browser = [
   ["e2e/{[a-c]*,dashboard,dashboard-[a-l]*,data-*,d[b-z]*,[e-g]*,he*,hoo*}.test.ts"],
 ];
 
-/** Tests of `npm test` with a long form, which the suite `long` runs (`isLong` in `packages/server/test/`). */
+/** Tests of `npm test` with a long form, which the suite `long` runs (`isLong` in `packages/server/test/long.ts`). */
 const longForms = [
   "e2e/{auth-pages,cities,dashboard-{factors,keys,mails,rules,users},hooks,loops,overload,script-innocents,sign-in-pages}.test.ts",
   "packages/server/src/code/functions/hook-reads.test.ts",
