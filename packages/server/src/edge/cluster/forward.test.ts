@@ -29,7 +29,7 @@ async function startLeader(): Promise<{ address: string; methods: string[] }> {
 /** Forwards requests to the leader that `addressOf` names at the moment; `isAway`: the replica cannot reach the engine of the journal. */
 function forwarding(
   addressOf: () => string,
-  isAway = false,
+  { isAway = false, givenUp = new AbortController().signal }: { isAway?: boolean; givenUp?: AbortSignal } = {},
 ): (method: string, body?: string | ReadableStream) => Promise<Response> {
   const member = {
     address: "http://replica",
@@ -46,7 +46,7 @@ function forwarding(
     addressOf: () => "127.0.0.1",
     keepOpen: () => undefined,
     reached: async () => true,
-    givenUp: new AbortController().signal,
+    givenUp,
   });
   return (method, body = "{}") => {
     const headers: Record<string, string> = typeof body === "string" ? { "Content-Length": String(body.length) } : {};
@@ -77,10 +77,13 @@ test("a request that no leader has taken waits for the next leader", async () =>
 
 test("a request without a leader is refused at once while the engine is away: no instance can begin to lead", async () => {
   let asked = 0;
-  const forward = forwarding(() => {
-    asked += 1;
-    return "http://127.0.0.1:1";
-  }, true);
+  const forward = forwarding(
+    () => {
+      asked += 1;
+      return "http://127.0.0.1:1";
+    },
+    { isAway: true },
+  );
   const answer = await forward("POST");
   expect([answer.status, answer.headers.get("retry-after")]).toEqual([503, "1"]);
   expect(await answer.text()).toContain("nothing was changed");
@@ -92,4 +95,34 @@ test("a large body that no leader has taken is refused: nothing was changed", as
   const forward = forwarding(() => "http://127.0.0.1:1");
   const answer = await forward("POST", new Blob(["{}"]).stream());
   expect([answer.status, await answer.text()]).toEqual([503, expect.stringContaining("nothing was changed")]);
+});
+
+test("this instance ends while a request waits for a leader: nothing was changed, and the request is not sent later", async () => {
+  const leader = await startLeader();
+  const ending = new AbortController();
+  let asked = 0;
+  // The instance ends after the first refused connection; the next look would find a leader.
+  const forward = forwarding(
+    () => {
+      asked += 1;
+      if (asked === 2) setTimeout(() => ending.abort(), 20);
+      return asked <= 2 ? "http://127.0.0.1:1" : leader.address;
+    },
+    { givenUp: ending.signal },
+  );
+  const answer = await forward("POST");
+  expect([answer.status, await answer.text()]).toEqual([503, expect.stringContaining("nothing was changed")]);
+  await Bun.sleep(300);
+  expect(leader.methods).toEqual([]);
+});
+
+test("this instance ends while the leader has a request: the outcome is not known", async () => {
+  const silent = createServer((socket) => socket.on("data", () => ending.abort()));
+  afterAll(() => silent.close());
+  const ending = new AbortController();
+  await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+  const at = silent.address();
+  const address = `http://127.0.0.1:${typeof at === "object" && at !== null ? at.port : 0}`;
+  const answer = await forwarding(() => address, { givenUp: ending.signal })("POST");
+  expect([answer.status, await answer.text()]).toEqual([503, expect.stringContaining("The outcome is not known")]);
 });

@@ -37,9 +37,10 @@ export interface ForwardOptions {
 export function forwardBy({ member, addressOf, keepOpen, reached, givenUp }: ForwardOptions): ForwardRequest {
   return async (request) => {
     if (pathIn(request.url).startsWith(`${instancePrefix}/`)) return nothing();
-    const answering = forward(request, member, addressOf(request));
+    const passage: Passage = { client: addressOf(request), givenUp, mayBeSent: false };
+    const answering = forward(request, member, passage);
     keepOpen(request, answering);
-    const answer = await unlessGivenUp(answering, givenUp).catch((thrown: unknown) => failed(thrown));
+    const answer = await unlessGivenUp(answering, passage).catch((thrown: unknown) => failed(thrown));
     const seq = Number(answer.headers.get("socle-position") ?? 0);
     // The client finds its write at this instance, unless the instance cannot read the journal at the moment.
     if (answer.ok && seq > 0) await reached(seq);
@@ -47,10 +48,20 @@ export function forwardBy({ member, addressOf, keepOpen, reached, givenUp }: For
   };
 }
 
+/** A request on the way to the leader. */
+interface Passage {
+  /** The address of the client, as a key. */
+  readonly client: string;
+  readonly givenUp: AbortSignal;
+  /** Whether the leader may have the request. */
+  mayBeSent: boolean;
+}
+
 /** @throws AppError `unavailable` when this instance gives up before the answer of the leader. */
-async function unlessGivenUp(answering: Promise<Response>, givenUp: AbortSignal): Promise<Response> {
+async function unlessGivenUp(answering: Promise<Response>, passage: Passage): Promise<Response> {
+  const { givenUp } = passage;
   const { promise, reject } = Promise.withResolvers<never>();
-  const giveUp = (): void => reject(outcomeUnknown());
+  const giveUp = (): void => reject(passage.mayBeSent ? outcomeUnknown() : nobodyLeads());
   if (givenUp.aborted) giveUp();
   givenUp.addEventListener("abort", giveUp);
   try {
@@ -60,7 +71,7 @@ async function unlessGivenUp(answering: Promise<Response>, givenUp: AbortSignal)
   }
 }
 
-async function forward(request: Request, member: ClusterMember, client: string): Promise<Response> {
+async function forward(request: Request, member: ClusterMember, passage: Passage): Promise<Response> {
   const end = performance.now() + patienceMs;
   // The Host header of a client may be no part of a URL.
   const path = /^(?:[a-z]+:\/\/[^/?#]*)?([^#]*)/i.exec(request.url)?.[1] ?? "/";
@@ -70,16 +81,19 @@ async function forward(request: Request, member: ClusterMember, client: string):
   const headers = new Headers(request.headers);
   for (const name of [...ownHeaders, ...instanceHeaders]) headers.delete(name);
   for (const [name, value] of Object.entries(member.credentials)) headers.set(name, value);
-  headers.set("Socle-Client", client);
+  headers.set("Socle-Client", passage.client);
   const isSmall = Number(request.headers.get("content-length") ?? smallBody + 1) <= smallBody;
   const body = isRead ? null : isSmall ? await request.bytes() : request.body;
   for (;;) {
     const { leader } = member;
+    // The client has its answer: nothing was changed.
+    if (passage.givenUp.aborted) throw nobodyLeads();
     if (leader !== null && leader.instance !== member.address) {
       // A leader that was paused or cut off never answers, and another leads meanwhile.
       const deposed = new AbortController();
       const endWait = member.onOtherLeader(() => deposed.abort());
       try {
+        passage.mayBeSent = !isRead;
         const answer = await fetch(`${leader.address}${path}`, {
           method: request.method,
           headers,
@@ -101,6 +115,7 @@ async function forward(request: Request, member: ClusterMember, client: string):
       } catch (thrown) {
         if (request.signal.aborted) throw thrown;
         if (!wasNotSent(thrown) && !isRead) throw outcomeUnknown();
+        passage.mayBeSent = false;
         // A body can be read once.
         if (body instanceof ReadableStream) throw nobodyLeads();
       } finally {
