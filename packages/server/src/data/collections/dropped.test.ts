@@ -122,7 +122,7 @@ describe("a dropped field", () => {
     for (const { id, values } of dropped) expect(await s.restore(id)).toEqual({ restored: values, left: 0 });
     expect((await s.request("GET", "/api/posts")).body["items"]).toEqual(before as never);
     for (const query of ["search=words", "filter=tags%20%3D%20%22a%22", "filter=state%20%3D%20%22done%22"])
-      expect((await s.request("GET", `/api/posts?${query}`)).body["items"]).toHaveLength(1);
+      expect((await s.request("GET", `/api/posts?${query}`)).body).toMatchObject({ items: [{}] });
   });
 
   test("values that the present field refuses are reported and not restored; a value of another record is left out", async () => {
@@ -253,7 +253,7 @@ describe("a dropped collection", () => {
     expect(s.service.collections.get("posts")?.definition).toEqual(definition);
     expect(await list()).toEqual(before as never);
     for (const query of ["search=word", "filter=tags%20%3D%20%22b%22", "filter=parent.no%20%3D%201"])
-      expect((await s.request("GET", `/api/posts?${query}`, { token })).body["items"]).toHaveLength(1);
+      expect((await s.request("GET", `/api/posts?${query}`, { token })).body).toMatchObject({ items: [{}] });
     const third = await s.request("POST", "/api/posts", { token, body: { title: "three" } });
     expect<unknown>(third.body["no"]).toBe(3);
     expect((await s.request("POST", "/api/posts", { token, body: { title: "two" } })).status).toBe(400);
