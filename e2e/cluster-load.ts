@@ -86,7 +86,12 @@ export interface Load {
 /** The next number of a write: no number is used twice in a process of tests. */
 let next = 0;
 
-/** Creates records in turn at the instances, with `width` writers. Writers pause after a write that was not acknowledged. */
+/** The pause after an acknowledged write: a fault meets some write at each moment, and the machine computes for the instances. */
+const pauseMs = 5;
+/** The pause after a write that was not acknowledged. */
+const longPauseMs = 50;
+
+/** Creates records in turn at the instances, with `width` writers. */
 export function startLoad(instances: readonly TestInstance[], { path = "/api/posts", width = 6 } = {}): Load {
   const writes: Write[] = [];
   let isOn = true;
@@ -96,7 +101,7 @@ export function startLoad(instances: readonly TestInstance[], { path = "/api/pos
       if (instance === undefined) return;
       const done = await write(instance, path, { n: next++ });
       writes.push(done);
-      if (done.outcome !== "acknowledged") await Bun.sleep(50);
+      await Bun.sleep(done.outcome === "acknowledged" ? pauseMs : longPauseMs);
     }
   };
   const running = Promise.all(Array.from({ length: width }, (_, index) => writer(index)));
