@@ -5,7 +5,18 @@ import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { randomNumbers, randomSeed } from "../packages/server/test/random.ts";
-import { executable, post, project, type Running, serve, singleService, socle, temporaryFolder, until } from "./kit.ts";
+import {
+  executable,
+  isLong,
+  post,
+  project,
+  type Running,
+  serve,
+  singleService,
+  socle,
+  temporaryFolder,
+  until,
+} from "./kit.ts";
 
 singleService("restore");
 
@@ -100,7 +111,7 @@ test("a backup under load: every write acknowledged before is complete, and each
   await until(() => acknowledged.size > 300 && contents.size > 10);
 
   const kept = temporaryFolder();
-  for (let round = 0; round < 3; round++) {
+  for (let round = 0; round < (isLong ? 6 : 2); round++) {
     const before = [...acknowledged];
     const file = join(kept, `${round}.tar.zst`);
     const made = await socle(["backup", file], { cwd });
@@ -191,7 +202,7 @@ test("a restore that is killed leaves the old data or the new, and never half of
   const wholeMs = performance.now() - start;
 
   const seen = new Set<string>();
-  for (let round = 0; round < 15; round++) {
+  for (let round = 0; round < (isLong ? 30 : 6); round++) {
     const child = Bun.spawn([executable, "restore", file, "--force"], {
       cwd: target,
       stdout: "ignore",

@@ -1,7 +1,7 @@
 /** Endpoints over sockets: bodies that stream, clients that leave, handlers that misbehave, and the rest of the API meanwhile. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { patience, serve, until } from "./kit.ts";
+import { isLong, patience, serve, until } from "./kit.ts";
 import { collection, scriptProject, write } from "./scripts-kit.ts";
 
 const open = 'export const access = "public";\n';
@@ -203,20 +203,21 @@ test("1,000 at once get 1,000 responses", async () => {
 });
 
 describe("faults", () => {
-  test.each(Object.keys(faults))("%s", async (name) => {
+  // A handler that holds the process up takes a core for a second; in the short form one handler shows that, and "all at once" has each fault.
+  const slow = ["asyncLoop", "floods", "calls", "unhooks"];
+  const alone = Object.keys(faults).filter((name) => isLong || !slow.includes(name));
+
+  test.each(alone)("%s", async (name) => {
     const [, statuses] = faults[name] ?? ["", []];
-    const start = performance.now();
     const bad = fetch(`${url}/bad/${name}`);
     await othersAnswer();
     const answer = await bad;
-    const ms = performance.now() - start;
     expect(statuses).toContain(answer.status);
     if (answer.status !== 200) {
       const { error } = (await answer.json()) as { error: { code: string } };
       const codes: { readonly [status: number]: string } = { 413: "payload_too_large", 500: "internal_error" };
       expect(error.code).toBe(codes[answer.status] ?? "unavailable");
     }
-    expect(ms).toBeLessThan(10_000);
     await endpointsAnswer();
   });
 
@@ -227,7 +228,7 @@ describe("faults", () => {
     })();
     const all = Object.entries(faults);
     const answers = await Promise.all(
-      Array.from({ length: 100 }, async (_, n) => {
+      Array.from({ length: isLong ? 100 : 2 * all.length }, async (_, n) => {
         const [name = "", [, statuses = []] = []] = all[n % all.length] ?? [];
         const { status } = await fetch(`${url}/bad/${name}`);
         return { name, status, isKnown: [...statuses, 200, 500, 502, 504].includes(status) };

@@ -50,11 +50,11 @@ test("killed while hooks decide: a write is whole or refused with 503, and the s
       for (const title of titles) (answer.status === 503 ? refused : written).add(title);
     }
   };
-  for (let round = 0; round < 3; round++) {
+  for (let round = 0; round < (isLong ? 3 : 2); round++) {
     const server = await serve(cwd);
     let isOver = false;
     const writers = Array.from({ length: 8 }, () => write(server.url, () => isOver));
-    for (let kills = 0; kills < 6; kills++) {
+    for (let kills = 0; kills < (isLong ? 6 : 4); kills++) {
       await Bun.sleep(random() * 150);
       await killScripts(server);
     }
@@ -149,7 +149,11 @@ describe("a hook that misbehaves", async () => {
     throw new Error("Hooks do not answer any more");
   }
 
-  test.each(Object.keys(faults))("%s", async (name) => {
+  // A hook that holds the process up takes a core for a second; in the short form one hook shows that, and "all at once" has each fault.
+  const slow = ["asyncLoop", "floods", "calls", "unhooks", "endlessQuery"];
+  const alone = Object.keys(faults).filter((name) => isLong || !slow.includes(name));
+
+  test.each(alone)("%s", async (name) => {
     const [, statuses] = faults[name] ?? ["", []];
     const bad = post(`${server.url}/api/${name}`, { n: 1 });
     await othersAnswer();
@@ -169,7 +173,7 @@ describe("a hook that misbehaves", async () => {
     })();
     const names = Object.keys(faults);
     const statuses = await Promise.all(
-      Array.from({ length: isLong ? 200 : 50 }, async (_, i) => {
+      Array.from({ length: isLong ? 200 : names.length }, async (_, i) => {
         const name = names[i % names.length];
         return [name, (await post(`${server.url}/api/${name}`, { n: i })).status] as const;
       }),

@@ -3,7 +3,7 @@ import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { randomNumbers, randomSeed } from "../packages/server/test/random.ts";
-import { serve, until } from "./kit.ts";
+import { isLong, serve, until } from "./kit.ts";
 import { collection, killScripts, scriptProject } from "./scripts-kit.ts";
 
 const admin = { email: "listener@example.com", password: "correct horse" };
@@ -40,7 +40,8 @@ test("killed while runs are enqueued and made: no run is lost, and no runs with 
   const cwd = await scriptProject({ collections: [collection("items")], files: { "jobs/work.ts": work } });
   const acknowledged: number[] = [];
   let n = 0;
-  for (let round = 0; round < 6; round++) {
+  for (let round = 0; round < (isLong ? 12 : 4); round++) {
+    const before = acknowledged.length;
     const server = await serve(cwd);
     const token = await tokenOf(server.url);
     let isOver = false;
@@ -60,7 +61,8 @@ test("killed while runs are enqueued and made: no run is lost, and no runs with 
       }
     };
     const sending = [send(), send(), send(), send()];
-    await Bun.sleep(200 + random() * 400);
+    await until(() => acknowledged.length > before + 15);
+    await Bun.sleep(random() * 400);
     await killScripts(server);
     await Bun.sleep(random() * 300);
     server.signal("SIGKILL");

@@ -144,7 +144,7 @@ async function afterReload(server: Running, change: () => Promise<unknown>): Pro
 }
 
 describe("socle dev", async () => {
-  const cwd = await scriptProject({ collections: [collection("a")], files: {} });
+  const cwd = await scriptProject({ collections: [collection("a")], files: {}, scripts: { timeout: "1s" } });
   const server = await serve(cwd, { args: ["dev"] });
   const path = "functions/a/talk.ts";
 
