@@ -1,5 +1,5 @@
 /**
- * The hostile suite in the short form: a tenth of an attack on each scarce resource, for a second. The service stays the same process,
+ * The hostile suite in the short form: a tenth of an attack on each scarce resource, for half a second. The service stays the same process,
  * answers a bystander, and keeps within the bounds. `npm run test:hostile` runs every attack in the long form, and measures.
  */
 // Promises: B2.
@@ -8,7 +8,7 @@ import { suffer as sufferShare } from "./hostile/shares.ts";
 import { allowedMiB, suffer } from "./hostile/suite.ts";
 import { errorOfLoop } from "./hostile/user-code.ts";
 
-const size = { seconds: 1, share: 0.1, big: 16, pages: 200, rest: 0, recovery: 0 };
+const size = { seconds: 0.5, share: 0.1, big: 16, pages: 200, rest: 0, recovery: 0 };
 
 const attacks = [
   "large lists that nobody reads",

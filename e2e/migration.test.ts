@@ -1,9 +1,9 @@
 /** Migrations while the service is used: no reader sees a mixture of shapes, and no acknowledged write is lost. */
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { readdirSync, readlinkSync } from "node:fs";
+import { cpSync, readdirSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
-import { post, project, serve, singleService, until } from "./kit.ts";
+import { post, project, serve, singleService, temporaryFolder, until } from "./kit.ts";
 
 const env = { SERVICE_ADMIN_EMAIL: "admin@example.com", SERVICE_ADMIN_PASSWORD: "correct horse" };
 
@@ -129,12 +129,20 @@ test("100 changes of fields under 32 connections of reads and writes", async () 
   expect(beside).toEqual(["socle.db-lock"]);
 });
 
-describe("a large collection", () => {
+describe("a large collection", async () => {
   const records = 60_000;
+  singleService("database");
+  const made = await make();
+
+  /** A copy of the project with the records. */
+  async function large(): Promise<string> {
+    const cwd = temporaryFolder();
+    cpSync(made, cwd, { recursive: true });
+    return cwd;
+  }
 
   /** Writes records into the database of a service that is not running. */
-  async function large(): Promise<string> {
-    singleService("database");
+  async function make(): Promise<string> {
     const cwd = await project({ collections: [{ name: "items", fields: [n, text("a"), text("gone")] }] });
     await (await serve(cwd, { env })).stop();
     const database = new Database(join(cwd, "socle.db"));
@@ -218,7 +226,7 @@ describe("a large collection", () => {
     };
     const toggling = toggle();
     const dryRun = async (): Promise<void> => {
-      for (let round = 0; round < 10; round++) {
+      for (let round = 0; round < 4; round++) {
         // A new rule asks every record; a field too much is dropped, if present.
         const answer = await admin.put("items?dryRun=true", { fields: [n, text("a"), text("gone", { max: 200 })] });
         const { steps } = (await answer.json()) as { steps: { step: string; field: string }[] };
@@ -293,7 +301,7 @@ describe("a large collection", () => {
 
   test("a kill in the middle leaves the former or the new collection", async () => {
     const cwd = await large();
-    for (const ms of [5, 15, 30, 60, 100]) {
+    for (const ms of [5, 30, 100]) {
       const server = await serve(cwd, { env });
       const admin = await signIn(server.url);
       const fields = [n, text("a", { regex: `^(a|b) [0-9]+$|${ms}` }), text(`gone`), text(`new${ms}`)];
