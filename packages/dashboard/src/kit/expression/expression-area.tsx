@@ -11,6 +11,7 @@ import { type Diagnostic, setDiagnostics } from "@codemirror/lint";
 import { EditorState, type Extension, Prec } from "@codemirror/state";
 import { EditorView, keymap, placeholder } from "@codemirror/view";
 import { useEffect, useRef } from "react";
+import { giveText, onText } from "../editor-text.ts";
 import { completionsAt } from "./completion.ts";
 import classes from "./expression-area.module.css";
 import type { Schema } from "./schema.ts";
@@ -106,9 +107,7 @@ function extensions(latest: Latest): Extension[] {
       ...defaultKeymap,
     ]),
     oneLine,
-    EditorView.updateListener.of((update) => {
-      if (update.docChanged) latest.current.onChange(update.state.doc.toString());
-    }),
+    onText((text) => latest.current.onChange(text)),
     EditorView.contentAttributes.of({
       "aria-label": latest.current.label,
       role: "textbox",
@@ -149,9 +148,7 @@ export function ExpressionArea(props: ExpressionEditorProps) {
   }, []);
 
   useEffect(() => {
-    const editor = view.current;
-    if (editor === undefined || editor.state.doc.toString() === value) return;
-    editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: value } });
+    if (view.current !== undefined) giveText(view.current, value);
   }, [value]);
 
   useEffect(() => {

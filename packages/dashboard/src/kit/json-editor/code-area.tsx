@@ -23,6 +23,7 @@ import { IconBraces } from "@tabler/icons-react";
 import { type CSSProperties, useEffect, useMemo, useRef } from "react";
 import { flushSync } from "react-dom";
 import { text } from "../../texts/index.ts";
+import { giveText, onText } from "../editor-text.ts";
 import classes from "./json-editor.module.css";
 import { isLarge } from "./large.ts";
 import { isJson, jsonErrorPlace, type Mistake, type Path } from "./place.ts";
@@ -57,8 +58,7 @@ const settleMs = 400;
 
 /** Reports the typed text: at once, or for a large text after a pause, and before a key that saves or leaves. */
 function telling(tell: (text: string) => void, isLate: boolean): Extension[] {
-  if (!isLate)
-    return [EditorView.updateListener.of(({ docChanged, state }) => docChanged && tell(state.doc.toString()))];
+  if (!isLate) return [onText(tell)];
   let timer: ReturnType<typeof setTimeout> | undefined;
   const tellNow = ({ state }: EditorView): void => {
     if (timer === undefined) return;
@@ -143,9 +143,7 @@ export function CodeArea(props: CodeAreaProps) {
   }, [readOnly, label, isPlain]);
 
   useEffect(() => {
-    const editor = view.current;
-    if (editor === null || (editor.state.doc.length === value.length && editor.state.doc.toString() === value)) return;
-    editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: value } });
+    if (view.current !== null) giveText(view.current, value);
   }, [value]);
 
   return <div ref={place} className={classes["area"]} style={style} />;

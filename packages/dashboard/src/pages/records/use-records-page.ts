@@ -39,6 +39,10 @@ function useAddress(name: string) {
     [navigate, name],
   );
   const openedAt = useRef(Number.NEGATIVE_INFINITY);
+  const isClosed = search.record === undefined;
+  useEffect(() => {
+    if (isClosed) openedAt.current = Number.NEGATIVE_INFINITY;
+  }, [isClosed]);
   const open = useCallback(
     (id: string): void => {
       // Until the drawer is open, typed letters are for the drawer, and not for the page below.
