@@ -40,9 +40,9 @@ function openBrowser(): Promise<Browser> {
   return browser;
 }
 
-/** A window that the caller closes. */
+/** A window that the caller closes. The user wants little motion: an element that moves costs frames, and a click can miss the element. */
 export async function newWindow(options: Options): Promise<BrowserContext> {
-  const context = await (await openBrowser()).newContext(options);
+  const context = await (await openBrowser()).newContext({ reducedMotion: "reduce", ...options });
   context.setDefaultTimeout(patience);
   return context;
 }

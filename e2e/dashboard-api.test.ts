@@ -1,7 +1,7 @@
 /** The page of the API: operations by group, the drawer of an operation, and the form that sends requests. */
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
-import { complaintsOf, leave, overflowOf, settled, violationsOf } from "./dashboard.ts";
+import { complaintsOf, leave, looks, overflowOf, settled, violationsOf } from "./dashboard.ts";
 import { openFilledDashboard } from "./dashboard-data.ts";
 
 const dashboard = await openFilledDashboard();
@@ -99,17 +99,15 @@ test("a parameter of the path is required, and is encoded", async () => {
   await leave(page);
 });
 
-describe.each([
-  ["light and wide", { theme: "light", width: 1_280, height: 860 }],
-  ["dark and narrow", { theme: "dark", width: 390, height: 800 }],
-] as const)("%s", (_, window) => {
-  test("a response in the drawer breaks no rule of axe, and nothing scrolls sideways", async () => {
-    const page = await dashboard.open("/api?operation=getHealth", window);
+test.each([...looks])(
+  "in $theme at $width px, a response in the drawer breaks no rule of axe, and nothing scrolls sideways",
+  async ({ theme, width }) => {
+    const page = await dashboard.open("/api?operation=getHealth", { theme, width, height: 800 });
     await formOf(page).getByRole("button", { name: "Send GET" }).click();
     await answerOf(page);
     await settled(page);
     expect(await violationsOf(page)).toEqual([]);
     expect(await overflowOf(page)).toBe(0);
     await leave(page);
-  });
-});
+  },
+);

@@ -117,7 +117,7 @@ test("a key needs a recent sign-in: the page asks for the password, and goes on 
   await leave(page);
 });
 
-test("the page of keys is accessible and fits in both themes, wide and narrow", async () => {
+test("the page of keys is accessible and fits in each look", async () => {
   const name = "a key with a name that is rather long for a phone";
   await dashboard.api("POST", "/api/admin/keys", {
     name,

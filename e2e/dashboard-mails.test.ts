@@ -222,7 +222,7 @@ test("the settings show each provider with its callback address, and the missing
   await bare.server.stop();
 });
 
-test("the pages of mails are accessible and fit in both themes, wide and narrow", async () => {
+test("the pages of mails are accessible and fit in each look", async () => {
   const [mail] = await mailsOf(dashboard, "to=ann@example.com");
   for (const { theme, width } of looks)
     for (const [name, path] of [

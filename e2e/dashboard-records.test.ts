@@ -2,7 +2,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
-import { complaintsOf, type Dashboard, leave, openDashboard, settled } from "./dashboard.ts";
+import { complaintsOf, type Dashboard, keepUndo, leave, openDashboard, settled } from "./dashboard.ts";
 import { temporaryFolder, until } from "./kit.ts";
 
 const posts = {
@@ -99,6 +99,7 @@ test("a deleted record returns with Undo, and is gone without Undo", async () =>
   const exists = async (): Promise<boolean> => (await itemsOf(dashboard)).some((item) => item.id === id);
   const page = await dashboard.open("/collections/posts");
   await settled(page);
+  await keepUndo(page);
   await cell(page, 0, "To be deleted").first().click();
   await page.keyboard.press("Delete");
   await page.getByText("1 record of posts deleted").waitFor();

@@ -1,7 +1,7 @@
 /** Failed runs of functions in the dashboard: mended runs look mended, and a retry of many runs asks first. */
 import { afterAll, expect, test } from "bun:test";
 import { join } from "node:path";
-import { complaintsOf, leave, openDashboard, violationsOf } from "./dashboard.ts";
+import { complaintsOf, leave, looks, openDashboard, violationsOf } from "./dashboard.ts";
 
 /** A function with a side effect before its error: a line in a file. */
 const mail = (end: string): string => `import { appendFileSync } from "node:fs";
@@ -87,7 +87,7 @@ test("mended runs look mended; a retry of many names its effect and leaves out t
   await leave(page);
 });
 
-test("a failed run shows the source around its error, as the file was when loaded, in both themes and widths", async () => {
+test("a failed run shows the source around its error, as the file was when loaded, in each look", async () => {
   await Bun.write(join(folder, path), mail(broken));
   await Bun.write(join(folder, "jobs/nightly.ts"), failingJob);
   const before = server.output().split("Reloaded functions and jobs").length;
@@ -103,10 +103,7 @@ test("a failed run shows the source around its error, as the file was when loade
   // The page does not show the version on the disk.
   await Bun.write(join(folder, path), mail("// another line"));
 
-  for (const window of [
-    { theme: "light", width: 1_280 },
-    { theme: "dark", width: 390 },
-  ] as const) {
+  for (const window of looks) {
     const page = await dashboard.open(`/functions?tab=runs&run=${run.runId}`, window);
     const source = page.getByRole("region", { name: `Source of ${path}` });
     await source.waitFor();

@@ -1,7 +1,7 @@
 /** Tasks of a new user of the dashboard, in a real browser: the obstacles that this user met must not come back. */
 import { afterAll, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
-import { complaintsOf, leave, openDashboard, overflowOf, settled, violationsOf } from "./dashboard.ts";
+import { complaintsOf, keepUndo, leave, openDashboard, overflowOf, settled, violationsOf } from "./dashboard.ts";
 import { until } from "./kit.ts";
 
 const dashboard = await openDashboard({
@@ -181,6 +181,7 @@ test("600 records are deleted in three batches; a few refused records are listed
     return page.getByRole("button", { name: /–600 of 600 – Go to row$/ }).isVisible();
   });
   await outlines.first().waitFor({ state: "detached" });
+  await keepUndo(page);
   await page.getByRole("checkbox", { name: "Select all loaded records" }).click();
   await page.getByText("600 selected", { exact: true }).waitFor();
   await page.keyboard.press("Delete");

@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { png } from "../packages/server/test/images.ts";
 import { openWindow } from "./browser.ts";
-import { complaintsOf, leave, openDashboard, settled, violationsOf } from "./dashboard.ts";
+import { complaintsOf, keepUndo, leave, openDashboard, settled, violationsOf } from "./dashboard.ts";
 import { temporaryFolder, until } from "./kit.ts";
 
 const readable = { read: "public", create: "authenticated", update: "owner", delete: "admin" };
@@ -47,6 +47,7 @@ test("an undo holds on other pages, and names the records that point to the reco
   for (let n = 0; n < 3; n++) await make("books", { title: `Book ${n}`, author: id });
   const page = await dashboard.open("/collections/authors");
   await settled(page);
+  await keepUndo(page);
   await page.locator('[data-cell^="0:"]').filter({ hasText: "To be kept" }).click();
   await page.keyboard.press("Delete");
   await page.getByText("1 record of authors deleted").waitFor();
@@ -68,6 +69,7 @@ test("without an undo the record is deleted, also from another page; leaving the
   const first = await make("authors", { name: "To go first" });
   const page = await dashboard.open("/collections/authors");
   await settled(page);
+  await keepUndo(page);
   await page.locator('[data-cell^="0:"]').filter({ hasText: "To go first" }).click();
   await page.keyboard.press("Delete");
   await page.getByRole("link", { name: "Logs" }).click();
@@ -76,6 +78,7 @@ test("without an undo the record is deleted, also from another page; leaving the
   const second = await make("authors", { name: "To go second" });
   await page.goto(`${server.url}/_/collections/authors`);
   await settled(page);
+  await keepUndo(page);
   await page.locator('[data-cell^="0:"]').filter({ hasText: "To go second" }).click();
   await page.keyboard.press("Delete");
   await page.getByText("1 record of authors deleted").waitFor();
@@ -109,6 +112,7 @@ test("an own deletion is no news; a chip whose record is gone shows the loss at 
   const mine = await make("authors", { name: "Mine" });
   await other.goto(`${server.url}/_/collections/authors?sort=name`);
   await settled(other);
+  await keepUndo(other);
   await other.getByRole("gridcell").filter({ hasText: "Mine" }).click();
   await other.keyboard.press("Delete");
   await other.getByRole("button", { name: "Delete now" }).click();
@@ -175,7 +179,7 @@ test("numbers are checked during the typing, with a single complaint; text typed
   await price.fill("-3");
   await drawer.getByText("Must be at least 0.").waitFor();
   await price.fill("3");
-  await drawer.getByLabel("author", { exact: true }).focus();
+  await drawer.getByRole("combobox", { name: "author" }).focus();
   await page.keyboard.type("ada");
   await page.getByRole("option", { name: /Ada Lovelace/ }).waitFor();
   await page.keyboard.press("Enter");

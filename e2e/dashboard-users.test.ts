@@ -308,7 +308,7 @@ test("without mail, the buttons that mail give the reason", async () => {
   await leave(page);
 });
 
-test("the whole account is accessible and fits in both themes, wide and narrow", async () => {
+test("the whole account is accessible and fits in each look", async () => {
   const id = await makeWholeUser(world, "looks@example.com");
   for (const { theme, width } of looks)
     for (const [name, path] of [
@@ -325,7 +325,7 @@ test("the whole account is accessible and fits in both themes, wide and narrow",
     }
 });
 
-test("the pages of users with fields are whole in both themes, wide and narrow", async () => {
+test("the pages of users with fields are whole in each look", async () => {
   const { id } = await makeUser("dot@example.com", { name: "Dot", about: "A text.\n".repeat(4) });
   for (const { theme, width } of looks)
     for (const [name, path] of [

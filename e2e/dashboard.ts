@@ -1,8 +1,7 @@
 /** The dashboard in a real browser, on the built executable: the shared code of the end-to-end tests. */
 import { afterAll } from "bun:test";
-import AxeBuilder from "@axe-core/playwright";
-import { type AxeResults, type RunOptions, source } from "axe-core";
 import type { Page } from "playwright-core";
+import { analyze } from "./axe.ts";
 import { newWindow, openWindow } from "./browser.ts";
 import { isLong, patience, post, project, type Running, serve } from "./kit.ts";
 
@@ -19,19 +18,26 @@ export interface Dashboard {
   open(path: string, options?: WindowOptions): Promise<Page>;
 }
 
+interface Tokens {
+  readonly accessToken: string;
+  readonly refreshToken: string;
+}
+
 export interface WindowOptions {
   theme?: "light" | "dark";
   width?: number;
   height?: number;
 }
 
-const wideAndLight = { theme: "light", width: 1_280 } as const;
 const narrowAndDark = { theme: "dark", width: 390 } as const;
 
-/** Both themes and both widths, in two looks at a page; in the long form, each theme in each width. */
+/**
+ * The looks at a page: dark and narrow; in the long form, each theme in each width. `dashboard-pages.test.ts` has both themes and
+ * both widths in each form.
+ */
 export const looks: readonly Required<Pick<WindowOptions, "theme" | "width">>[] = isLong
-  ? [wideAndLight, narrowAndDark, { theme: "dark", width: 1_280 }, { theme: "light", width: 390 }]
-  : [wideAndLight, narrowAndDark];
+  ? [{ theme: "light", width: 1_280 }, narrowAndDark, { theme: "dark", width: 1_280 }, { theme: "light", width: 390 }]
+  : [narrowAndDark];
 
 /** Everything that a page has complained about: errors of scripts, refused requests of the content security policy. */
 const complaints = new WeakMap<Page, string[]>();
@@ -53,6 +59,11 @@ function listen(page: Page): void {
 /** The pages that tests have left: without cookies, storage, listeners and mocks, at an address that asks the service for nothing. */
 const leftPages = new Set<Page>();
 
+/** An address at the origin of the service, without the dashboard. */
+function quietAddress(url: string): string {
+  return `${new URL(url).origin}/health`;
+}
+
 /**
  * Leaves a page for a later `open`, also of another file. A new window would start a process that compiles the scripts of the
  * dashboard again, which takes most of the time of a short test.
@@ -62,9 +73,8 @@ export async function leave(page: Page): Promise<void> {
   for (const event of ["console", "pageerror", "request", "response"]) page.removeAllListeners(event);
   // A draft asks before the page goes.
   page.on("dialog", (dialog) => dialog.accept());
-  const { origin } = new URL(page.url());
   await page.context().clearCookies();
-  await page.goto(`${origin}/health`);
+  await page.goto(quietAddress(page.url()));
   await page.evaluate(() => {
     sessionStorage.clear();
     localStorage.clear();
@@ -108,7 +118,17 @@ export async function openDashboard(
 
 /** The dashboard of a running service with the admin `admin`. */
 export async function dashboardOf(server: Running, folder: string): Promise<Dashboard> {
-  const { accessToken } = (await (await post(`${server.url}/api/auth/login`, admin)).json()) as { accessToken: string };
+  const signIn = async (): Promise<Tokens> =>
+    (await (await post(`${server.url}/api/auth/login`, admin)).json()) as Tokens;
+  const { accessToken } = await signIn();
+  let session: Tokens | undefined;
+  /** The session of all windows: a sign-in costs a computation of the password's hash. Another session after the end of a session. */
+  async function tokensOfWindow(): Promise<Tokens> {
+    const headers = { Authorization: `Bearer ${session?.accessToken}` };
+    if (session === undefined || !(await fetch(`${server.url}/api/auth/me`, { headers })).ok) session = await signIn();
+    const { accessToken, refreshToken } = session;
+    return { accessToken, refreshToken };
+  }
   return {
     server,
     folder,
@@ -124,13 +144,10 @@ export async function dashboardOf(server: Running, folder: string): Promise<Dash
     },
     async open(path, window = {}) {
       const page = await newPage(window);
-      const login = await post(`${server.url}/api/auth/login`, admin);
-      const { accessToken, refreshToken } = (await login.json()) as { accessToken: string; refreshToken: string };
-      await page.goto(`${server.url}/health`);
-      await page.evaluate(
-        (tokens) => sessionStorage.setItem("socle.tokens", tokens),
-        JSON.stringify({ accessToken, refreshToken }),
-      );
+      const tokens = JSON.stringify(await tokensOfWindow());
+      const quiet = quietAddress(server.url);
+      if (page.url() !== quiet) await page.goto(quiet);
+      await page.evaluate((kept) => sessionStorage.setItem("socle.tokens", kept), tokens);
       listen(page);
       await page.goto(`${server.url}/_${path}`);
       await settled(page);
@@ -161,14 +178,6 @@ async function closed(page: Page): Promise<void> {
     if (performance.now() > end) throw new Error(`${page.url()} has a dropdown that stays open without an owner`);
 }
 
-/** Looks at a page with axe. In a page without frames axe runs directly: AxeBuilder would open a second page to join the frames. */
-async function analyze(page: Page): Promise<Pick<AxeResults, "violations">> {
-  const options: RunOptions = { resultTypes: ["violations"] };
-  if (page.frames().length > 1) return new AxeBuilder({ page }).options(options).analyze();
-  await page.evaluate(source);
-  return page.evaluate<AxeResults>(`axe.run(document, ${JSON.stringify(options)})`);
-}
-
 /** The violations that axe finds, a line per violation (WCAG 2.2 AA and best practices). */
 export async function violationsOf(page: Page): Promise<string[]> {
   // A dialog that still fades in has other colours. Spinners turn without an end.
@@ -183,6 +192,17 @@ export async function violationsOf(page: Page): Promise<string[]> {
   return violations.flatMap(({ id, help, nodes }) =>
     nodes.map(({ target, failureSummary }) => `${id}: ${help} at ${target.join(" ")}: ${failureSummary}`),
   );
+}
+
+/**
+ * Stops the ten seconds after which the open page sends a deletion, until the page loads again: on a busy machine, the test would
+ * come to the buttons of the deletion too late.
+ */
+export async function keepUndo(page: Page): Promise<void> {
+  await page.evaluate(`{
+    const wait = window.setTimeout;
+    window.setTimeout = (run, ms, ...rest) => (ms === 10_000 ? 0 : wait(run, ms, ...rest));
+  }`);
 }
 
 /** Pixels by which the page is wider than the window. */

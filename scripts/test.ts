@@ -32,7 +32,8 @@ const browser = [
 
 /** Tests of `npm test` with a long form, which the suite `long` runs (`isLong` in `packages/server/test/long.ts`). */
 const longForms = [
-  "e2e/{auth-pages,cities,dashboard-{factors,keys,mails,rules,users},hooks,loops,overload,script-innocents,sign-in-pages}.test.ts",
+  "e2e/{auth-pages,cities,hooks,loops,overload,script-innocents,sign-in-pages}.test.ts",
+  "e2e/dashboard-{api,cluster,factors,keys,mails,pages,rules,runs,users}.test.ts",
   "e2e/{backups,endpoints,queues,script-faults,test-command}.test.ts",
   "packages/server/src/code/functions/hook-reads.test.ts",
   "packages/server/src/code/script-host/{loading,serializable.property,silent-process,transactions}.test.ts",
