@@ -2,7 +2,7 @@
 import { CloseButton, Group, Popover, Select, Skeleton, Stack, TextInput, UnstyledButton } from "@mantine/core";
 import type { FieldDefinition } from "@socle/protocol";
 import { IconCalendar, IconFilter } from "@tabler/icons-react";
-import { type FormEvent, lazy, type ReactNode, Suspense, useState } from "react";
+import { type FormEvent, type KeyboardEvent, lazy, type ReactNode, Suspense, useState } from "react";
 import { kinds } from "../../../fields/index.ts";
 import { Action } from "../../../kit/action.tsx";
 import { systemFields } from "../../../kit/expression/index.ts";
@@ -24,10 +24,25 @@ function ConditionPopover({ label, target, ...form }: ConditionPopoverProps) {
   const [isOpen, setOpen] = useState(false);
   const { onSubmit, onRemove } = form;
   const close = (): void => setOpen(false);
+  // The popover alone would close on the Escape of an open list inside, too.
+  const closeByKey = (event: KeyboardEvent): void => {
+    const control = event.target instanceof Element ? event.target : null;
+    const isOfList = control?.getAttribute("data-mantine-stop-propagation") === "true";
+    if (event.key === "Escape" && !isOfList) close();
+  };
   return (
-    <Popover opened={isOpen} onChange={setOpen} position="bottom-start" width={260} trapFocus shadow="md" returnFocus>
+    <Popover
+      opened={isOpen}
+      onChange={setOpen}
+      position="bottom-start"
+      width={260}
+      trapFocus
+      shadow="md"
+      returnFocus
+      closeOnEscape={false}
+    >
       <Popover.Target>{target(() => setOpen(!isOpen))}</Popover.Target>
-      <Popover.Dropdown p={4} aria-label={label}>
+      <Popover.Dropdown p={4} aria-label={label} onKeyDownCapture={closeByKey}>
         <ConditionForm
           {...form}
           onSubmit={(condition) => {
