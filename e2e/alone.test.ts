@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { SocleClient } from "../packages/client/src/index.ts";
 import { png } from "../packages/server/test/images.ts";
 import { serveBare } from "./bare-root.ts";
-import { inParallel, post, project, until } from "./kit.ts";
+import { post, project, until } from "./kit.ts";
 import { write } from "./scripts-kit.ts";
 
 const posts = {
@@ -31,6 +31,7 @@ const files = {
 };
 
 const records = 12_000;
+const perBatch = 100;
 
 test("checkpoints, queries and migrations on threads, functions, jobs, thumbnails and passwords need no other file", async () => {
   const cwd = await project({ collections: [posts, copies] });
@@ -52,10 +53,14 @@ test("checkpoints, queries and migrations on threads, functions, jobs, thumbnail
 
   // A checkpoint copies the log into the database, which would stay at a few pages without the thread.
   const body = "x".repeat(1_500);
-  await inParallel(Array.from({ length: records }).keys(), 32, async (n) => {
-    const answer = await post(`${url}/api/posts`, { title: `title ${n}`, body, copies: n });
-    expect(answer.status).toBe(201);
-  });
+  for (let first = 0; first < records; first += perBatch) {
+    const operations = Array.from({ length: perBatch }, (_, i) => ({
+      method: "create",
+      collection: "posts",
+      body: { title: `title ${first + i}`, body, copies: first + i },
+    }));
+    expect((await post(`${url}/api/batch`, { operations })).status).toBe(200);
+  }
   await until(() => statSync(join(cwd, "socle.db")).size > 8 * 1024 ** 2);
 
   // No index answers this filter: the query runs on a thread.

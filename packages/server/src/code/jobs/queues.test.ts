@@ -170,7 +170,9 @@ describe("a time", () => {
     const opened = await openScripts({ files: { "jobs/mail.ts": echo }, now });
     const timers = spyOn(globalThis, "setTimeout");
     const at = (ms: number): string => new Date(now() + ms).toISOString();
-    const delayed = Array.from({ length: 2_000 }, (_, n) => enqueue(opened, "mail", n, { at: at(3_600_000 + n) }));
+    const delayed = Array.from({ length: 2_000 }, (_, n) =>
+      enqueue(opened, "mail", n, { at: at(3_600_000 + 1_000 * n) }),
+    );
     await Promise.all([...delayed, enqueue(opened, "mail", "soon", { at: at(150) })]);
     await enqueue(opened, "mail", "now");
     await until(() => ran(opened).length === 2);
@@ -179,11 +181,11 @@ describe("a time", () => {
     expect(long).toBeLessThan(100);
     expect(ran(opened).toSorted()).toEqual(['"now" 1', '"soon" 1']);
     // The clock is set forward, and looked at again with the next run.
-    by(3_600_500);
+    by(4_100_000);
     await enqueue(opened, "mail", "after");
     await until(() => ran(opened).length > 100);
     expect((await opened.scripts.jobs.queues.counts("mail")).waiting).toBeGreaterThan(1_000);
-    by(10_000);
+    by(10_000_000);
     await enqueue(opened, "mail", "last");
     await idle(opened, "mail");
     expect(ran(opened)).toHaveLength(2_004);
