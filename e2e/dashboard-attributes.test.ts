@@ -2,7 +2,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { CollectionEntry, RecordList } from "@socle/protocol";
-import { complaintsOf, openDashboard, overflowOf, settled, violationsOf } from "./dashboard.ts";
+import { complaintsOf, leave, openDashboard, overflowOf, settled, violationsOf } from "./dashboard.ts";
 import { temporaryFolder } from "./kit.ts";
 
 const dashboard = await openDashboard({
@@ -49,6 +49,7 @@ test("attributes are chosen in the options of a field, reviewed and applied", as
     { name: "number", type: "integer", sequence: ["board"] },
   ]);
   expect(complaintsOf(page)).toEqual([]);
+  await leave(page);
 });
 
 test("a record chooses a value from the list, and its number is only shown", async () => {
@@ -63,6 +64,7 @@ test("a record chooses a value from the list, and its number is only shown", asy
   const { items } = (await api("GET", "/api/tasks")) as RecordList;
   expect(items[0]).toMatchObject({ title: "Second", status: "done", number: 2 });
   expect(complaintsOf(page)).toEqual([]);
+  await leave(page);
 });
 
 test("an import asks for no default and no number", async () => {
@@ -98,6 +100,7 @@ test("an import asks for no default and no number", async () => {
   ]);
   expect(items.map(({ number }) => Number(number)).toSorted((a, b) => a - b)).toEqual([1, 2]);
   expect(complaintsOf(page)).toEqual([]);
+  await leave(page);
 });
 
 test("a value, a type and a collection get another name or type, with the records", async () => {
@@ -135,4 +138,5 @@ test("a value, a type and a collection get another name or type, with the record
   await page.waitForURL("**/collections/runs/schema");
   expect((await api("GET", "/api/runs")) as RecordList).toMatchObject({ items: [{ state: "doing", size: 3 }] });
   expect(complaintsOf(page)).toEqual([]);
+  await leave(page);
 });

@@ -1,7 +1,16 @@
 /** The sign-in of an admin with a second factor: a code, a recovery code, and the sign-in over a page. */
 import { expect, test } from "bun:test";
 import { codeOf, wrongCodeOf } from "../packages/server/test/authenticator.ts";
-import { admin, complaintsOf, looks, openAnonymously, openDashboard, overflowOf, violationsOf } from "./dashboard.ts";
+import {
+  admin,
+  complaintsOf,
+  leave,
+  looks,
+  openAnonymously,
+  openDashboard,
+  overflowOf,
+  violationsOf,
+} from "./dashboard.ts";
 
 const { server, api, open } = await openDashboard();
 // Before the second factor: later sign-ins of the kit would need a code.
@@ -34,6 +43,7 @@ test("after the password, a code of the app opens the page; a wrong code does no
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("heading", { level: 1, name: "Users" }).waitFor();
   expect(complaintsOf(page)).toEqual([]);
+  await leave(page);
 });
 
 test("a recovery code leads to the page, and Back to email and password", async () => {
@@ -52,6 +62,7 @@ test("a recovery code leads to the page, and Back to email and password", async 
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("heading", { level: 1, name: "Users" }).waitFor();
   expect(complaintsOf(page)).toEqual([]);
+  await leave(page);
 });
 
 test("the sign-in over a page asks for the second factor, and the page stays", async () => {
@@ -87,4 +98,5 @@ test.each([...looks])("the form is accessible and fits: $theme, $width px", asyn
   await page.getByRole("button", { name: "Use a recovery code" }).click();
   expect(await violationsOf(page)).toEqual([]);
   if (folder !== undefined) await page.screenshot({ path: `${folder}/recovery-${theme}-${width}.png` });
+  await leave(page);
 });

@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { CollectionEntry, RecordList, StoredRecord } from "@socle/protocol";
 import { png } from "../packages/server/test/images.ts";
-import { complaintsOf, openDashboard, overflowOf, settled, violationsOf } from "./dashboard.ts";
+import { complaintsOf, leave, openDashboard, overflowOf, settled, violationsOf } from "./dashboard.ts";
 import { temporaryFolder } from "./kit.ts";
 
 const dashboard = await openDashboard({
@@ -54,6 +54,7 @@ test("a field gets several values: the switch, its bounds, its default, and exis
   expect(fields[1]).toEqual({ name: "tags", type: "string", multiple: true, max: 3, default: ["new"] });
   expect(((await api("GET", "/api/issues")) as RecordList).items[0]).toMatchObject({ tags: ["old"], watchers: [] });
   expect(complaintsOf(page)).toEqual([]);
+  await leave(page);
 });
 
 test("a record: tags are typed, values chosen, records searched, files uploaded, and the order is changed", async () => {
@@ -98,6 +99,7 @@ test("a record: tags are typed, values chosen, records searched, files uploaded,
   await page.getByText("The record was saved.").waitFor();
   expect((await api("GET", `/api/issues/${made?.id}`)) as StoredRecord).toMatchObject({ watchers: [ada] });
   expect(complaintsOf(page)).toEqual([]);
+  await leave(page);
 });
 
 test("the grid shows the items, and a filter compares some items", async () => {
@@ -124,6 +126,7 @@ test("the grid shows the items, and a filter compares some items", async () => {
   await grid.getByText("Second").waitFor();
   await grid.getByText("First").waitFor({ state: "detached" });
   expect(complaintsOf(page)).toEqual([]);
+  await leave(page);
 });
 
 test("an import reads lists, and finds records by their names", async () => {
@@ -139,4 +142,5 @@ test("an import reads lists, and finds records by their names", async () => {
   const [third] = ((await api("GET", '/api/issues?filter=title = "Third"')) as RecordList).items;
   expect(third).toMatchObject({ tags: ["a", "b"], watchers: [ada, emile] });
   expect(complaintsOf(page)).toEqual([]);
+  await leave(page);
 });

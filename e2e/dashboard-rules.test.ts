@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { CollectionEntry, RecordList, StoredRecord, User } from "@socle/protocol";
 import type { Page } from "playwright-core";
-import { complaintsOf, looks, openDashboard, overflowOf, settled, violationsOf } from "./dashboard.ts";
+import { complaintsOf, leave, looks, openDashboard, overflowOf, settled, violationsOf } from "./dashboard.ts";
 import { post } from "./kit.ts";
 
 const dashboard = await openDashboard({
@@ -104,6 +104,7 @@ describe("the matrix", () => {
     await page.getByText("Collection tasks was changed").waitFor();
     expect((await permissions())?.update).toBe('team.members(team)[role = "owner" && user = @user.id]');
     expect(complaintsOf(page)).toEqual([]);
+    await leave(page);
   });
 
   test("a word on the way to an expression keeps the editor, and a word in its place gives the expression back", async () => {
@@ -127,6 +128,7 @@ describe("the matrix", () => {
     await page.getByRole("radio", { name: "Delete: Expression" }).check();
     expect(await remove.textContent()).toBe("title = 'mine'");
     expect((await permissions())?.delete).toBe("owner");
+    await leave(page);
   });
 });
 
@@ -162,6 +164,7 @@ describe("the rules of a field", () => {
     await page.getByRole("button", { name: "Apply" }).click();
     await page.getByText("own rules", { exact: true }).waitFor({ state: "detached" });
     expect(complaintsOf(page)).toEqual([]);
+    await leave(page);
   });
 });
 
@@ -188,6 +191,7 @@ describe("try as", () => {
     await page.getByRole("button", { name: "Try", exact: true }).click();
     await page.getByText("Refused", { exact: true }).waitFor();
     expect(complaintsOf(page)).toEqual([]);
+    await leave(page);
   });
 
   test("a list, and a creation of which nothing stays", async () => {
@@ -202,6 +206,7 @@ describe("try as", () => {
       .click();
     await list.getByRole("button", { name: "Try", exact: true }).click();
     await list.getByText("0 records of the first page").waitFor();
+    await leave(list);
 
     const creation = await dashboard.open(`${path}&attempt=create`);
     const body = creation.getByRole("textbox", { name: "Body" });
@@ -221,6 +226,7 @@ describe("try as", () => {
     await creation.getByText("Refused", { exact: true }).waitFor();
     await creation.getByText(/401/).waitFor();
     expect(((await api("GET", "/api/tasks")) as RecordList).items.map(({ id }) => id)).toEqual([task]);
+    await leave(creation);
   });
 });
 
@@ -234,5 +240,6 @@ test.each([...looks])(
     await page.keyboard.press("Escape");
     expect(await violationsOf(page)).toEqual([]);
     expect(await overflowOf(page)).toBeLessThanOrEqual(0);
+    await leave(page);
   },
 );

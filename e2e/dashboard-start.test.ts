@@ -2,7 +2,16 @@
 import { expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { openWindow } from "./browser.ts";
-import { admin, complaintsOf, openAnonymously, openDashboard, overflowOf, settled, violationsOf } from "./dashboard.ts";
+import {
+  admin,
+  complaintsOf,
+  leave,
+  openAnonymously,
+  openDashboard,
+  overflowOf,
+  settled,
+  violationsOf,
+} from "./dashboard.ts";
 import { project, serve } from "./kit.ts";
 
 /** Signs the admin in on the sign-in page, up to the overview. */
@@ -14,6 +23,9 @@ async function signInAt(page: Page, url: string): Promise<void> {
   await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
 }
 
+/** A service whose state no test changes. */
+const { server: unchanged } = await openDashboard();
+
 test("the set-up link leads to a form, and the form to the overview; the link works once", async () => {
   const server = await serve(await project());
   const link = /http:\/\/\S+\/_\/setup\?token=\S+/.exec(server.output())?.[0] ?? "";
@@ -21,6 +33,7 @@ test("the set-up link leads to a form, and the form to the overview; the link wo
   expect(server.output()).toContain(`The dashboard is at ${server.url}/_/\n`);
   const early = await openAnonymously(`${server.url}/_/login`);
   await early.getByText("No admin yet?").waitFor();
+  await leave(early);
   const page = await openAnonymously(link);
   await page.locator("input:focus").waitFor();
   await page.getByLabel("Email").fill("me@example.com");
@@ -40,6 +53,8 @@ test("the set-up link leads to a form, and the form to the overview; the link wo
   const late = await openAnonymously(link);
   await late.getByRole("heading", { name: "This link does not work any more" }).waitFor();
   expect([...complaintsOf(page), ...complaintsOf(late)]).toEqual([]);
+  await leave(page);
+  await leave(late);
 });
 
 test("a page behind the sign-in is shown afterwards; users without the role admin are refused and signed out", async () => {
@@ -63,18 +78,19 @@ test("a page behind the sign-in is shown afterwards; users without the role admi
   await page.getByRole("heading", { level: 1, name: "Users" }).waitFor();
   expect(new URL(page.url()).search).toBe("?search=mem");
   expect(complaintsOf(page)).toEqual([]);
+  await leave(page);
 });
 
 test.each(["//evil.example", "/\\evil.example", "https://evil.example"])(
   "an address that leads elsewhere (%s) is not followed after the sign-in",
   async (from) => {
-    const { server } = await openDashboard();
-    const page = await openAnonymously(`${server.url}/_/login?from=${encodeURIComponent(from)}`);
+    const page = await openAnonymously(`${unchanged.url}/_/login?from=${encodeURIComponent(from)}`);
     await page.getByLabel("Email").fill(admin.email);
     await page.getByLabel("Password", { exact: true }).fill(admin.password);
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
-    expect(page.url()).toBe(`${server.url}/_/`);
+    expect(page.url()).toBe(`${unchanged.url}/_/`);
+    await leave(page);
   },
 );
 
@@ -99,6 +115,7 @@ test("a session that ends leaves the page unchanged; a sign-in over the page goe
   await dialog.getByRole("button", { name: "Sign in" }).click();
   await dialog.waitFor({ state: "detached" });
   expect(await page.getByLabel("Name", { exact: true }).first().inputValue()).toBe("half_typed");
+  await leave(page);
 });
 
 test("a second tab of the browser is signed in by the first; a sign-out ends both", async () => {
@@ -138,13 +155,13 @@ test("a late response of a tab signs in the other tab all the same, at the reque
 test.each(["light", "dark"] as const)(
   "the pages before the sign-in, %s: accessible, and narrow pages fit",
   async (theme) => {
-    const { server } = await openDashboard();
     for (const path of ["/login", "/setup?token=nothing"]) {
-      const page = await openAnonymously(`${server.url}/_${path}`, { theme, width: 390 });
+      const page = await openAnonymously(`${unchanged.url}/_${path}`, { theme, width: 390 });
       await settled(page);
       await page.getByRole("heading", { level: 1 }).waitFor();
       expect([path, await violationsOf(page)]).toEqual([path, []]);
       expect([path, await overflowOf(page)]).toEqual([path, 0]);
+      await leave(page);
     }
   },
 );

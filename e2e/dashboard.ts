@@ -2,7 +2,7 @@
 import { afterAll } from "bun:test";
 import type { Page } from "playwright-core";
 import { analyze } from "./axe.ts";
-import { newWindow, openWindow } from "./browser.ts";
+import { newWindow } from "./browser.ts";
 import { isLong, patience, post, project, type Running, serve } from "./kit.ts";
 
 export const admin = { email: "admin@example.com", password: "correct horse battery" };
@@ -97,10 +97,9 @@ async function newPage(options: WindowOptions): Promise<Page> {
   return page;
 }
 
-/** A window without a signed-in user. */
+/** A page without a signed-in user, in a window of its own or in a window that a test has left. */
 export async function openAnonymously(url: string, options: WindowOptions = {}): Promise<Page> {
-  const { theme = "light", width = 1_280, height = 860 } = options;
-  const page = await (await openWindow({ colorScheme: theme, viewport: { width, height } })).newPage();
+  const page = await newPage(options);
   listen(page);
   await page.goto(url);
   return page;
