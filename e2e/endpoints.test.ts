@@ -189,6 +189,7 @@ test("100 sleeping handlers keep no other request waiting", async () => {
       await endpointsAnswer();
       await othersAnswer();
       answered += 1;
+      await Bun.sleep(10);
     }
   })();
   expect(new Set(await Promise.all(sleeping))).toEqual(new Set(["slept"]));
@@ -224,7 +225,7 @@ describe("faults", () => {
   test("all at once: each caller gets an error, and the rest of the API responds", async () => {
     let isOver = false;
     const watching = (async () => {
-      while (!isOver) await othersAnswer();
+      for (; !isOver; await Bun.sleep(10)) await othersAnswer();
     })();
     const all = Object.entries(faults);
     const answers = await Promise.all(

@@ -103,7 +103,7 @@ async function watchApi(): Promise<void> {
     if (response?.status !== 200) return;
     await response.bytes();
     latencies.push(performance.now() - start);
-    await Bun.sleep(2);
+    await Bun.sleep(10);
   }
 }
 watchApi();
@@ -178,7 +178,7 @@ describe("a handler at fault", () => {
   });
 
   test("the API has responded all the while, and its memory did not grow with the work of handlers", async () => {
-    expect(latencies.length).toBeGreaterThan(1_000);
+    expect(latencies.length).toBeGreaterThan(200);
     expect((await fetch(`${server.url}/health`)).status).toBe(200);
     const sorted = latencies.toSorted((a, b) => a - b);
     console.log(
