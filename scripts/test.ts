@@ -3,9 +3,7 @@
  * `npm test unit` runs the tests that need no executable; `npm run test:long` runs the long tests, `npm run test:hostile`
  * the attacks of the hostile suite, `npm run test:power-cuts` the power cuts, `npm run test:disks` and `npm run test:clocks`
  * failing disks and wrong clocks, `npm run test:kills`, `test:cluster`, `test:upgrade`, `test:contract` and `soak` the suites of these names.
- *
- * With `--again`, each file with a failed test runs a second time, alone, after all others. Tests that fail only the first
- * time are named at the end, and do not fail the run: a shared machine that lands changes needs one verdict, not luck.
+ * Groups of files run side by side, each in a process of its own. A failed test fails the run: no test has a second try.
  */
 import { existsSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,22 +11,27 @@ import { Glob } from "bun";
 import { must, root } from "./run.ts";
 
 const unit = ["packages/**/*.test.ts", "scripts/*.test.ts"];
-/** The halves of `unit`, which take about the same time. */
-const half = [
-  "packages/server/src/{app,base,cli,code,files,testing}/**/*.test.ts",
-  "packages/{client,dashboard,protocol,react,svelte,tanstack-db,vue}/**/*.test.ts",
-];
-const otherHalf = [
-  "packages/server/src/{data,edge,live,operate,people,store}/**/*.test.ts",
-  "packages/server/test/**/*.test.ts",
-  "scripts/*.test.ts",
-];
 
-/** The dashboard takes as much processor time as all other tests in `e2e/`. */
-const browser = [
-  ["e2e/{dashboard-[m-z]*,hostile}.test.ts"],
-  ["e2e/{[a-c]*,dashboard,dashboard-[a-l]*,data-*,d[b-z]*,[e-g]*,he*,hoo*}.test.ts"],
+/**
+ * The groups of `npm test`, in the order of their starts: the longest first, so that no long group is left at the end. The
+ * tests of clusters wait most of the time, and the tests of the dashboard compute most of the time.
+ */
+const groupsOfAll = [
+  ["e2e/{cluster-[a-f]*,instances}.test.ts"],
+  ["e2e/dashboard-[m-z]*.test.ts"],
+  ["packages/server/src/{app,base,cli,code,files,testing}/**/*.test.ts"],
+  ["e2e/dashboard{,-[a-l]*}.test.ts"],
+  ["e2e/{cluster{,-[g-z]*},[p-z]*}.test.ts"],
+  ["e2e/{a,b,c[!l],cl[!u],d[!a],data-,[e-h],i[!n],[j-o]}*.test.ts"],
+  [
+    "packages/server/src/{data,edge,live,operate,people,store}/**/*.test.ts",
+    "packages/server/test/**/*.test.ts",
+    "packages/{client,dashboard,protocol,react,svelte,tanstack-db,vue}/**/*.test.ts",
+    "scripts/*.test.ts",
+  ],
 ];
+/** Groups that run at a time: most tests wait rather than compute, so that two cores have work for four groups. */
+const sideBySide = 4;
 
 /** Tests of `npm test` with a long form, which the suite `long` runs (`isLong` in `packages/server/test/long.ts`). */
 const longForms = [
@@ -45,10 +48,10 @@ const longForms = [
   "packages/server/src/store/journal/postgres-journal.test.ts",
 ];
 
-/** The groups of files of each suite; groups run side by side, because most tests wait rather than compute. */
+/** The groups of files of each suite. */
 const suites = {
   unit: [unit],
-  all: [...browser, ["e2e/[i-z]*.test.ts"], half, otherHalf],
+  all: groupsOfAll,
   long: [["e2e/long/*.test.ts", ...longForms]],
   hostile: [["e2e/hostile/*.test.ts"]],
   "power-cuts": [["e2e/reliability/power-cuts/*.test.ts"]],
@@ -61,8 +64,7 @@ const suites = {
   contract: [["e2e/contract/*.test.ts"]],
 } as const;
 
-const again = Bun.argv.includes("--again");
-const suite = Bun.argv.slice(2).find((argument) => argument !== "--again") ?? "all";
+const suite = Bun.argv[2] ?? "all";
 if (!Object.hasOwn(suites, suite)) {
   console.error(`There is no suite "${suite}"; there are: ${Object.keys(suites).join(", ")}`);
   process.exit(2);
@@ -76,6 +78,8 @@ interface Counts {
   readonly failed: number;
   readonly skipped: number;
   readonly failures: readonly Failure[];
+  /** The seconds of each file. */
+  readonly times: readonly { readonly file: string; readonly seconds: number }[];
 }
 
 interface Failure {
@@ -126,7 +130,7 @@ async function run(files: readonly string[], index: number): Promise<Counts> {
   // A runner that crashes leaves no report: every file of the group counts as failed.
   if (!existsSync(report)) {
     const failures = files.map((file) => ({ file, name: "the test runner crashed" }));
-    return { passed: 0, failed: failures.length, skipped: 0, failures };
+    return { passed: 0, failed: failures.length, skipped: 0, failures, times: [] };
   }
   const written = readFileSync(report, "utf8");
   rmSync(report);
@@ -140,7 +144,7 @@ async function run(files: readonly string[], index: number): Promise<Counts> {
   // An error outside of a test fails the run, too.
   const failed = Math.max(broken + crashed.length, code === 0 ? 0 : 1);
   const failures = [...failuresOf(written), ...crashed];
-  return { passed: counted("tests") - broken - skipped, failed, skipped, failures };
+  return { passed: counted("tests") - broken - skipped, failed, skipped, failures, times: timesOf(written) };
 }
 
 /** The tests that a JUnit report names as failed. */
@@ -150,40 +154,37 @@ function failuresOf(report: string): Failure[] {
   );
 }
 
-/**
- * Runs the files of the failed tests a second time, one after the other. A failure without a file stays.
- * @returns the counts with the failures of the second runs in place of the first.
- */
-async function runAgain(first: Counts): Promise<Counts> {
-  const files = [...new Set(first.failures.map(({ file }) => file))];
-  const unnamed = first.failed - first.failures.length;
-  const failures: Failure[] = [];
-  let failed = unnamed;
-  for (const file of files) {
-    console.log(`\nSecond run of ${file}`);
-    const second = await run([file], 0);
-    failed += second.failed;
-    failures.push(...second.failures);
-  }
-  const steady = first.failures.length - (failed - unnamed);
-  return { ...first, passed: first.passed + Math.max(0, steady), failed, failures };
+/** The seconds that each file of a JUnit report took. */
+function timesOf(report: string): Counts["times"] {
+  return [...report.matchAll(/<testsuite name="([^"]*)" file="\1"[^>]*? time="([\d.]+)"/g)].map(
+    ([, file = "", seconds = ""]) => ({ file, seconds: Number(seconds) }),
+  );
+}
+
+/** Runs the groups, some side by side: a group starts when another group has ended. */
+async function runAll(): Promise<Counts[]> {
+  const waiting = [...groups.entries()];
+  const counts: Counts[] = [];
+  const runNext = async (): Promise<void> => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      const [index, patterns] = next;
+      counts.push(await run(filesOf(patterns), index));
+    }
+  };
+  await Promise.all(Array.from({ length: sideBySide }, runNext));
+  return counts;
 }
 
 checkGroups();
 if (suite !== "unit") await must([process.execPath, `${root}/scripts/build.ts`]);
-const counts = await Promise.all(groups.map((patterns, index) => run(filesOf(patterns), index)));
+const startedAt = performance.now();
+const counts = await runAll();
 const sum = (of: (each: Counts) => number): number => counts.reduce((total, each) => total + of(each), 0);
-const first: Counts = {
-  passed: sum((each) => each.passed),
-  failed: sum((each) => each.failed),
-  skipped: sum((each) => each.skipped),
-  failures: counts.flatMap((each) => each.failures),
-};
-const { passed, failed, skipped, failures } = again && first.failed > 0 ? await runAgain(first) : first;
-const isLasting = (one: Failure): boolean => failures.some(({ file, name }) => file === one.file && name === one.name);
-for (const failure of first.failures)
-  if (!isLasting(failure)) console.error(`failed the first time only: ${failure.file}: ${failure.name}`);
-for (const { file, name } of failures) console.error(`failed: ${file}: ${name}`);
+const [passed, failed, skipped] = [sum((each) => each.passed), sum((each) => each.failed), sum((each) => each.skipped)];
+const slowest = counts.flatMap(({ times }) => times).sort((a, b) => b.seconds - a.seconds);
+console.log(`The tests took ${Math.round((performance.now() - startedAt) / 1_000)} s; the slowest files:`);
+for (const { file, seconds } of slowest.slice(0, 10)) console.log(`${seconds.toFixed(1).padStart(7)} s  ${file}`);
+for (const { file, name } of counts.flatMap(({ failures }) => failures)) console.error(`failed: ${file}: ${name}`);
 if (skipped > 0) console.error(`${skipped} tests were skipped; a test runs or it is not there`);
 console.log(`${passed} passed, ${failed} failed`);
 process.exit(failed === 0 && skipped === 0 && passed > 0 ? 0 : 1);
