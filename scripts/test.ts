@@ -1,6 +1,7 @@
 /**
  * `npm test`: builds the executable and runs every test; ends with the line "N passed, N failed".
- * `npm test unit` runs the tests that need no executable; `npm run test:long` runs the long tests, `npm run test:hostile`
+ * `npm test unit` runs the tests that need no executable; `npm run test:dashboard` runs the pages of the dashboard in a
+ * browser, `npm run test:long` the long tests, `npm run test:hostile`
  * the attacks of the hostile suite, `npm run test:power-cuts` the power cuts, `npm run test:disks` and `npm run test:clocks`
  * failing disks and wrong clocks, `npm run test:kills`, `test:cluster`, `test:upgrade`, `test:contract` and `soak` the suites of these names.
  * Groups of files run side by side, each in a process of its own. A failed test fails the run: no test has a second try.
@@ -18,13 +19,13 @@ const unit = ["packages/**/*.test.ts", "scripts/*.test.ts"];
  */
 const groupsOfAll = [
   ["e2e/{cluster-[a-f]*,instances}.test.ts"],
-  ["e2e/dashboard-[m-z]*.test.ts"],
   ["packages/server/src/{app,base,cli,code,files,testing}/**/*.test.ts"],
-  ["e2e/dashboard{,-[a-l]*}.test.ts"],
-  ["e2e/{cluster{,-[g-z]*},[p-z]*}.test.ts"],
-  ["e2e/{a,b,c[!l],cl[!u],d[!a],data-,[e-h],i[!n],[j-o]}*.test.ts"],
+  ["e2e/{cluster{,-[g-z]*},[p-r]*}.test.ts"],
+  ["e2e/{a,b,c[!l],cl[!u],d[!a],data-,[e-h],i[!n],[j-o]}*.test.ts", "e2e/dashboard{,-records}.test.ts"],
+  ["e2e/[s-z]*.test.ts"],
+  ["packages/server/src/{edge,operate,live}/**/*.test.ts"],
   [
-    "packages/server/src/{data,edge,live,operate,people,store}/**/*.test.ts",
+    "packages/server/src/{data,people,store}/**/*.test.ts",
     "packages/server/test/**/*.test.ts",
     "packages/{client,dashboard,protocol,react,svelte,tanstack-db,vue}/**/*.test.ts",
     "scripts/*.test.ts",
@@ -32,6 +33,9 @@ const groupsOfAll = [
 ];
 /** Groups that run at a time: most tests wait rather than compute, so that two cores have work for four groups. */
 const sideBySide = 4;
+
+/** The pages of the dashboard in a browser. The first steps and the grid of records are in `npm test`. */
+const dashboardGroups = [["e2e/dashboard-{[m-q]*,r[!e]*,[s-z]*}.test.ts"], ["e2e/dashboard-[a-l]*.test.ts"]];
 
 /** Tests of `npm test` with a long form, which the suite `long` runs (`isLong` in `packages/server/test/long.ts`). */
 const longForms = [
@@ -52,6 +56,7 @@ const longForms = [
 const suites = {
   unit: [unit],
   all: groupsOfAll,
+  dashboard: dashboardGroups,
   long: [["e2e/long/*.test.ts", ...longForms]],
   hostile: [["e2e/hostile/*.test.ts"]],
   "power-cuts": [["e2e/reliability/power-cuts/*.test.ts"]],
@@ -71,7 +76,7 @@ if (!Object.hasOwn(suites, suite)) {
 }
 const groups: readonly (readonly string[])[] = suites[suite as keyof typeof suites];
 /** Milliseconds for a test. Tests wait for conditions, and a busy machine is slow: the limit only ends a test that hangs. */
-const timeout = suite === "all" || suite === "unit" ? "300000" : "600000";
+const timeout = ["all", "unit", "dashboard"].includes(suite) ? "300000" : "600000";
 
 interface Counts {
   readonly passed: number;
@@ -94,11 +99,15 @@ function filesOf(patterns: readonly string[]): string[] {
     .sort();
 }
 
-/** Fails when a file is in no group of `npm test`, or in several groups. */
+/** Fails when a file is in no group of `npm test` and of the suite `dashboard`, or in several groups. */
 function checkGroups(): void {
-  const grouped = suites.all.flatMap(filesOf).sort();
+  const grouped = [...suites.all, ...suites.dashboard].flatMap(filesOf).sort();
   const files = filesOf(["e2e/*.test.ts", ...unit]);
-  if (grouped.join() !== files.join()) throw new Error("The groups of scripts/test.ts must hold each test file once");
+  const wrong = [
+    ...files.filter((file) => !grouped.includes(file)),
+    ...grouped.filter((file, i) => grouped[i + 1] === file),
+  ];
+  if (wrong.length > 0) throw new Error(`The groups of scripts/test.ts must hold each file once: ${wrong.join(", ")}`);
 }
 
 /** Runs a group of files. Only the first group writes to the terminal while running; the others follow at the end. */
