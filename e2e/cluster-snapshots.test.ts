@@ -3,7 +3,7 @@ import { Database as Driver } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { startCluster, type TestInstance } from "./cluster-kit.ts";
-import { post } from "./kit.ts";
+import { post, until } from "./kit.ts";
 
 const posts = JSON.stringify({
   name: "posts",
@@ -25,6 +25,14 @@ async function create(instance: TestInstance, body: string): Promise<number> {
 async function snapshots(): Promise<{ name: string; position: number }[]> {
   const rows = await client`SELECT name, position FROM socle_snapshots ORDER BY position DESC`;
   return rows.map(({ name, position }: { name: string; position: unknown }) => ({ name, position: Number(position) }));
+}
+
+/** Waits for a condition, two minutes at most; the error has the ends of the logs. */
+async function expectSoon(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
+  const logs = (): string => cluster.instances.map((each) => `${each.url}:\n${each.output().slice(-3_000)}`).join("\n");
+  await until(condition).catch(() => {
+    throw new Error(`${what}: never.\n${logs()}`);
+  });
 }
 
 async function firstEntry(): Promise<number> {
@@ -77,8 +85,7 @@ test("an instance that was stopped for long passes the gap of the journal, and a
   file.close();
   await writeSnapshots(leader, 3);
   await trimmed(leader, stoppedAt + 1);
-  // Two snapshots stay.
-  while ((await snapshots()).length > 2) await Bun.sleep(20);
+  await expectSoon("two snapshots stay", async () => (await snapshots()).length <= 2);
   expect(await snapshots()).toHaveLength(2);
   expect(await firstEntry()).toBeGreaterThan(1);
   await replica.start();
@@ -124,8 +131,10 @@ test("the newest snapshot is damaged: a new instance begins with the older snaps
   await expectEqual(leader, replica);
 
   await bucket.delete(key);
-  while (!leader.output().includes(`Snapshot ${newest?.name} is not in the bucket any more`)) await Bun.sleep(50);
-  while ((await snapshots())[0]?.name === newest?.name) await Bun.sleep(50);
+  await expectSoon("the leader misses the snapshot", () =>
+    leader.output().includes(`Snapshot ${newest?.name} is not in the bucket any more`),
+  );
+  await expectSoon("another snapshot is made", async () => (await snapshots())[0]?.name !== newest?.name);
   const made = (await snapshots())[0];
   expect(await bucket.exists(key.replace(newest?.name ?? "", made?.name ?? ""))).toBe(true);
   expect((await snapshots()).map(({ name }) => name)).not.toContain(newest?.name);

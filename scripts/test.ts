@@ -1,6 +1,6 @@
 /**
  * `npm test`: builds the executable and runs every test; ends with the line "N passed, N failed".
- * `npm test unit` runs the tests that need no executable; `npm run test:dashboard` runs the pages of the dashboard in a
+ * `npm test unit` runs the tests that need no executable; `npm run test:browser` runs the tests of pages in a
  * browser, `npm run test:long` the long tests, `npm run test:hostile`
  * the attacks of the hostile suite, `npm run test:power-cuts` the power cuts, `npm run test:disks` and `npm run test:clocks`
  * failing disks and wrong clocks, `npm run test:kills`, `test:cluster`, `test:upgrade`, `test:contract` and `soak` the suites of these names.
@@ -21,8 +21,8 @@ const groupsOfAll = [
   ["e2e/{cluster-[a-f]*,instances}.test.ts"],
   ["packages/server/src/{app,base,cli,code,files,testing}/**/*.test.ts"],
   ["e2e/{cluster{,-[g-z]*},[p-r]*}.test.ts"],
-  ["e2e/{a,b,c[!l],cl[!u],d[!a],data-,[e-h],i[!n],[j-o]}*.test.ts", "e2e/dashboard{,-records}.test.ts"],
-  ["e2e/[s-z]*.test.ts"],
+  ["e2e/{a[!u],b,c[!hl],cl[!u],d[!a],data-,[e-h],i[!n],[j-o]}*.test.ts", "e2e/dashboard.test.ts"],
+  ["e2e/{s[!hi],shop,t[!r],tracer,transfer,[u-z]}*.test.ts"],
   ["packages/server/src/{edge,operate,live}/**/*.test.ts"],
   [
     "packages/server/src/{data,people,store}/**/*.test.ts",
@@ -31,11 +31,14 @@ const groupsOfAll = [
     "scripts/*.test.ts",
   ],
 ];
-/** Groups that run at a time: most tests wait rather than compute, so that two cores have work for four groups. */
-const sideBySide = 4;
+/** Groups that run at a time: most tests wait rather than compute, so that two cores have work for five groups. */
+const sideBySide = 5;
 
-/** The pages of the dashboard in a browser. The first steps and the grid of records are in `npm test`. */
-const dashboardGroups = [["e2e/dashboard-{[m-q]*,r[!e]*,[s-z]*}.test.ts"], ["e2e/dashboard-[a-l]*.test.ts"]];
+/** Pages in a browser: the dashboard, the pages of accounts, and the examples. The first steps with the dashboard are in `npm test`. */
+const browserGroups = [
+  ["e2e/dashboard-[m-z]*.test.ts"],
+  ["e2e/dashboard-[a-l]*.test.ts", "e2e/{auth-pages,chat,shared-worker,sign-in-pages,tracker,tracker-walls}.test.ts"],
+];
 
 /** Tests of `npm test` with a long form, which the suite `long` runs (`isLong` in `packages/server/test/long.ts`). */
 const longForms = [
@@ -56,7 +59,7 @@ const longForms = [
 const suites = {
   unit: [unit],
   all: groupsOfAll,
-  dashboard: dashboardGroups,
+  browser: browserGroups,
   long: [["e2e/long/*.test.ts", ...longForms]],
   hostile: [["e2e/hostile/*.test.ts"]],
   "power-cuts": [["e2e/reliability/power-cuts/*.test.ts"]],
@@ -76,7 +79,7 @@ if (!Object.hasOwn(suites, suite)) {
 }
 const groups: readonly (readonly string[])[] = suites[suite as keyof typeof suites];
 /** Milliseconds for a test. Tests wait for conditions, and a busy machine is slow: the limit only ends a test that hangs. */
-const timeout = ["all", "unit", "dashboard"].includes(suite) ? "300000" : "600000";
+const timeout = ["all", "unit", "browser"].includes(suite) ? "300000" : "600000";
 
 interface Counts {
   readonly passed: number;
@@ -99,9 +102,9 @@ function filesOf(patterns: readonly string[]): string[] {
     .sort();
 }
 
-/** Fails when a file is in no group of `npm test` and of the suite `dashboard`, or in several groups. */
+/** Fails when a file is in no group of `npm test` and of the suite `browser`, or in several groups. */
 function checkGroups(): void {
-  const grouped = [...suites.all, ...suites.dashboard].flatMap(filesOf).sort();
+  const grouped = [...suites.all, ...suites.browser].flatMap(filesOf).sort();
   const files = filesOf(["e2e/*.test.ts", ...unit]);
   const wrong = [
     ...files.filter((file) => !grouped.includes(file)),
