@@ -74,6 +74,9 @@ export interface ServeOptions {
   readonly log?: string;
 }
 
+/** A test that waits longer for a start fails, and shows the output. */
+const longestStartMs = 120_000;
+
 /**
  * Starts the service in a folder and waits until the service listens. The service is stopped after the file's tests, or the test.
  * @param shared the file for the output of several processes, and the port of this process, by which its start is found in the output.
@@ -99,7 +102,10 @@ export async function startProcess(
   const exited = child.exited.then(() => child.exitCode);
   if (options.log === undefined) afterAll(() => child.kill("SIGKILL"));
   let url: string | undefined;
+  const end = performance.now() + longestStartMs;
   while (url === undefined) {
+    if (performance.now() > end)
+      throw new Error(`does not listen after ${longestStartMs} ms:\n${output().slice(-5_000)}`);
     if (child.exitCode !== null || child.signalCode !== null)
       throw new Error(`did not start (exit code ${child.exitCode}, signal ${child.signalCode}):\n${output()}`);
     await Bun.sleep(5);
