@@ -118,12 +118,15 @@ test("the newest snapshot is damaged: a new instance begins with the older snaps
   });
   const key = `${/^s3:\/\/[^/]+\/(.*)/.exec(env["SERVICE_STORAGE"] ?? "")?.[1]}/.snapshots/${newest?.name}`;
   const bytes = await bucket.file(key).bytes();
-  // The size stays, so that only the restore finds the damage.
+  expect(await replica.running.stop()).toBe(0);
+  // The size stays, so that only the restore finds the damage. The leader is paused: the store of the tests shows a file that is
+  // being written with a part of its size, and the leader looks for the snapshot each 15 s.
+  leader.running.signal("SIGSTOP");
   await bucket.write(
     key,
     bytes.map((byte, i) => (i > 100 && i < 2_000 ? byte ^ 0xff : byte)),
   );
-  expect(await replica.running.stop()).toBe(0);
+  leader.running.signal("SIGCONT");
   for (const ending of ["", "-wal", "-shm"]) rmSync(`${replica.folder}/socle.db${ending}`, { force: true });
   await replica.start();
   expect(replica.running.output()).toContain(`${newest?.name}: `);
