@@ -48,6 +48,12 @@ const planted: [string, string, string, RegExp][] = [
     /not the public face of people\/auth/,
   ],
   [
+    "an entry of the script processes in another module than main",
+    "app/bad.ts",
+    'await import("../code/script-host/child/main.ts");',
+    /not the public face of code\/script-host/,
+  ],
+  [
     "an unknown module",
     "edge/http/bad.ts",
     'import { x } from "../../base/helpers/index.ts";',

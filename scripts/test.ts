@@ -1,5 +1,5 @@
 /**
- * `npm test`: builds the executable and runs every test; ends with the line "N passed, N failed".
+ * `npm test`: builds the executable and runs the tests; ends with the line "N passed, N failed".
  * `npm test unit` runs the tests that need no executable; `npm run test:browser` runs the tests of pages in a
  * browser, `npm run test:long` the long tests, `npm run test:hostile`
  * the attacks of the hostile suite, `npm run test:power-cuts` the power cuts, `npm run test:disks` and `npm run test:clocks`

@@ -9,7 +9,7 @@ import type { Database, Reader } from "../../store/database/index.ts";
 import type { PasswordCost, PasswordHandlers, PasswordTask } from "./password-worker.ts";
 import { passwordHashOf } from "./user-table.ts";
 
-/** The hash of an unknown password with the work of a new hash: a login of an unknown user takes as long as any other login. */
+/** The hash of an unknown password, with the cost of a new hash: logins of unknown and of known users take the same time. */
 function nobody({ memoryCost, timeCost }: PasswordCost): string {
   return `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=1$g56WsHMxHOMjDcmU6ZRNsiV4a+T3zp0a1KpyABaEBeo$4o0nsEbr38IykssB/I/LTRAa3NLojbJe+DewyUWQRGs`;
 }
