@@ -110,6 +110,11 @@ function checkGroups(): void {
     ...files.filter((file) => !grouped.includes(file)),
     ...grouped.filter((file, i) => grouped[i + 1] === file),
   ];
+  const long = suites.long.flatMap(filesOf);
+  const unlisted = files.filter(
+    (file) => !long.includes(file) && /\bisLong\b/.test(readFileSync(`${root}/${file}`, "utf8")),
+  );
+  if (unlisted.length > 0) throw new Error(`The long forms of ${unlisted.join(", ")} are in no suite: see longForms`);
   if (wrong.length > 0) throw new Error(`The groups of scripts/test.ts must hold each file once: ${wrong.join(", ")}`);
 }
 

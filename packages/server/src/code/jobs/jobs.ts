@@ -161,9 +161,18 @@ export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind 
     const { run, task } = this.#attemptOf(job, { ...this.#newRun(), id: null, failures: 0 });
     const row = { ...run, key: null, notBefore: 0, ...noInput };
     const enter = (tx: Transactor): void => {
-      run.id = this.#table.add(tx, job, row);
+      const id = this.#table.add(tx, job, row);
+      run.id = id;
+      // After a refusal, the outcome was unknown, and the commit has happened.
+      tx.onDurable(() => {
+        run.id = id;
+      });
     };
     const { begun, outcome, end } = this.attempt(run, { ...task, ...(onLog && { onLog }) }, enter);
+    // The next run gets the id of a row that was rolled back.
+    void begun.then((isWritten) => {
+      if (!isWritten) run.id = null;
+    });
     return { runId: run.runId, noted: begun, outcome: end.then(() => outcome) };
   }
 
@@ -212,7 +221,7 @@ export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind 
     if (job.kind === "queue" || head.failures <= job.policy.retries) return this.#attemptOf(job, head, input);
     // The options of the job were changed, or the service ended in the last attempt.
     const { run } = this.#attemptOf(job, { ...head, failures: head.failures - 1 }, input);
-    return this.giveUp(run, "The run was not tried again: its options allow no further attempt");
+    return this.giveUp(run, head, "The run was not tried again: its options allow no further attempt");
   }
 
   #attemptOf(

@@ -9,9 +9,10 @@
  *      └────── made again by an admin ─────────────────────────────────────────────────┘
  *
  * A run that had completed, with code that throws later, is announced as failed. Announcements are written in the
- * transaction of the change of state, and the writes of a run in order. While the database takes no writes (a full disk, a
- * journal that is away), the end of a run is written again and again, and the handler is not called again. A run without
- * a written end waits for the next start of the service, so a run is made at least once.
+ * transaction of the change of state, and the writes of a run in order, but for a late error beside an end that is
+ * refused. While the database takes no writes (a full disk, a journal that is away), the end of a run is written again
+ * and again, and the handler is not called again. A run without a written end waits for the next start of the service,
+ * so a run is made at least once.
  */
 
 import type { SourceExcerpt } from "@socle/protocol";
@@ -120,7 +121,7 @@ export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
   readonly #sources: SourceTable;
   /** Attempts and writes that are under way. */
   #open = 0;
-  readonly #stopping = Promise.withResolvers<"stopping">();
+  #isStopping = false;
 
   constructor(options: MachineOptions & KindOptions<R>) {
     this.#options = options;
@@ -188,21 +189,26 @@ export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
   }
 
   /**
-   * Like `write`, but a write that the database refuses for now is tried again until the machine stops.
+   * Like `write`, but a write that the database refuses for now is tried again, also once after the stop of the machine.
    * @param isDue whether the write is still to be made: a write whose outcome was unknown may have happened.
    */
   protected async writeAtLast(work: (tx: Transactor) => unknown, isDue: (tx: Transactor) => boolean): Promise<boolean> {
+    this.#open += 1;
     let failure = await this.#failureOf(work);
-    while (isRefusal(failure) && (await this.#pause()))
+    for (let isLast = false; this.#isForNow(failure) && !isLast; ) {
+      isLast = this.#isStopping;
+      await Bun.sleep(rewriteMs);
       failure = await this.#failureOf((tx) => {
         if (isDue(tx)) work(tx);
       });
+    }
+    this.#open -= 1;
     return failure === null;
   }
 
-  /** Waits before another try. False when the machine stops. */
-  async #pause(): Promise<boolean> {
-    return (await Promise.race([Bun.sleep(rewriteMs), this.#stopping.promise])) !== "stopping";
+  /** Whether another try may succeed: the database refuses writes for now. */
+  #isForNow(error: unknown): boolean {
+    return error instanceof AppError && error.code === "unavailable" && !this.#options.database.isOver;
   }
 
   /** The error of a write, which is logged; null when the write is on disk. */
@@ -213,7 +219,7 @@ export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
       await database.transact(work);
       return null;
     } catch (error) {
-      if (isRefusal(error)) logger.often("The state of a run cannot be written at the moment", { error });
+      if (this.#isForNow(error)) logger.often("The state of a run cannot be written at the moment", { error });
       else logger.error("The state of a run could not be written", { error });
       return error;
     } finally {
@@ -230,9 +236,9 @@ export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
     return this.writeAtLast(work, (tx) => this.#options.table.isOpen(tx, run));
   }
 
-  /** Ends a run without an attempt: the run has failed. */
-  protected giveUp(run: R, error: string): Promise<"over" | "stays"> {
-    return this.end(run, (tx) => {
+  /** Ends a run without an attempt: the run has failed. @param row the row of the run, as the table has the row. */
+  protected giveUp(run: R, row: Attempt, error: string): Promise<"over" | "stays"> {
+    return this.end(row, (tx) => {
       this.#announce(tx, run, { step: "failed", durationMs: 0, error });
       this.#options.table.remove(tx, run);
     });
@@ -240,7 +246,7 @@ export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
 
   /** Starts no more runs. Resolves when no run is under way, and all states of runs are written. */
   async stop(): Promise<void> {
-    this.#stopping.resolve("stopping");
+    this.#isStopping = true;
     await this.dispatcher.stop();
     await this.settled();
   }
@@ -276,7 +282,9 @@ export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
       try {
         return await this.prepare(head);
       } catch (error) {
-        if (!isRefusal(error) || !(await this.#pause())) throw error;
+        if (this.#isStopping || !this.#isForNow(error)) throw error;
+        this.#options.logger.often("A run cannot be prepared at the moment", { error });
+        await Bun.sleep(rewriteMs);
       }
   }
 
@@ -352,11 +360,6 @@ export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
     } as const;
     events.append(tx, event, at);
   }
-}
-
-/** Whether the database refuses writes for now: another try may succeed. */
-function isRefusal(error: unknown): boolean {
-  return error instanceof AppError && error.code === "unavailable";
 }
 
 interface Announcement {

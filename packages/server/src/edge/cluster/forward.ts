@@ -93,7 +93,7 @@ async function forward(request: Request, member: ClusterMember, passage: Passage
       const deposed = new AbortController();
       const endWait = member.onOtherLeader(() => deposed.abort());
       try {
-        passage.mayBeSent = !isRead;
+        passage.mayBeSent = true;
         const answer = await fetch(`${leader.address}${path}`, {
           method: request.method,
           headers,
@@ -114,8 +114,8 @@ async function forward(request: Request, member: ClusterMember, passage: Passage
         return new Response(isWhole ? await answer.bytes() : answer.body, { status, headers: own });
       } catch (thrown) {
         if (request.signal.aborted) throw thrown;
-        if (!wasNotSent(thrown) && !isRead) throw outcomeUnknown();
-        passage.mayBeSent = false;
+        passage.mayBeSent = !wasNotSent(thrown);
+        if (passage.mayBeSent && !isRead) throw outcomeUnknown();
         // A body can be read once.
         if (body instanceof ReadableStream) throw nobodyLeads();
       } finally {

@@ -195,6 +195,11 @@ export class Database {
     return this.#writing.writer.transact(work, { caller });
   }
 
+  /** Whether all further transactions are refused: a flush has failed, or the service stops. */
+  get isOver(): boolean {
+    return this.#writing.writer.isOver;
+  }
+
   /** A write without a change: a success proves that the disk accepts writes. @throws AppError as `transact`. */
   async probe(): Promise<void> {
     await this.transact((tx) => tx.run("UPDATE _schema SET version = version WHERE module = 'events'"));

@@ -121,6 +121,11 @@ export class Writer {
     if (!this.#isOutOfTime) await Promise.all(this.#closing);
   }
 
+  /** Whether all further transactions are refused. */
+  get isOver(): boolean {
+    return this.#refusal !== null;
+  }
+
   /** Refuses all new transactions, and the accepted transactions that are not done. */
   giveUp(): void {
     this.#refusal ??= stopping();
