@@ -3,10 +3,10 @@
  * sorts records as the client does.
  */
 import { expect, test } from "bun:test";
+import { type Condition, filterOf } from "@socle/protocol/query";
 import fc from "fast-check";
 import { createClient } from "../packages/client/src/index.ts";
 import { compareValues, matches } from "../packages/client/src/match.ts";
-import { type Condition, filterOf } from "../packages/client/src/where.ts";
 import { project, serve } from "./kit.ts";
 
 const things = {

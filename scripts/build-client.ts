@@ -17,11 +17,11 @@ const entries = join(client, "src/entries");
  * @param folder of all declarations.
  */
 async function makePortable(file: string, folder: string): Promise<void> {
-  const protocol = relative(dirname(file), join(folder, "protocol/src/index.js")).replaceAll("\\", "/");
+  const protocol = relative(dirname(file), join(folder, "protocol/src")).replaceAll("\\", "/");
   const text = await readFile(file, "utf8");
   const imports = text
     .replaceAll(/(from |import\()"(\.[^"]+)\.ts"/g, '$1"$2.js"')
-    .replaceAll('"@socle/protocol"', `"${protocol}"`);
+    .replaceAll(/"@socle\/protocol((?:\/\w+)?)"/g, `"${protocol}$1/index.js"`);
   await writeFile(file, imports);
 }
 

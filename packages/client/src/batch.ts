@@ -1,6 +1,8 @@
 /** Batches of the client: operations with the types of the collections, and the request. */
+
 import type { BatchReference, BatchResult, BatchValues, StoredRecord } from "@socle/protocol";
-import type { CollectionTypes } from "./query-types.ts";
+import type { CollectionTypes } from "@socle/protocol/query";
+
 import { type CreateOf, type VersionOptions, versionText } from "./records.ts";
 import type { OnceOptions, Transport } from "./transport.ts";
 

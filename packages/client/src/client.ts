@@ -2,17 +2,18 @@
  * Client of a Socle service: the session of a user, the collections, the endpoints and the server queries. The other APIs are
  * entry points of their own.
  */
+
 import type { Credentials, User } from "@socle/protocol";
+import type { AnyCollections, CollectionTypes } from "@socle/protocol/query";
 import { type Operation, type RecordsOf, sendBatch } from "./batch.ts";
 import type { ConnectionState } from "./connection.ts";
 import { type AnyEndpoint, type EndpointTree, endpointsAt } from "./endpoints.ts";
 import type { Live, LiveFeature } from "./live-types.ts";
 import type { Observable } from "./observable.ts";
-import type { Source } from "./query.ts";
-import type { AnyCollections, CollectionTypes } from "./query-types.ts";
 import type { Listener, SubscribeOptions } from "./realtime.ts";
 import { type NamedClient, Records } from "./records.ts";
 import { type QueryCalls, queriesOf } from "./server-queries.ts";
+import { type Source, sourceOf } from "./source.ts";
 import { type CallOptions, type ClientOptions, type OnceOptions, type Tokens, Transport } from "./transport.ts";
 
 /** The types of a project, as `socle client` writes the types. */
@@ -73,14 +74,11 @@ export class ClientBase<P extends ProjectTypes> {
   constructor({ live, baseUrl = pageOrigin(), ...options }: CreateOptions) {
     const transport = new Transport({ ...options, baseUrl });
     this.#transport = transport;
-    this.$source = {
-      transport,
-      live: () => {
-        if (live === undefined) throw new Error("This client has no live: createClient({ live })");
-        this.#live ??= live(transport, options);
-        return this.#live;
-      },
-    };
+    this.$source = sourceOf(transport, () => {
+      if (live === undefined) throw new Error("This client has no live: createClient({ live })");
+      this.#live ??= live(transport, options);
+      return this.#live;
+    });
     this.#endpointsPath = (options.endpointsPrefix ?? "/api/function").replace(/\/$/, "");
     // The types of the project say which endpoints and queries exist.
     this.endpoints = endpointsAt(this.$source, this.#endpointsPath) as typeof this.endpoints;

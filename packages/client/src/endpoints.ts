@@ -1,6 +1,7 @@
 /** Calls of endpoints by their paths: `socle.endpoints.orders(id).pay.post({ amount: 5 })`. */
-import type { Source } from "./query.ts";
+
 import { searchOf } from "./search.ts";
+import type { Source } from "./source.ts";
 import { type CallOptions, read } from "./transport.ts";
 
 /** The types of a call: as `Endpoints` of a project has the types by method and path. */

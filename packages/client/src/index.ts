@@ -1,4 +1,15 @@
 /** The TypeScript client of Socle. */
+export {
+  type CollectionTypes,
+  type ExpandedItem,
+  type FilterValue,
+  filter,
+  type GroupItem,
+  type Order,
+  type SelectedItem,
+  type Selection,
+  type Where,
+} from "@socle/protocol/query";
 export type {
   AdminClient,
   CollectionAdmin,
@@ -31,22 +42,10 @@ export {
 export type { ConnectionState } from "./connection.ts";
 export type { AnyEndpoint, EndpointOptions, EndpointTree } from "./endpoints.ts";
 export { SecondFactorRequired, SocleError, type SocleErrorCode } from "./error.ts";
-export { type FilterValue, filter } from "./filter.ts";
 export type { LiveFeature, LiveOptions, LiveState, LiveStatus, LiveValue } from "./live-types.ts";
 export type { Observable } from "./observable.ts";
 export type { PageQuery } from "./page-query.ts";
-export type {
-  CollectionTypes,
-  ExpandedItem,
-  GroupItem,
-  GroupsQuery,
-  Order,
-  QueryStart,
-  RecordsQuery,
-  SelectedItem,
-  Selection,
-  Where,
-} from "./query-types.ts";
+export type { GroupsQuery, QueryStart, RecordsQuery } from "./query-types.ts";
 export type { Listener, SubscribeOptions } from "./realtime.ts";
 export type {
   Changes,

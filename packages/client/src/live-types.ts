@@ -1,9 +1,10 @@
 /** Live queries for callers: the states of a result, the options, and the part of a client that watches queries. */
+import type { QueryParts } from "@socle/protocol/query";
 import type { ConnectionState } from "./connection.ts";
 import type { SocleError } from "./error.ts";
 import type { LiveQuery } from "./live-frames.ts";
 import type { Observable } from "./observable.ts";
-import type { QueryParts } from "./query-parts.ts";
+
 import type { Listener, SubscribeOptions } from "./realtime.ts";
 import type { Answered, ClientOptions, Transport } from "./transport.ts";
 

@@ -1,5 +1,7 @@
 /** Live queries and optimistic changes of a client: `createClient({ live })`. */
+
 import type { ErrorCode } from "@socle/protocol";
+import { shaperOf } from "@socle/protocol/query";
 import { offline, SocleError } from "./error.ts";
 import { type ChannelFeature, type Feed, identityOf, OwnFeed } from "./feed.ts";
 import type { LiveQuery, LiveWhole } from "./live-frames.ts";
@@ -17,7 +19,7 @@ import type {
 } from "./live-types.ts";
 import { callSafely, tell } from "./observable.ts";
 import { type Overlay, type Shown, withOverlay } from "./overlay.ts";
-import { shaperOf } from "./query-parts.ts";
+
 import type { Listener, SubscribeOptions } from "./realtime.ts";
 import { SharedFeed, sharedWorker } from "./shared.ts";
 import { socketConstructor } from "./socket.ts";

@@ -1,5 +1,5 @@
 /** Conditions of queries about a record in memory: whether an optimistic change belongs in a live query. */
-import { type Condition, isComparison, isCondition } from "./where.ts";
+import { type Condition, isComparison, isCondition } from "@socle/protocol/query";
 
 interface Values {
   readonly [field: string]: unknown;

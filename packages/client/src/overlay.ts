@@ -1,6 +1,6 @@
 /** Optimistic changes, as live queries show the changes until the service's result has come. */
+import type { QueryParts, Selected } from "@socle/protocol/query";
 import { compareValues, matches } from "./match.ts";
-import type { QueryParts, Selected } from "./query-parts.ts";
 
 export interface Shown {
   readonly [field: string]: unknown;

@@ -1,8 +1,9 @@
 /** Queries as values: the text of conditions, the parameters of requests, and the items of answers. */
+
 import { afterAll, beforeEach, expect, test } from "bun:test";
 import { parseSyntax } from "@socle/protocol/filter";
+import { filterOf } from "@socle/protocol/query";
 import { createClient, SocleError } from "./index.ts";
-import { filterOf } from "./where.ts";
 
 const conditions: readonly [object, string][] = [
   [{}, ""],

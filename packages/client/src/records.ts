@@ -1,9 +1,11 @@
 /** The records of a collection: queries, and reading and writing single records. */
+
 import { type RecordSelection, type SystemFields, type USERS, versionOf } from "@socle/protocol";
+import { type CollectionTypes, QueryBuilder, type RecordIn } from "@socle/protocol/query";
 import type { OptimisticWrite } from "./live-types.ts";
-import { QueryBuilder, type Source } from "./query.ts";
-import type { CollectionTypes, QueryStart, RecordIn } from "./query-types.ts";
+import type { QueryStart } from "./query-types.ts";
 import { searchOf } from "./search.ts";
+import type { Source } from "./source.ts";
 import type { Answered, CallOptions, OnceOptions } from "./transport.ts";
 
 /** The names of the fields that are never null: the required fields of the definition. */
@@ -75,7 +77,7 @@ export function versionText(version: VersionOptions["ifMatch"]): string | undefi
 }
 
 /** The records of a collection at run time; `NamedClient` is the type for callers. */
-export class Records extends QueryBuilder {
+export class Records extends QueryBuilder<Source> {
   /** The address of the list. */
   protected readonly path: string;
 

@@ -1,8 +1,8 @@
 /** Calls of server queries by name: `socle.queries.board({ project: id })`. */
 import type { LiveQuery, LiveServerQuery } from "./live-frames.ts";
 import type { LiveOptions, LiveValue } from "./live-types.ts";
-import type { Source } from "./query.ts";
 import { searchOf } from "./search.ts";
+import type { Source } from "./source.ts";
 import type { CallOptions } from "./transport.ts";
 
 /** A call of a server query: awaited, the value. */

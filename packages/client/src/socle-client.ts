@@ -1,4 +1,5 @@
 /** The client with everything in one class, as the dashboard and tests use the client. */
+
 import type {
   Credentials,
   Event,
@@ -14,11 +15,11 @@ import type {
   SystemFields,
   User,
 } from "@socle/protocol";
+import type { CollectionTypes } from "@socle/protocol/query";
 import { AdminClient } from "./admin.ts";
 import { AuthClient } from "./auth.ts";
 import { liveWithChannels } from "./channels.ts";
 import { ClientBase } from "./client.ts";
-import type { CollectionTypes } from "./query-types.ts";
 import type { SubscribeOptions } from "./realtime.ts";
 import { type NamedClient, Records, type RecordsClient } from "./records.ts";
 import { searchOf } from "./search.ts";

@@ -18,7 +18,7 @@ import { SocleClient } from "./socle-client.ts";
 import { TestFetch } from "./test-fetch.ts";
 
 export * from "bun:test";
-export { filter } from "./filter.ts";
+export { filter } from "@socle/protocol/query";
 export { SocleError };
 
 const host = process.env[testHostVariable] ?? "";

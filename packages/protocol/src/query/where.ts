@@ -1,7 +1,8 @@
 /** Conditions as values: `{ done: false, n: { gte: 3 } }` becomes text of the filter language. */
-import { type FilterValue, toLiteral } from "./filter.ts";
+import { toLiteral } from "./filter.ts";
+import type { FilterValue } from "./types.ts";
 
-/** A condition at run time; `Where` of `query-types.ts` is the type for callers. */
+/** A condition at run time; `Where` of `types.ts` is the type for callers. */
 export interface Condition {
   readonly [name: string]: unknown;
 }

@@ -1,7 +1,6 @@
 /** Values in filters: texts that a person typed stay values. */
 
-/** A value in a filter. */
-export type FilterValue = string | number | boolean | null | Date | readonly FilterValue[];
+import type { FilterValue } from "./types.ts";
 
 /**
  * Writes a filter with values, in the syntax of the filter language: text that a person typed stays a value. An

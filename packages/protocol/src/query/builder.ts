@@ -1,89 +1,94 @@
 /**
- * Queries as values: each step answers another query, and nothing is sent before a query is awaited, iterated or watched. The
- * types for callers are in `query-types.ts`.
+ * Queries as values: each step answers another query, and nothing is read before a query is awaited, iterated or watched. The client
+ * and the `db` of code in the service build queries by these steps. The types for callers are in `types.ts`.
  */
-import type { GroupQuery, RecordPage, RecordQuery } from "@socle/protocol";
-import { type FilterValue, filter } from "./filter.ts";
-import type { LiveQuery } from "./live-frames.ts";
-import type { Live, LiveOptions, LiveState } from "./live-types.ts";
-import { type Item, namesOf, type QueryParts, type Selected, shaperOf } from "./query-parts.ts";
-import { searchOf } from "./search.ts";
-import type { CallOptions, Transport } from "./transport.ts";
+import type { GroupQuery, RecordPage, RecordQuery } from "../queries.ts";
+import { filter } from "./filter.ts";
+import { type Item, namesOf, type QueryParts, type Selected, shaperOf } from "./parts.ts";
+import type { FilterValue } from "./types.ts";
 import { all, type Condition, filterOf } from "./where.ts";
 
-/** The requests of a client, and the live queries. */
-export interface Source {
-  readonly transport: Transport;
-  /** @throws Error for a client without live queries. */
-  live(): Live;
+/** The parameters of a list. */
+type Parameters = RecordQuery & GroupQuery;
+
+interface ReadOptions {
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The place that queries read from. */
+export interface QuerySource {
+  /** Reads a page of a list. */
+  page(collection: string, parameters: Parameters, options: ReadOptions): Promise<RecordPage<Item>>;
+  /** @throws Error for a source without live queries. */
+  live(): { watch(query: QueryBuilder, listener: object, options?: ReadOptions): () => void };
 }
 
 /** The steps that make a query from a query or a collection. */
-export class QueryBuilder {
-  readonly source: Source;
+export class QueryBuilder<S extends QuerySource = QuerySource> {
+  readonly source: S;
   readonly collection: string;
   readonly parts: QueryParts;
 
-  constructor(source: Source, collection: string, parts: QueryParts = { conditions: [] }) {
+  constructor(source: S, collection: string, parts: QueryParts = { conditions: [] }) {
     this.source = source;
     this.collection = collection;
     this.parts = Object.freeze(parts);
   }
 
-  where(condition: Condition): Query {
+  where(condition: Condition): Query<S> {
     return this.#with({ conditions: [...this.parts.conditions, condition] });
   }
 
-  filter(text: string | TemplateStringsArray, ...values: readonly FilterValue[]): Query {
+  filter(text: string | TemplateStringsArray, ...values: readonly FilterValue[]): Query<S> {
     const written = typeof text === "string" ? text : filter(text, ...values);
     return this.#with({ conditions: [...this.parts.conditions, written] });
   }
 
-  orderBy(...sort: readonly string[]): Query {
+  orderBy(...sort: readonly string[]): Query<S> {
     return this.#with({ sort });
   }
 
-  select(...fields: Selected): Query {
+  select(...fields: Selected): Query<S> {
     return this.#with({ fields: ["id", ...fields] });
   }
 
-  expand(...expand: readonly string[]): Query {
+  expand(...expand: readonly string[]): Query<S> {
     return this.#with({ expand });
   }
 
-  search(search: string, options: { snippet?: readonly string[] } = {}): Query {
+  search(search: string, options: { snippet?: readonly string[] } = {}): Query<S> {
     return this.#with({ search, ...options });
   }
 
-  group(...group: readonly string[]): Query {
+  group(...group: readonly string[]): Query<S> {
     return this.#with({ group });
   }
 
-  aggregate(...aggregate: readonly string[]): Query {
+  aggregate(...aggregate: readonly string[]): Query<S> {
     return this.#with({ aggregate });
   }
 
-  limit(limit: number): Query {
+  limit(limit: number): Query<S> {
     return this.#with({ limit });
   }
 
-  offset(offset: number): Query {
+  offset(offset: number): Query<S> {
     return this.#with({ offset });
   }
 
-  after(cursor: string | null): Query {
+  after(cursor: string | null): Query<S> {
     return this.#with({ cursor });
   }
 
-  withTotal(): Query {
+  withTotal(): Query<S> {
     return this.#with({ count: "exact" });
   }
 
-  async first(options?: CallOptions): Promise<Item | null> {
+  async first(options?: ReadOptions): Promise<Item | null> {
     return (await fetchPage(this.limit(1), options)).items[0] ?? null;
   }
 
-  async count(options?: CallOptions): Promise<number> {
+  async count(options?: ReadOptions): Promise<number> {
     const { conditions, search } = this.parts;
     const counted = new Query(this.source, this.collection, {
       conditions,
@@ -93,8 +98,8 @@ export class QueryBuilder {
     return Number((await counted.first(options))?.["count"]);
   }
 
-  async *all(options?: CallOptions): AsyncGenerator<Item, void> {
-    for (let query: QueryBuilder = this; ; ) {
+  async *all(options?: ReadOptions): AsyncGenerator<Item, void> {
+    for (let query: QueryBuilder<S> = this; ; ) {
       const { items, nextCursor } = await fetchPage(query, options);
       yield* items;
       if (nextCursor === null) return;
@@ -102,17 +107,17 @@ export class QueryBuilder {
     }
   }
 
-  live(listener: (state: LiveState) => void, options?: LiveOptions): () => void {
+  live(listener: object, options?: ReadOptions): () => void {
     return this.source.live().watch(this, listener, options);
   }
 
   /** The query of a live subscription. */
-  asked(): LiveQuery {
+  asked(): Parameters & { readonly collection: string } {
     return { collection: this.collection, ...this.parameters() };
   }
 
   /** The parameters of the request. */
-  parameters(): RecordQuery & GroupQuery {
+  parameters(): Parameters {
     const { conditions, fields, ...others } = this.parts;
     const texts = conditions.map((each) => (typeof each === "string" ? each.trim() : filterOf(each))).filter(Boolean);
     const filterText = all(texts.length > 1 ? texts.map((text) => `(${text})`) : texts);
@@ -122,14 +127,14 @@ export class QueryBuilder {
     );
   }
 
-  #with(changes: Partial<QueryParts>): Query {
+  #with(changes: Partial<QueryParts>): Query<S> {
     return new Query(this.source, this.collection, { ...this.parts, ...changes });
   }
 }
 
 /** A query. Awaiting a query sends the request and gives a page. */
-export class Query extends QueryBuilder {
-  page(options?: CallOptions): Promise<RecordPage<Item>> {
+export class Query<S extends QuerySource = QuerySource> extends QueryBuilder<S> {
+  page(options?: ReadOptions): Promise<RecordPage<Item>> {
     return fetchPage(this, options);
   }
 
@@ -141,10 +146,8 @@ export class Query extends QueryBuilder {
   }
 }
 
-async function fetchPage(query: QueryBuilder, { signal }: CallOptions = {}): Promise<RecordPage<Item>> {
+async function fetchPage(query: QueryBuilder, options: ReadOptions = {}): Promise<RecordPage<Item>> {
   // Any parameter makes the answer a page.
-  const search = searchOf({ limit: 1_000, ...query.parameters() });
-  const path = `/api/${encodeURIComponent(query.collection)}${search}`;
-  const page = await query.source.transport.call<RecordPage<Item>>("GET", path, { signal });
+  const page = await query.source.page(query.collection, { limit: 1_000, ...query.parameters() }, options);
   return { ...page, items: page.items.map(shaperOf(query.parts)) };
 }
