@@ -9,17 +9,15 @@ const job: Job = async ({ db, logger, signal }) => {
   const orphans = await db.query<{ id: string }>(
     "SELECT id FROM comments WHERE post NOT IN (SELECT id FROM posts) LIMIT 10000",
   );
-  const drafts = await db.query<{ id: string }>(
-    "SELECT id FROM posts WHERE publishedAt IS NULL AND updatedAt < ? LIMIT 10000",
-    [new Date(Date.now() - yearMs).toISOString()],
-  );
+  const old = db.posts.where({ publishedAt: null, updatedAt: { lt: new Date(Date.now() - yearMs) } });
+  const drafts = await Array.fromAsync(old.select().all());
   for (const { id } of orphans) {
     signal.throwIfAborted();
-    await db.collection("comments").delete(id);
+    await db.comments.delete(id);
   }
   for (const { id } of drafts) {
     signal.throwIfAborted();
-    await db.collection("posts").delete(id);
+    await db.posts.delete(id);
   }
   logger.info("Cleaned up", { comments: orphans.length, drafts: drafts.length });
 };

@@ -6,28 +6,22 @@ export const POST: Endpoint = async (request, { user, db }) => {
   const order = await db.transaction(async (tx) => {
     const lines: { product: string; quantity: number; price: number }[] = [];
     for (const { product, quantity } of cart.items) {
-      const found = await tx.collection("products").get(product);
+      const found = await tx.products.get(product);
       if (found === null) throw new Refusal("There is no such product.", { field: "items" });
       if (found.stock < quantity) throw new Refusal(`${found.name} is sold out.`, { field: "items" });
       lines.push({ product, quantity, price: found.price });
     }
     const full = lines.reduce((sum, { price, quantity }) => sum + price * quantity, 0);
-    const [coupon] =
-      cart.coupon === null
-        ? []
-        : await tx.query<{ id: string; percent: number }>("SELECT id, percent FROM coupons WHERE code = ?", [
-            cart.coupon,
-          ]);
-    if (cart.coupon !== null && coupon === undefined)
-      throw new Refusal("There is no such coupon.", { field: "coupon" });
+    const coupon = cart.coupon === null ? null : await tx.coupons.where({ code: cart.coupon }).first();
+    if (cart.coupon !== null && coupon === null) throw new Refusal("There is no such coupon.", { field: "coupon" });
     const total = full - Math.floor((full * (coupon?.percent ?? 0)) / 100);
 
-    const { id } = await tx.collection("orders").create({ buyer: user?.id ?? null, total });
+    const { id } = await tx.orders.create({ buyer: user?.id ?? null, total });
     for (const line of lines) {
-      await tx.collection("lines").create({ order: id, ...line });
-      await tx.collection("products").update(line.product, { stock: { $increment: -line.quantity } });
+      await tx.lines.create({ order: id, ...line });
+      await tx.products.update(line.product, { stock: { $increment: -line.quantity } });
     }
-    if (coupon !== undefined) await tx.collection("redemptions").create({ coupon: coupon.id, order: id });
+    if (coupon !== null) await tx.redemptions.create({ coupon: coupon.id, order: id });
     await tx.jobs.enqueue("confirm", { order: id });
     return { id, total };
   });

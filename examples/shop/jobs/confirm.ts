@@ -2,9 +2,9 @@
 export const queue: QueueOptions = { concurrency: 4, retries: 5 };
 
 const job: QueueJob<{ order: string }> = async ({ payload, db, logger }) => {
-  const order = await db.collection("orders").get(payload.order);
+  const order = await db.orders.get(payload.order);
   if (order === null || order.confirmed === true) return;
-  await db.collection("orders").update(order.id, { confirmed: true });
+  await db.orders.update(order.id, { confirmed: true });
   logger.info("Confirmed", { order: order.id });
 };
 

@@ -14,7 +14,11 @@ export function sourceOf(transport: Transport, live: Source["live"]): Source {
   return {
     transport,
     live,
-    page: (collection, parameters, { signal }) =>
-      transport.call("GET", `/api/${encodeURIComponent(collection)}${searchOf(parameters)}`, { signal }),
+    page: (query, { signal }) =>
+      transport.call(
+        "GET",
+        `/api/${encodeURIComponent(query.collection)}${searchOf({ limit: 1_000, ...query.parameters() })}`,
+        { signal },
+      ),
   };
 }

@@ -3,13 +3,10 @@
  * write: the last write is then true.
  */
 export async function countComments(db: SocleDatabase, post: string): Promise<void> {
-  const count = async (): Promise<number> => {
-    const [row] = await db.query<{ n: number }>("SELECT count(*) AS n FROM comments WHERE post = ?", [post]);
-    return row?.n ?? 0;
-  };
+  const count = (): Promise<number> => db.comments.where({ post }).count();
   for (let written = -1, n = await count(); n !== written; n = await count()) {
-    if ((await db.collection("posts").get(post)) === null) return;
-    await db.collection("posts").update(post, { commentCount: n });
+    if ((await db.posts.get(post)) === null) return;
+    await db.posts.update(post, { commentCount: n });
     written = n;
   }
 }

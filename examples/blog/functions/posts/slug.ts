@@ -7,7 +7,7 @@ export const onCreate: OnCreate<"posts"> = async ({ record, db, logger }) => {
   for (let n = 1; n <= 100; n++) {
     const slug = n === 1 ? base : `${base}-${n}`;
     try {
-      await db.collection("posts").update(record.id, { slug });
+      await db.posts.update(record.id, { slug });
       logger.info("Made a slug", { slug });
       return;
     } catch (error) {

@@ -3,12 +3,7 @@
  * holds for customers who order at the same moment.
  */
 export const beforeCreate: BeforeCreate<"redemptions"> = async ({ record, db }) => {
-  const coupon = await db.collection("coupons").get(record.coupon);
-  const used = await db.collection("redemptions").list({
-    filter: `coupon = "${record.coupon}"`,
-    count: "exact",
-    limit: 1,
-  });
-  if (coupon === null || (used.total ?? 0) >= coupon.uses)
-    throw new Refusal("This coupon is used up.", { field: "coupon" });
+  const coupon = await db.coupons.get(record.coupon);
+  const used = await db.redemptions.where({ coupon: record.coupon }).count();
+  if (coupon === null || used >= coupon.uses) throw new Refusal("This coupon is used up.", { field: "coupon" });
 };

@@ -7,5 +7,5 @@ export const onCreate: OnCreate<"invitations"> = async ({ record, db }) => {
   // 244 random bits.
   const token = `${crypto.randomUUID()}${crypto.randomUUID()}`;
   const expiresAt = new Date(Date.parse(record.createdAt) + weekMs).toISOString();
-  await db.collection("invitations").update(record.id, { token, expiresAt });
+  await db.invitations.update(record.id, { token, expiresAt });
 };

@@ -14,7 +14,7 @@ interface Invitation {
 export const onCreate: OnCreate<"joins"> = async ({ record, auth, db }) => {
   if (auth.user === null) return;
   const isMember = await join(record.token, auth.user, db);
-  await db.collection("joins").update(record.id, { outcome: isMember ? "accepted" : "refused" });
+  await db.joins.update(record.id, { outcome: isMember ? "accepted" : "refused" });
 };
 
 async function join(token: string, user: SocleUser, db: SocleDatabase): Promise<boolean> {
@@ -27,10 +27,10 @@ async function join(token: string, user: SocleUser, db: SocleDatabase): Promise<
     return (await db.query<{ invitation: string | null }>(sql, [workspace, user.id]))[0];
   };
   if ((await membership()) === undefined)
-    await db.collection("members").create({ workspace, user: user.id, role, invitation: id }).catch(refuseUsed);
+    await db.members.create({ workspace, user: user.id, role, invitation: id }).catch(refuseUsed);
   const member = await membership();
   // A user who is a member already leaves the invitation to others.
-  if (member?.invitation === id) await db.collection("invitations").delete(id);
+  if (member?.invitation === id) await db.invitations.delete(id);
   return member !== undefined;
 }
 

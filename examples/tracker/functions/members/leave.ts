@@ -2,10 +2,6 @@
 export const options: FunctionOptions = { retries: 5 };
 
 export const onDelete: OnDelete<"members"> = async ({ record, db }) => {
-  const issues = await db.query<{ id: string }>(
-    `SELECT issues.id FROM issues JOIN projects ON projects.id = issues.project
-     WHERE projects.workspace = ? AND issues.assignee = ?`,
-    [record.workspace, record.user],
-  );
-  for (const { id } of issues) await db.collection("issues").update(id, { assignee: null });
+  const issues = db.issues.where({ project: { workspace: record.workspace }, assignee: record.user });
+  for await (const { id } of issues.select().all()) await db.issues.update(id, { assignee: null });
 };

@@ -5,7 +5,6 @@
 const most = 25;
 
 export const beforeCreate: BeforeCreate<"members"> = async ({ record, db }) => {
-  const filter = `workspace = "${record.workspace}"`;
-  const { total = 0 } = await db.collection("members").list({ filter, count: "exact", limit: 1 });
-  if (total >= most) throw new Refusal(`A workspace has at most ${most} members.`, { field: "workspace" });
+  const members = await db.members.where({ workspace: record.workspace }).count();
+  if (members >= most) throw new Refusal(`A workspace has at most ${most} members.`, { field: "workspace" });
 };

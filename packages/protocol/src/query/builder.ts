@@ -17,8 +17,8 @@ interface ReadOptions {
 
 /** The place that queries read from. */
 export interface QuerySource {
-  /** Reads a page of a list. */
-  page(collection: string, parameters: Parameters, options: ReadOptions): Promise<RecordPage<Item>>;
+  /** Reads the page of a query, by the `parameters` of the query and by `limit` without another: any parameter makes a list a page. */
+  page(query: QueryBuilder, options: ReadOptions): Promise<RecordPage<Item>>;
   /** @throws Error for a source without live queries. */
   live(): { watch(query: QueryBuilder, listener: object, options?: ReadOptions): () => void };
 }
@@ -116,7 +116,7 @@ export class QueryBuilder<S extends QuerySource = QuerySource> {
     return { collection: this.collection, ...this.parameters() };
   }
 
-  /** The parameters of the request. */
+  /** The parameters of the query. @throws TypeError for a condition with a value that the language does not have. */
   parameters(): Parameters {
     const { conditions, fields, ...others } = this.parts;
     const texts = conditions.map((each) => (typeof each === "string" ? each.trim() : filterOf(each))).filter(Boolean);
@@ -147,7 +147,6 @@ export class Query<S extends QuerySource = QuerySource> extends QueryBuilder<S> 
 }
 
 async function fetchPage(query: QueryBuilder, options: ReadOptions = {}): Promise<RecordPage<Item>> {
-  // Any parameter makes the answer a page.
-  const page = await query.source.page(query.collection, { limit: 1_000, ...query.parameters() }, options);
+  const page = await query.source.page(query, options);
   return { ...page, items: page.items.map(shaperOf(query.parts)) };
 }

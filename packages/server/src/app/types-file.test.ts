@@ -163,6 +163,78 @@ export default job;
   expect(await compiled(folder, [posts])).toBe("");
 });
 
+test("queries of db, of transactions and of server queries have the types of the client's queries", async () => {
+  const folder = temporaryFolder();
+  write(folder, {
+    "jobs/ask.ts": `export const schedule = "@daily";
+type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
+const isTrue = <_ extends true>(): void => undefined;
+const job: Job = async ({ db }) => {
+  const { items, nextCursor } = await db.posts.where({ title: "x", n: { gte: 3 }, writer: { name: ["a", "b"] } }).orderBy("-n", "writer.name");
+  isTrue<Same<typeof items, RecordOf<"posts">[]>>();
+  isTrue<Same<typeof nextCursor, string | null>>();
+  const chosen = await db.posts.select("title", { writer: ["name"] }).first();
+  isTrue<Same<typeof chosen, { id: string; title: string; writer: { id: string; name: string } | null } | { title: string; id: string; writer: { name: string } | null } | null>>();
+  const expanded = await db.collection("posts").expand("writer").first();
+  isTrue<Same<NonNullable<typeof expanded>["writer"], RecordOf<"people"> | null>>();
+  const total: number = (await db.posts.withTotal()).total;
+  const groups = await db.posts.group("title").aggregate("count", "sum(n)");
+  isTrue<Same<(typeof groups.items)[number], { title: string; count: number; "sum(n)": number }>>();
+  for await (const { title } of db.posts.filter\`n > \${total} && title in \${["a", "b"]}\`.all()) console.log(title.trim());
+  const text: string = filter\`title = \${null} && createdAt < \${new Date()}\`;
+  const count: number = await db.posts.search("x").count();
+  await db.transaction(async (tx) => {
+    const found = await tx.posts.where({ "comments(post)": { some: { text: "x" } } }).first();
+    if (found !== null) await tx.posts.update(found.id, { n: count });
+    // @ts-expect-error: no such field
+    await tx.posts.where({ titel: "x" });
+    await tx.collection("transaction").create({ text });
+  });
+  await db.collection("transaction").where({ text: "x" }).first();
+  // @ts-expect-error: no such field
+  await db.posts.where({ titel: "x" });
+  // @ts-expect-error: no such value
+  await db.posts.where({ n: "x" });
+  // @ts-expect-error: no such path
+  db.posts.orderBy("writer.titel");
+  // @ts-expect-error: only the client has live queries
+  db.posts.live;
+  // @ts-expect-error: no such collection
+  db.pots;
+  // @ts-expect-error: a value that filters do not have
+  filter\`title = \${{}}\`;
+};
+export default job;
+`,
+    "queries/some.ts": `export default query({}, async ({ db }) => {
+  // @ts-expect-error: a query only reads
+  await db.posts.create({ title: "x" });
+  return await db.posts.where({ n: 1 }).count();
+});
+`,
+  });
+  const definitions: CollectionDefinition[] = [
+    {
+      name: "posts",
+      fields: [
+        { name: "title", type: "string", required: true },
+        { name: "n", type: "integer" },
+        { name: "writer", type: "relation", collection: "people" },
+      ],
+    },
+    { name: "people", fields: [{ name: "name", type: "string", required: true }] },
+    {
+      name: "comments",
+      fields: [
+        { name: "text", type: "string" },
+        { name: "post", type: "relation", collection: "posts" },
+      ],
+    },
+    { name: "transaction", fields: [{ name: "text", type: "string" }] },
+  ];
+  expect(await compiled(folder, definitions)).toBe("");
+});
+
 test("users have the fields of the definition; without a definition, a user is an account", async () => {
   const folder = temporaryFolder();
   write(folder, {

@@ -46,8 +46,7 @@ export const onCreate: OnCreate<"notes"> = async ({ record, logger }) => {
 export const schedule = "0 6 * * *";
 
 const job: Job = async ({ db, logger }) => {
-  const [row] = await db.query<{ n: number }>("SELECT count(*) AS n FROM notes");
-  logger.info(\`Good morning; there are \${row?.n} notes\`);
+  logger.info(\`Good morning; there are \${await db.notes.count()} notes\`);
 };
 
 export default job;
@@ -56,8 +55,7 @@ export default job;
 export const access: EndpointAccess = "public";
 
 export const GET: Endpoint = async (_request, { db }) => {
-  const [row] = await db.query("SELECT count(*) AS notes, count(*) FILTER (WHERE done) AS done FROM notes");
-  return Response.json(row);
+  return Response.json({ notes: await db.notes.count(), done: await db.notes.where({ done: true }).count() });
 };
 `,
   "endpoints/summary.test.ts": `/** \`socle test\` runs this file against a service of its own, which is gone afterwards. */

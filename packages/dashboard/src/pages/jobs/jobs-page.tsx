@@ -181,12 +181,10 @@ export const options: JobOptions = {
 };
 
 const job: Job = async ({ db, logger }) => {
-  const drafts = await db.query<{ id: string }>(
-    "SELECT id FROM posts WHERE published = 0",
-  );
-  for (const { id } of drafts)
-    await db.collection("posts").delete(id);
-  logger.info("Cleaned up", { drafts: drafts.length });
+  const drafts = await db.posts.where({ published: false });
+  for (const { id } of drafts.items)
+    await db.posts.delete(id);
+  logger.info("Cleaned up", { drafts: drafts.items.length });
 };
 
 export default job;

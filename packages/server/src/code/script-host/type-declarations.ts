@@ -1,5 +1,6 @@
 /** The type declarations of a project: `.socle/types.d.ts`, written from the collections of the project. */
 import { type CollectionDefinition, type FieldDefinition, isAccountField, USERS } from "@socle/protocol";
+import queryTypes from "@socle/protocol/query-types.txt" with { type: "text" };
 import { quote } from "../../base/kernel/index.ts";
 import { typeOf } from "../../data/fields/index.ts";
 import contextTypes from "./context-types.txt" with { type: "text" };
@@ -114,6 +115,12 @@ interface Collections ${collectionMembers(definitions)}
 /** The variables of the environment that \`scripts.env\` of the configuration declares. */
 interface SocleEnv {
 ${variables.join("")}}
+
+/** Conditions, orders and selections of queries by the collections: the types of the client of the project. */
+declare namespace SocleQueries {
+interface SystemFields { id: string; createdAt: string; updatedAt: string }
+interface StoredRecord extends SystemFields { [field: string]: JsonValue }
+${queryTypes.replaceAll(/^import .*\n/gm, "")}}
 
 ${contextTypes}`;
 }

@@ -1,25 +1,33 @@
 /** The `db` of a handler: reads and writes of records as calls to the service. */
 import { isObject } from "../../../base/kernel/index.ts";
-import { collectionReads, jsonOf, query, type ReadRecorder, readsOf, tagOf, type VersionOptions } from "./reads.ts";
+import {
+  collectionOf,
+  jsonOf,
+  query,
+  type ReadRecorder,
+  readsOf,
+  tagOf,
+  type VersionOptions,
+  withCollections,
+} from "./reads.ts";
 import type { ServiceClient } from "./service-client.ts";
 import { runTransaction } from "./transaction.ts";
 
 /** The `db` of a handler, with `transaction`, which the service refuses to a handler that only reads. */
 export function databaseOf(calls: ServiceClient, recorder: ReadRecorder | null, onlyReads: boolean): object {
   const make = readsOf(calls, recorder);
-  return {
+  return withCollections({
     collection: (name: string) => {
       const call = (method: string, ...args: unknown[]): Promise<unknown> => {
         recorder?.forget([name]);
         return calls.call(`db.${method}`, [name, ...args]);
       };
-      return {
-        ...collectionReads(make, name),
+      return collectionOf(make, name, {
         create: async (values: unknown) => call("create", jsonOf(values)),
         update: async (id: string, values: unknown, options?: VersionOptions) =>
           call("update", id, jsonOf(values), tagOf(options)),
         delete: (id: string, options?: VersionOptions) => call("delete", id, tagOf(options)),
-      };
+      });
     },
     batch: async (operations: unknown, { enqueue }: { enqueue?: unknown } = {}) => {
       const sent = jsonOf({ operations: withTags(operations), enqueue });
@@ -30,7 +38,7 @@ export function databaseOf(calls: ServiceClient, recorder: ReadRecorder | null, 
     query: (sql: string, params?: unknown) => query(make, sql, params),
     transaction: (work: unknown) =>
       onlyReads ? calls.call("db.transaction", []) : runTransaction(calls, recorder, work),
-  };
+  });
 }
 
 function collectionsOf(operations: unknown): string[] {

@@ -1,7 +1,8 @@
 /**
- * The globals of a script process, for the user's code: the environment, `fetch`, `Response`, `Refusal`, `endpoint`, `query` and `onCreate`; and guards of the
+ * The globals of a script process, for the user's code: the environment, `fetch`, `Response`, `Refusal`, `filter`, `endpoint`, `query` and `onCreate`; and guards of the
  * functions of the runtime that would end the process.
  */
+import { filter } from "@socle/protocol/query";
 import type { PlainAppError } from "../../../base/kernel/index.ts";
 import { missingVariables, readEnvironmentFile, variablesOf } from "../environment.ts";
 import { cut } from "./errors.ts";
@@ -45,7 +46,7 @@ export function defineGlobals(registering: { readonly [name: string]: unknown })
   });
   globalThis.fetch = Object.assign(boundFetch, { preconnect: runtimeFetch.preconnect });
   globalThis.Response = typedResponse;
-  for (const [name, value] of Object.entries({ Refusal, endpoint, query, ...registering }))
+  for (const [name, value] of Object.entries({ Refusal, filter, endpoint, query, ...registering }))
     Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
 }
 

@@ -28,6 +28,7 @@ import { answerOf } from "./middleware.ts";
 import { type AttemptScope, Budget, Output, scopes } from "./output.ts";
 import { frozen, ReadRecorder } from "./reads.ts";
 import { answered, answeredPart, refused, ServiceClient, ServiceError } from "./service-client.ts";
+import { isRepeat } from "./transaction.ts";
 
 interface Active extends AttemptScope {
   readonly path: string;
@@ -138,6 +139,7 @@ class Child {
 
   /** An exception from a timer, or an unhandled rejection: neither may end the process. */
   stray(thrown: unknown): void {
+    if (isRepeat(thrown)) return;
     const attempt = this.#culprit(thrown);
     if (attempt !== null && this.#active.has(attempt)) {
       // The attempt has failed, whether or not the handler would have returned.

@@ -1,5 +1,6 @@
 /** Reads of records in a script process, as calls to the service. A recorder may keep the reads. */
 import { versionOf } from "@socle/protocol";
+import { QueryBuilder, type QuerySource } from "@socle/protocol/query";
 import type { EarlierRecord } from "../../../data/records/index.ts";
 import { AnswerHash, failureHash, type Read } from "../protocol.ts";
 import { type ServiceClient, ServiceError } from "./service-client.ts";
@@ -88,8 +89,48 @@ export function readsOf(calls: ServiceClient, recorder: ReadRecorder | null): Ma
   };
 }
 
-/** The reads of a `db`, in the shape of the user's code. */
-export function collectionReads(make: MakeRead, name: string): object {
+/** A collection of a `db`: the steps of queries, the reads, and the methods that write. */
+export function collectionOf(make: MakeRead, name: string, writes: object): object {
+  return Object.assign(new QueryBuilder(sourceOf(make), name), readMethods(make, name), writes);
+}
+
+/** The place that the queries of a `db` read from. */
+function sourceOf(make: MakeRead): QuerySource {
+  // A query that is awaited is read in a later turn, whose stack does not lead to the code.
+  const origin = new Error();
+  return {
+    page: async (query, { signal }) => {
+      signal?.throwIfAborted();
+      try {
+        return JSON.parse(
+          (await make("db.page", [query.collection, searchOf({ limit: 1_000, ...query.parameters() })]))[0] ?? "",
+        );
+      } catch (thrown) {
+        if (thrown instanceof Error) thrown.stack += `\n${origin.stack}`;
+        throw thrown;
+      }
+    },
+    live: () => {
+      throw new TypeError(
+        "A query of db has no live(): a page sees changes by a live query of the client, or of queries/",
+      );
+    },
+  };
+}
+
+/** The members of a `db`, and each collection under its name. A member hides the collection of its name. */
+export function withCollections<T extends { collection(name: string): object }>(members: T): T {
+  return new Proxy(members, {
+    get: (target, name) =>
+      // A promise, and a wait for a promise, look for `then`.
+      typeof name === "symbol" || name === "then" || name in target
+        ? Reflect.get(target, name)
+        : target.collection(name),
+  });
+}
+
+/** The reads of a collection by parameters of lists and by id. */
+export function readMethods(make: MakeRead, name: string): object {
   return {
     list: async (query: object = {}) => {
       const search = searchOf(query);

@@ -6,14 +6,16 @@ import type { ErrorCode } from "@socle/protocol";
 import { newId } from "../../../base/kernel/index.ts";
 import { hashOf, type Read } from "../protocol.ts";
 import {
-  collectionReads,
+  collectionOf,
   jsonOf,
   type MakeRead,
   query,
   ReadRecorder,
+  readMethods,
   readsOf,
   tagOf,
   type VersionOptions,
+  withCollections,
 } from "./reads.ts";
 import { type ServiceClient, ServiceError } from "./service-client.ts";
 
@@ -39,6 +41,11 @@ function copyOf<T>(value: T): T {
 
 /** A read would be answered otherwise now: the function is called again. */
 const changed = errorOf("conflict", "The transaction runs again, because a read value was changed.");
+
+/** Whether a call of a transaction was refused because the function is called again: nobody need wait for that call. */
+export function isRepeat(thrown: unknown): boolean {
+  return thrown === changed;
+}
 
 /**
  * Runs `work` in a transaction, and answers the value of `work`. @throws the error of `work`, or `ServiceError`.
@@ -140,8 +147,9 @@ class TransactionAttempt {
     this.#turn = turn;
     this.#read = readsOf(calls, this.#recorder);
     const make: MakeRead = (method, args) => this.#make(method, args);
-    this.tx = {
-      collection: (name: string) => quiet({ ...collectionReads(make, name), ...this.#writes(name) }),
+    this.tx = withCollections({
+      collection: (name: string) =>
+        collectionOf(make, name, quiet({ ...readMethods(make, name), ...this.#writes(name) })),
       ...quiet({ query: (sql: string, params?: unknown) => query(make, sql, params) }),
       jobs: quiet({
         enqueue: async (name: string, payload: unknown = null, options: object | null = null) => {
@@ -155,7 +163,7 @@ class TransactionAttempt {
           this.#mails.push(copyOf(mail));
         },
       }),
-    };
+    });
   }
 
   get reads(): readonly Read[] {
