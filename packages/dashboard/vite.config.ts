@@ -28,6 +28,7 @@ export default defineConfig({
       "@socle/client": source("../client/src/index.ts"),
       "@socle/protocol/cells": source("../protocol/src/cells/index.ts"),
       "@socle/protocol/filter": source("../protocol/src/filter/index.ts"),
+      "@socle/protocol/query": source("../protocol/src/query/index.ts"),
       "@socle/protocol": source("../protocol/src/index.ts"),
     },
   },

@@ -29,6 +29,7 @@ test("a start loads the named modules of the runtime and packages, and no other 
     "@socle/protocol",
     "@socle/protocol/cells",
     "@socle/protocol/filter",
+    "@socle/protocol/query-types.txt",
     "@socle/protocol/wire",
     "aws4fetch",
     "bun:sqlite",
