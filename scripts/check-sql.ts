@@ -46,7 +46,6 @@ const exceptions: Exceptions = {
     "people/auth/sessions.ts",
     "people/auth/users.ts",
     // The example of a function in a new project.
-    "cli/template.ts",
   ],
   tables: [
     "operate/backup/pack-worker.ts",
