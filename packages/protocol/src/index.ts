@@ -10,6 +10,7 @@ export * from "./mail.ts";
 export * from "./permissions.ts";
 export * from "./queries.ts";
 export * from "./realtime.ts";
+export * from "./rooms.ts";
 export * from "./series.ts";
 export * from "./storage.ts";
 export * from "./testing.ts";

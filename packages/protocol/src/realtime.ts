@@ -2,6 +2,7 @@
 import { isReservedCollectionName, NAME_PATTERN } from "./collections.ts";
 import type { ErrorDetail } from "./errors.ts";
 import type { Event } from "./events.ts";
+import type { RoomFrame, RoomServerFrame } from "./rooms.ts";
 
 /** Channels that one socket may hold (spec, "Limits"). */
 export const MAX_SUBSCRIPTIONS = 50;
@@ -36,6 +37,7 @@ export type ClientFrame =
     }
   | { action: "unsubscribe"; channel: string; id?: string | null }
   | { action: "unsubscribe"; id: string; channel?: never }
+  | RoomFrame
   | { action: "ping" };
 
 /** A live query: a collection, and the parameters of a list as texts; `limit` may be a number. */
@@ -70,7 +72,8 @@ export const MAX_SUBSCRIPTION_ID = 64;
  * allowed; `filter_too_expensive`: a filter takes too much processor time, and the subscription has ended; `query_limit`: the live
  * queries of the service, or of the caller, have as many records as allowed; `query_too_large`: the window does not fit the socket;
  * `unavailable`: the query could not be run now; `validation_error`: a server query refuses the arguments, and `details` says why;
- * `internal_error`: a server query has failed, and the log says why. The service closes the socket after `token_expired`.
+ * `internal_error`: a server query has failed, and the log says why; `invalid_event` and `invalid_state`: the definition of the room does not list
+ * the event or the field; `room_limit`: a bound of rooms is reached. The service closes the socket after `token_expired`.
  */
 export const REALTIME_ERROR_CODES = [
   "invalid_json",
@@ -83,6 +86,10 @@ export const REALTIME_ERROR_CODES = [
   "resume_gap",
   "invalid_query",
   "forbidden",
+  "invalid_room",
+  "invalid_event",
+  "invalid_state",
+  "room_limit",
   "query_limit",
   "query_too_large",
   "unavailable",
@@ -101,6 +108,7 @@ export type ServerFrame =
   | LiveResult
   | LiveChange
   | LiveValue
+  | RoomServerFrame
   | { type: "position"; seq: number }
   | { type: "pong" }
   | {
@@ -110,6 +118,9 @@ export type ServerFrame =
       channel?: string;
       /** The id of the subscription. */
       id?: string;
+      /** The name and the key of the room. */
+      room?: string;
+      key?: string;
       /** Of `invalid_filter`: where in the filter, from 1. */
       position?: number;
       /** Of `validation_error`. */

@@ -18,6 +18,7 @@ import {
   openRouter,
   type StaticFiles,
 } from "../src/edge/http/index.ts";
+import { readRooms } from "../src/live/rooms/index.ts";
 import type { Database } from "../src/store/database/index.ts";
 
 // A test waits for conditions, for as long as a busy machine needs, also where it is run without `npm test`.
@@ -79,6 +80,8 @@ interface RequestOptions {
 /** Opens a service with these collections; the service is closed after the file's tests. */
 export async function openApi(options: {
   collections?: readonly object[];
+  /** Definitions of rooms, by name. */
+  rooms?: { readonly [name: string]: object };
   settings?: Record<string, string>;
   folder?: string;
   /** Files served beside the API; by default, no files. */
@@ -97,6 +100,8 @@ export async function openApi(options: {
   await mkdir(join(folder, "collections"), { recursive: true });
   for (const [i, definition] of (options.collections ?? []).entries())
     await Bun.write(join(folder, "collections", `${String(i).padStart(2, "0")}.json`), JSON.stringify(definition));
+  for (const [name, definition] of Object.entries(options.rooms ?? {}))
+    await Bun.write(join(folder, "rooms", `${name}.json`), JSON.stringify(definition));
   await Bun.write(join(folder, "config.json"), "{}");
   const { config, effective } = await loadConfig({
     file: join(folder, "config.json"),
@@ -135,6 +140,7 @@ export async function openApi(options: {
     front: { files: options.files ?? null, dashboard: options.dashboard ?? null },
     logger,
     named: scripts.queries,
+    rooms: await readRooms(folder),
     service,
     stopping: AbortSignal.abort(),
     version: "test",

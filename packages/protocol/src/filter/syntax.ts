@@ -63,7 +63,7 @@ export type Term =
   | { readonly type: "macro"; readonly name: Macro; readonly shift: number; readonly offset: number }
   | { readonly type: "call"; readonly call: Call; readonly argument: Term; readonly offset: number };
 
-export const macros = ["now", "today", "user.id", "user.role", "user.email"] as const;
+export const macros = ["now", "today", "user.id", "user.role", "user.email", "key"] as const;
 export type Macro = (typeof macros)[number];
 const macroNames = "@now, @today, @user.id, @user.role, @user.email or @record";
 /** The macro that begins a path. */

@@ -1,5 +1,6 @@
 /** The composition root: builds, wires and starts the service. */
 import { join } from "node:path";
+import type { CollectionDefinition } from "@socle/protocol";
 import packageJson from "../../package.json" with { type: "json" };
 import { type Config, plainConfig } from "../base/config/index.ts";
 import { AppError, count, messageOf, quote, SetupError } from "../base/kernel/index.ts";
@@ -15,6 +16,7 @@ import {
   openRouter,
 } from "../edge/http/index.ts";
 import { ReaderProcesses } from "../edge/processes/index.ts";
+import { type Rooms, readRooms, roomFolder } from "../live/rooms/index.ts";
 import { type Backups, checkBackups } from "../operate/backup/index.ts";
 import { isCommonPassword } from "../people/auth/index.ts";
 import { asSetupError, hasMetDamage } from "../store/database/index.ts";
@@ -28,6 +30,7 @@ import type { LeadingInstance } from "./instance-part.ts";
 import { openParts } from "./parts.ts";
 import { leaderPart, processesOf, readerPart } from "./processes.ts";
 import { Readiness } from "./readiness.ts";
+import { checkRooms, reloadRooms } from "./room-definitions.ts";
 import { Scripts } from "./scripts.ts";
 import { seedFrom } from "./seed.ts";
 import { dataPathsOf, openService, type Service, type ServiceOptions } from "./service.ts";
@@ -99,6 +102,8 @@ async function start(options: AppOptions) {
   const front = await openFront(config, logger);
   const pages = await openAuthPages(config);
   await checkBackups(config, dataPathsOf(config));
+  const rooms = await readRooms(config.folder);
+  const appliedRooms = folderState(roomFolder(config.folder), definitionFile);
   const applied = folderState(join(config.folder, "collections"), definitionFile);
   const opening = openService({
     clock: options.clock,
@@ -113,6 +118,7 @@ async function start(options: AppOptions) {
   starting.defer(() => service.mails.stop(Math.min(leftMs(), mailsMs)));
   const stopping = starting.adopt(new AbortController(), (controller) => controller.abort());
   const { signal } = stopping;
+  checkRooms(rooms, definitionsNow(service));
   const scripts = new Scripts({ config, environment, inspectPort, logger, service });
   starting.defer(() => scripts.stop(leftMs()));
   await seedAdmin(service, config, logger);
@@ -122,16 +128,27 @@ async function start(options: AppOptions) {
   const readers =
     processes === 1
       ? null
-      : openReaders({ config, environment, http: () => http, logger, others: processes - 1, scripts, service, wrote });
+      : openReaders({
+          config,
+          environment,
+          http: () => http,
+          logger,
+          others: processes - 1,
+          rooms: () => parts.realtime.rooms,
+          scripts,
+          service,
+          wrote,
+        });
   const ownConfig = leaderPart(config, processes);
   const paths = (): readonly string[] => http.paths;
-  const part = instance?.part({ service, scripts, paths, storage: config.storage });
+  const part = instance?.part({ service, scripts, paths, rooms: () => parts.realtime.rooms, storage: config.storage });
   const parts = openParts({
     beforeSocket: part?.beforeSocket,
     config: ownConfig,
     front,
     logger,
     named: scripts.queries,
+    rooms,
     service,
     stopping: signal,
     version,
@@ -195,7 +212,9 @@ async function start(options: AppOptions) {
   starting.defer(() => control?.stop());
   announce(http, api, options);
   if (front.certificate !== null) void front.acme?.keep(front.certificate, signal);
-  if (isDevelopment) await develop({ service, scripts, config, logger, applied, signal });
+  const readRoomsAgain = (): Promise<void> =>
+    reloadRooms({ config, realtime: parts.realtime, service, logger: logger.for("rooms") });
+  if (isDevelopment) await develop({ service, scripts, config, logger, applied, appliedRooms, readRoomsAgain, signal });
   // The work is told to end with the signal; the stack waits for the end.
   signal.addEventListener("abort", () => void backups.stop());
   const started = starting.move();
@@ -209,7 +228,7 @@ async function start(options: AppOptions) {
     /** Loads functions, jobs, texts of mails and the certificate again. */
     async reload(): Promise<void> {
       reloadTexts(service, logger);
-      await Promise.all([scripts.reload(), http.reload(), readers?.reload()]);
+      await Promise.all([scripts.reload(), http.reload(), readers?.reload(), readRoomsAgain()]);
     },
     /** Stops accepting, finishes running requests within `ms`, flushes and closes the database. */
     async stop(ms = graceMs): Promise<void> {
@@ -224,6 +243,7 @@ interface OtherProcesses extends Pick<AppOptions, "config" | "environment" | "lo
   readonly http: () => HttpServer;
   /** The number of the other processes. */
   readonly others: number;
+  readonly rooms: () => Rooms;
   readonly scripts: Scripts;
   readonly service: Service;
   readonly wrote: (caller: string) => void;
@@ -231,7 +251,7 @@ interface OtherProcesses extends Pick<AppOptions, "config" | "environment" | "lo
 
 /** The other processes of a service. They start with the state of the moment. */
 function openReaders(options: OtherProcesses): ReaderProcesses {
-  const { config, environment, http, logger, others, scripts, service, wrote } = options;
+  const { config, environment, http, logger, others, rooms, scripts, service, wrote } = options;
   const { auth, events, records } = service;
   const plain = plainConfig(readerPart(config, others + 1));
   return new ReaderProcesses(
@@ -244,6 +264,7 @@ function openReaders(options: OtherProcesses): ReaderProcesses {
       onEntry: (entry) => logger.pass(entry),
       queries: scripts.queries,
       records,
+      rooms,
       start: () => ({
         config: plain,
         jwtSecret: auth.jwtSecret.reveal(),
@@ -323,17 +344,19 @@ async function develop(options: {
   logger: Logger;
   /** The last applied state of the definition files. */
   applied: string;
+  /** The same of the definitions of rooms. */
+  appliedRooms: string;
+  readRoomsAgain: () => Promise<void>;
   signal: AbortSignal;
 }): Promise<void> {
-  const { service, scripts, config, logger, applied, signal } = options;
+  const { service, scripts, config, logger, applied, appliedRooms, readRoomsAgain, signal } = options;
   let writing = Promise.resolve();
   // The writes follow each other, so that the last written file is the newest.
   const write = (): Promise<void> => {
     writing = writing.then(() =>
-      writeTypes(
-        config,
-        service.collections.all().map(({ definition }) => definition),
-      ).catch((error) => logger.error(`${typesFile} could not be written`, { error })),
+      writeTypes(config, definitionsNow(service)).catch((error) =>
+        logger.error(`${typesFile} could not be written`, { error }),
+      ),
     );
     return writing;
   };
@@ -346,14 +369,20 @@ async function develop(options: {
   const folder = join(config.folder, "collections");
   const apply = (): Promise<void> =>
     applyDefinitionFiles({ folder, collections, database, logger: logger.for("collections") }).then(
-      // A migration may wait for the definitions.
-      () => void scripts.migrate(),
+      // A migration or a room may wait for the definitions.
+      () => Promise.all([scripts.migrate(), readRoomsAgain()]).then(() => undefined),
       (error) => logger.error(`Collections stay as they are: ${messageOf(error)}`),
     );
   watchFiles({ stateOf: () => folderState(folder, definitionFile), applied, apply, signal });
   const texts = join(config.folder, "mails");
   const readTexts = async (): Promise<void> => reloadTexts(service, logger);
+  const roomsState = (): string => folderState(roomFolder(config.folder), definitionFile);
+  watchFiles({ stateOf: roomsState, applied: appliedRooms, apply: readRoomsAgain, signal });
   watchFiles({ stateOf: () => folderState(texts, /\.(?:txt|html)$/), applied: "", apply: readTexts, signal });
+}
+
+function definitionsNow({ collections }: Service): CollectionDefinition[] {
+  return collections.all().map(({ definition }) => definition);
 }
 
 /** Reads the texts of mails again. The former texts stay when a file is not valid. */

@@ -19,6 +19,7 @@ export { droppedIn, planAgainst, readDefinitions, restoreIn } from "./definition
 export { keepFilesPrivate, shellCommand } from "./file-modes.ts";
 export { openParts } from "./parts.ts";
 export { runReader } from "./reader.ts";
+export { roomFaults } from "./room-definitions.ts";
 export { checkScripts, readEndpoints, Scripts, withScripts } from "./scripts.ts";
 export { seedFrom } from "./seed.ts";
 export { buildService, dataPathsOf, knownSchemas, openService, type Service } from "./service.ts";

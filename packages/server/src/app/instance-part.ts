@@ -9,6 +9,7 @@ import {
   type ServingRight,
 } from "../edge/cluster/index.ts";
 import { type InstancePart, pathIn } from "../edge/http/index.ts";
+import type { Rooms } from "../live/rooms/index.ts";
 import type { Database } from "../store/database/index.ts";
 import { type LeadOptions, leadDatabase } from "./instance-database.ts";
 import type { Scripts } from "./scripts.ts";
@@ -55,8 +56,15 @@ function leaderPart(
     service,
     scripts,
     paths,
+    rooms,
     storage,
-  }: { service: Service; scripts: Scripts; paths: () => readonly string[]; storage: string },
+  }: {
+    service: Service;
+    scripts: Scripts;
+    paths: () => readonly string[];
+    rooms: () => Rooms;
+    storage: string;
+  },
 ): InstancePart {
   const { events, auth } = service;
   scripts.queries.onLoad(() => {
@@ -68,6 +76,7 @@ function leaderPart(
       storage,
       paths,
       queries: scripts.queries,
+      rooms,
       used: (id) => auth.uses.note(id),
     }),
     admit: admitBy({

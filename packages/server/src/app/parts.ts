@@ -3,6 +3,7 @@ import type { Config } from "../base/config/index.ts";
 import { EventLoopLag, type Logger, RequestMeter } from "../base/logging/index.ts";
 import type { ServingParts, WritePositions } from "../edge/http/index.ts";
 import { Realtime, type RealtimeOptions } from "../live/realtime/index.ts";
+import type { RoomFile } from "../live/rooms/index.ts";
 import type { Front } from "./http-parts.ts";
 import type { Service } from "./service.ts";
 
@@ -14,6 +15,7 @@ export interface PartsOptions {
   readonly front: Pick<Front, "files" | "dashboard">;
   /** The server queries. */
   readonly named: RealtimeOptions["named"];
+  readonly rooms: readonly RoomFile[];
   readonly beforeSocket?: RealtimeOptions["beforeSocket"];
   /** Aborted when the role begins to stop. */
   readonly stopping: AbortSignal;
@@ -25,8 +27,23 @@ export interface RoleParts extends ServingParts {
 
 /** Builds the parts. The HTTP server starts realtime. */
 export function openParts(options: PartsOptions): RoleParts {
-  const { service, config, logger, version, front, named, beforeSocket, stopping } = options;
+  const { service, config, logger, version, front, named, rooms, beforeSocket, stopping } = options;
   const { auth, collections, database, events, limits, lists, queries, records, storage } = service;
+  const realtime = new Realtime({
+    auth,
+    beforeSocket,
+    collections,
+    config,
+    database,
+    events,
+    limits,
+    lists,
+    logger: logger.for("realtime"),
+    named,
+    records,
+    storage,
+  });
+  realtime.rooms.load(rooms);
   return {
     auth,
     config,
@@ -37,20 +54,7 @@ export function openParts(options: PartsOptions): RoleParts {
     logger: logger.for("http"),
     meter: new RequestMeter(),
     queries,
-    realtime: new Realtime({
-      auth,
-      beforeSocket,
-      collections,
-      config,
-      database,
-      events,
-      limits,
-      lists,
-      logger: logger.for("realtime"),
-      named,
-      records,
-      storage,
-    }),
+    realtime,
     records,
     storage,
     version,

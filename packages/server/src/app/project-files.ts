@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-const folders = ["collections", "endpoints", "functions", "jobs", "migrations", "queries"];
+const folders = ["collections", "endpoints", "functions", "jobs", "migrations", "queries", "rooms"];
 const wanted = /\.(?:json|[cm]?[jt]sx?)$/i;
 /** Hidden files, and the packages of the user's code. */
 const left = /(?:^|\/)(?:\.|node_modules(?:\/|$))/;

@@ -8,11 +8,13 @@ import { AppError, nextTurn, Secret } from "../base/kernel/index.ts";
 import { type LogEntry, Logger } from "../base/logging/index.ts";
 import { HttpServer, openReaderRouter, type RunOperation } from "../edge/http/index.ts";
 import { type ForReader, LeaderLink, type ReaderStart, RemoteQueries } from "../edge/processes/index.ts";
+import { type RoomLink, readRooms } from "../live/rooms/index.ts";
 import { processNumbers } from "../operate/admin/index.ts";
 import type { ToldCommit } from "../store/database/index.ts";
 import { type LiveEvent, liveEventOf } from "../store/events/index.ts";
 import { openFront } from "./http-parts.ts";
 import { openParts, type RoleParts } from "./parts.ts";
+import { reloadRooms } from "./room-definitions.ts";
 import { assemble, openDatabase, type Service } from "./service.ts";
 
 /** The longest time from the admission of a socket to the opening. */
@@ -65,6 +67,7 @@ interface ServingReader {
   readonly http: HttpServer;
   readonly service: Service;
   readonly stopping: AbortController;
+  readonly readRooms: () => Promise<void>;
 }
 
 class ReaderRole {
@@ -84,6 +87,8 @@ class ReaderRole {
   /** The time of the last admission of a socket. */
   #admittedAt = Number.NEGATIVE_INFINITY;
   #link: LeaderLink | null = null;
+  /** The members and messages of rooms in other processes come and go through the leader. */
+  readonly #rooms: RoomLink = { tell: (news) => this.#link?.channel.tell("rooms", news) };
 
   constructor(exit: (code: number) => void) {
     this.#exit = exit;
@@ -101,6 +106,7 @@ class ReaderRole {
   readonly answers: Omit<ForReader, "start"> = {
     queries: (names) => this.#queries?.load(names),
     wrote: (caller) => this.#parts?.realtime.wrote(caller),
+    rooms: (news) => this.#parts?.realtime.rooms.take(this.#rooms, news),
     renew: () => this.#service?.database.following?.renew(),
     drain: async () => {
       await Promise.all(this.#service?.database.pausableReads.map((reads) => reads.drain()) ?? []);
@@ -116,7 +122,10 @@ class ReaderRole {
       if (this.#parts === null) throw new Error("The process has not started yet");
       return processNumbers(this.#parts);
     },
-    reload: async () => this.#serving?.http.reload(),
+    reload: async () => {
+      await this.#serving?.http.reload();
+      await this.#serving?.readRooms();
+    },
     refuse: async (graceMs) => {
       this.#serving?.stopping.abort();
       await this.#serving?.http.refuse(graceMs);
@@ -142,11 +151,14 @@ class ReaderRole {
       front,
       logger,
       named: queries,
+      rooms: await readRooms(config.folder),
       service,
       stopping: stopping.signal,
       version: start.version,
     });
     this.#parts = parts;
+    link.channel.tell("rooms", null);
+    parts.realtime.rooms.connect(this.#rooms);
     service.auth.uses.tellTo((id) => link.channel.tell("used", id));
     // Writes that were answered before this process followed must be here, too.
     await reached(await link.channel.call("followed", null));
@@ -162,7 +174,8 @@ class ReaderRole {
       parts,
       stopping: stopping.signal,
     });
-    this.#serving = { http, service, stopping };
+    const readRoomsAgain = (): Promise<void> => reloadRooms({ config, realtime: parts.realtime, service, logger });
+    this.#serving = { http, service, stopping, readRooms: readRoomsAgain };
     link.channel.tell("serving", null);
   }
 

@@ -12,10 +12,12 @@ import {
   forwardBy,
   type Introduction,
   LeaderQuestions,
+  linkRooms,
   type ServingRight,
 } from "../edge/cluster/index.ts";
 import { HttpServer, openReaderRouter } from "../edge/http/index.ts";
 import { RemoteQueries } from "../edge/processes/index.ts";
+import { readRooms } from "../live/rooms/index.ts";
 import { processNumbers, replicaMetricsText } from "../operate/admin/index.ts";
 import { putRight } from "../operate/backup/index.ts";
 import { asSetupError, changesVersions, type Database } from "../store/database/index.ts";
@@ -244,12 +246,14 @@ async function serve(serving: ServingReplica): Promise<{ server: HttpServer; giv
     front,
     logger,
     named: queries,
+    rooms: await readRooms(config.folder),
     service,
     stopping,
     version,
   });
   const { realtime } = parts;
   follower.tellWrites(realtime);
+  void linkRooms(realtime.rooms, (question, signal) => questions.rooms(question, signal), stopping);
   auth.uses.tellTo((id) => void questions.used(id).catch(() => undefined));
   const reached = (seq: number): Promise<boolean> => follower.reached(() => events.flushedSeq >= seq);
   const givenUp = new AbortController();

@@ -221,6 +221,21 @@ export const keys = {
     1_000_000,
     "all memory of live queries, in records of 512 bytes: the records by the limit of a query, 32 for each window, 1 for each 64 characters of a query or of the arguments of a server query, 2 for each viewer; equal queries of callers with the same result count once; a caller has at most an eighth, the users of an address a half",
   ),
+  "limits.roomMembers": key(
+    wholeNumber(1, 100_000),
+    1_000,
+    "members of a room; several processes or instances that take members at the same moment may exceed the number by these members",
+  ),
+  "limits.roomMessages": key(
+    wholeNumber(1, 100_000),
+    100,
+    "joins, states and messages of a user, or of an address without a token, to rooms in a second, in each process and instance",
+  ),
+  "limits.roomState": key(
+    size(64, 64 * 1_024),
+    "4KiB",
+    "bytes of the state of a member, and of the payload of a message, as JSON; the states of a room together have half of realtime.bufferLimit",
+  ),
   "limits.queries": key(wholeNumber(1, 10_000), 256, "queries of a caller that wait for a reader thread"),
   "limits.queryTime": key(duration(10), "10s", "how long a query may run on a reader thread"),
   "limits.endpoints": key(

@@ -21,6 +21,9 @@ export const LIMITS = [
   "liveRecords",
   /** Read rules that take long to decide about one change: a reader thread decides. */
   "ruleTime",
+  "roomMembers",
+  "roomMessages",
+  "roomState",
   "queries",
   "thumbnails",
   "batches",

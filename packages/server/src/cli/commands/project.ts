@@ -7,6 +7,7 @@ import {
   checkScripts,
   clientFolder,
   readDefinitions,
+  roomFaults,
   shellCommand,
   typesFile,
   version,
@@ -131,22 +132,25 @@ async function checkProject({ terminal }: CommandInvocation, settings: Settings)
   for (const { path, parsed } of await readDefinitionFiles(join(config.folder, "collections")))
     for (const warning of parsed.warnings ?? []) terminal.out(`${path}: ${warning}\n`);
   await writeTypes(config, definitions);
+  const faults = await roomFaults(config, definitions);
+  for (const fault of faults) terminal.out(`${fault}\n`);
+  const code = faults.length > 0 ? 1 : found;
   for (const line of sharedAddressesIn(config.database)) terminal.out(`${line}\n`);
   if (findScripts(config.folder).scripts.length === 0) {
     const collections = count(definitions.length, "collection");
     terminal.out(
       `Checked the configuration and ${collections}; there are no functions, jobs, endpoints or queries to check\n`,
     );
-    return found;
+    return code;
   }
   await writeCheckSettings(config.folder);
-  const code = await checkTypes(config.folder, terminal);
+  const typesCode = await checkTypes(config.folder, terminal);
   const { problems, missing, notices } = await checkScripts({ config, logger, environment: terminal.environment });
   // A machine that checks the project need not have the secrets.
   for (const name of missing) terminal.out(`${name}, which scripts.env declares, is not set here\n`);
   for (const notice of notices) terminal.out(`${notice}\n`);
   for (const { path, message } of problems) terminal.out(`${path} does not load: ${message}\n`);
-  return problems.length > 0 ? 1 : Math.max(code, found);
+  return problems.length > 0 ? 1 : Math.max(typesCode, code);
 }
 
 /** The lines about users with one address; the service may have the database open. */

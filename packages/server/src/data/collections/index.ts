@@ -36,7 +36,7 @@ export { droppedRows, entryOf } from "./dropped-table.ts";
 export { MigrationError } from "./migration-error.ts";
 export { type CollectionPlan, type Definitions, keepUnsent, type ParsedDefinition, type ValueRename } from "./plan.ts";
 export { planChange, type SchemaChange } from "./plan-change.ts";
-export { type RuleSite, rulesAt } from "./rules.ts";
+export { type RuleSite, ruleSource, rulesAt } from "./rules.ts";
 export { checkRecords, countDropped } from "./sql/data-check.ts";
 export { countRecords } from "./table.ts";
 export { forgetUnread, givesRight, noteRead } from "./unread-file-table.ts";

@@ -46,6 +46,8 @@ export interface ExpressionSchema {
   readonly table: string;
   /** The condition under which the caller may read a record that a path enters; null for all records. */
   readonly condition: Expression | null;
+  /** Whether `@key` stands for the key of a room. */
+  readonly hasKey?: boolean;
   field(name: string): SchemaField | undefined;
   fieldNames(): readonly string[];
   /** The records that a relation leads to. @throws AppError for a caller that may read no record of the target. */
@@ -152,10 +154,12 @@ export interface EvaluationContext {
   readonly now: number;
   /** Null without a caller. */
   readonly user: ExpressionCaller | null;
+  /** The key of a room. */
+  readonly key?: string;
 }
 
 /** The stored form of a constant. */
-export function constantValue(constant: Constant, { now, user }: EvaluationContext): Scalar | null {
+export function constantValue(constant: Constant, { now, user, key }: EvaluationContext): Scalar | null {
   if (constant.type === "value") return constant.value;
   switch (constant.name) {
     case "now":
@@ -168,6 +172,8 @@ export function constantValue(constant: Constant, { now, user }: EvaluationConte
       return user?.role ?? null;
     case "user.email":
       return user?.email ?? null;
+    case "key":
+      return key ?? null;
   }
 }
 

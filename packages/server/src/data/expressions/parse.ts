@@ -83,6 +83,11 @@ function operandOf(term: Term, scope: LookupScope, passed: number): Operand {
     case "path":
       return singleValue(term, scope, { passed });
     case "macro": {
+      if (term.name === "key" && scope.root.hasKey !== true)
+        throw new ExpressionError(
+          term.offset,
+          "@key is the key of a room, in the rules of a room with a string as key",
+        );
       const valueType = term.name === "now" || term.name === "today" ? "datetime" : "text";
       return { type: "macro", name: term.name, shift: term.shift, valueType };
     }

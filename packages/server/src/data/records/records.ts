@@ -12,6 +12,7 @@ import {
 } from "../../store/database/index.ts";
 import type { EventBasis, EventLog, LoggedEvent } from "../../store/events/index.ts";
 import type { Collection, Collections } from "../collections/index.ts";
+import type { Policy } from "../permissions/index.ts";
 import { Batch, hookRefusal, type Operation, type WorkBeside } from "./batch.ts";
 import {
   mayNameManyFiles,
@@ -139,6 +140,17 @@ export class Records {
     const { reader } = this.#options.database;
     const row = reader.get<{ owner: string | null }>(table.owner, id);
     return row !== null && this.rights.allows(reader, "read", { table, principal, id, owner: row.owner });
+  }
+
+  /** Whether a policy beside the collection's own policies lets a caller use a record. False without the record. */
+  isAllowed(
+    policy: Policy,
+    { collection, principal, id }: { collection: Collection; principal: Principal; id: string },
+  ): boolean {
+    const table = recordTableOf(collection);
+    const { reader } = this.#options.database;
+    const row = reader.get<{ owner: string | null }>(table.owner, id);
+    return row !== null && this.rights.isAllowed(reader, policy, { table, principal, id, owner: row.owner });
   }
 
   /** Whether the present rule lets a caller read the record of a past event. */

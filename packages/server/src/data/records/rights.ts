@@ -7,7 +7,7 @@ import { AppError, allOf, type Principal } from "../../base/kernel/index.ts";
 import type { Reader, Value } from "../../store/database/index.ts";
 import { bind, type EvaluationContext, type Expression, toSql } from "../expressions/index.ts";
 import { decode } from "../fields/index.ts";
-import { callerOf, type Decision, type FieldLimits, isOwnRecord } from "../permissions/index.ts";
+import { callerOf, type Decision, type FieldLimits, isOwnRecord, type Policy } from "../permissions/index.ts";
 import { isSameValue } from "./record-effects.ts";
 import { fieldLimits, type RecordTable, withoutFields } from "./record-table.ts";
 
@@ -79,8 +79,13 @@ export class Rights {
 
   /** Whether a caller is allowed an operation on a stored record. */
   allows(reader: Reader, operation: Operation, target: RightsTarget): boolean {
+    return this.isAllowed(reader, target.table.collection.policies[operation], target);
+  }
+
+  /** Whether a policy allows a caller to use a stored record. */
+  isAllowed(reader: Reader, policy: Policy, target: RightsTarget): boolean {
     const { table, principal, id } = target;
-    const decision = table.collection.policies[operation].decide(principal);
+    const decision = policy.decide(principal);
     if (decision.access !== "where") return allowsInMemory(decision, target);
     const { exists, values } = this.#statementsOf(table, decision.condition);
     return reader.get(exists, id, ...bind(values, contextOf(principal))) !== null;

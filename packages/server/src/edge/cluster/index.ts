@@ -5,5 +5,6 @@ export { forwardBy } from "./forward.ts";
 export { type Introduction, instanceRoutes, isOfInstance } from "./instance-routes.ts";
 export { LeaderQuestions } from "./leader-questions.ts";
 export { ClusterMember, type Leading } from "./member.ts";
+export { linkRooms } from "./room-links.ts";
 export type { ServingRight } from "./serving-right.ts";
 export { type ClusterStatus, clusterNumbers, clusterOverview, clusterStatus } from "./status.ts";

@@ -1,10 +1,12 @@
 /** Routes of the leader for the replicas of the cluster. */
 import { AppError, type Bearer, isObject } from "../../base/kernel/index.ts";
 import type { ServerQueries } from "../../code/server-queries/index.ts";
+import type { Rooms } from "../../live/rooms/index.ts";
 import { type Exchange, nothingHere, type Routes } from "../http/index.ts";
 import { namesOf, type QueryNames, runFor } from "../processes/index.ts";
 import type { ClusterMember } from "./member.ts";
 import type { ReplicaQuestion } from "./replicas.ts";
+import { RoomLinks, type RoomQuestion } from "./room-links.ts";
 
 /** The beginning of the paths between instances. */
 export const instancePrefix = "/_/cluster";
@@ -16,6 +18,9 @@ export const introductionPath = `${instancePrefix}/introduction`;
 export const queryPath = `${instancePrefix}/query`;
 /** The use of an API key or an access token at a replica. The name is that of an earlier version, which told uses of keys alone. */
 export const usePath = `${instancePrefix}/key`;
+
+/** Members and messages of rooms; see `room-links.ts`. */
+export const roomsPath = `${instancePrefix}/rooms`;
 
 /** All that a replica must know of the leader. */
 export interface Introduction {
@@ -32,6 +37,7 @@ export interface InstanceRoutesOptions {
   readonly paths: () => readonly string[];
   readonly queries: ServerQueries;
   readonly used: (id: string) => void;
+  readonly rooms: () => Rooms;
 }
 
 /** Whether a request of an address comes from an instance of the cluster. */
@@ -42,7 +48,8 @@ export function isOfInstance(member: ClusterMember, { headers }: Pick<Request, "
 
 /** The routes answer 404 to everybody without the secret of the cluster. */
 export function instanceRoutes(options: InstanceRoutesOptions): Routes {
-  const { member, storage, paths, queries, used } = options;
+  const { member, storage, paths, queries, used, rooms } = options;
+  const roomLinks = new RoomLinks(rooms);
   const forInstances =
     (answer: (body: { readonly [name: string]: unknown }, exchange: Exchange) => Promise<object>) =>
     async (exchange: Exchange): Promise<Response> => {
@@ -76,6 +83,10 @@ export function instanceRoutes(options: InstanceRoutesOptions): Routes {
           request.signal,
         ),
       ),
+    },
+    [roomsPath]: {
+      // An instance of the cluster is the same program.
+      POST: forInstances((body, { request }) => roomLinks.answer(body as object as RoomQuestion, request.signal)),
     },
     [usePath]: {
       POST: forInstances(async ({ id }) => {

@@ -1,8 +1,9 @@
 /** Questions of a replica to the leader: the introduction, runs of server queries for live queries, and uses of API keys and access tokens. */
 import { AppError, isObject, messageOf } from "../../base/kernel/index.ts";
 import type { QueryRun } from "../processes/index.ts";
-import { type Introduction, introductionPath, queryPath, usePath } from "./instance-routes.ts";
+import { type Introduction, introductionPath, queryPath, roomsPath, usePath } from "./instance-routes.ts";
 import type { ClusterMember } from "./member.ts";
+import type { RoomAnswer, RoomQuestion } from "./room-links.ts";
 
 export class LeaderQuestions {
   readonly #member: ClusterMember;
@@ -23,6 +24,11 @@ export class LeaderQuestions {
   /** An API key or an access token was used; see `Uses`. */
   async used(id: string): Promise<void> {
     await this.#ask(usePath, { id }, AbortSignal.timeout(5_000));
+  }
+
+  /** Members and messages of rooms; see `room-links.ts`. */
+  async rooms(question: RoomQuestion, signal: AbortSignal): Promise<RoomAnswer> {
+    return (await this.#ask(roomsPath, question, signal)) as RoomAnswer;
   }
 
   async #ask(path: string, body: object, signal: AbortSignal): Promise<unknown> {

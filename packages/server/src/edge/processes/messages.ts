@@ -5,6 +5,7 @@ import type { Bearer } from "../../base/kernel/index.ts";
 import type { LogEntry } from "../../base/logging/index.ts";
 import type { EndpointAccess } from "../../code/endpoints/index.ts";
 import type { VersionState } from "../../data/records/index.ts";
+import type { RoomNews } from "../../live/rooms/index.ts";
 import type { ProcessNumbers } from "../../operate/admin/index.ts";
 import type { RunOperation } from "../http/index.ts";
 
@@ -58,6 +59,8 @@ export interface ForLeader {
   /** An API key or an access token was used; see `Uses`. */
   used(id: string): void;
   log(entry: LogEntry): void;
+  /** News of the members and messages of rooms; null before the first news: the process is ready for the leader's news. */
+  rooms(news: RoomNews | null): void;
 }
 
 /** The messages that a reader process answers. */
@@ -67,6 +70,7 @@ export interface ForReader {
   queries(argument: QueryNames): void;
   /** A write was answered; see `Realtime.wrote`. */
   wrote(caller: string): void;
+  rooms(news: RoomNews): void;
   /** Takes the present state anew. */
   renew(argument: null): void;
   /** As `PausableReads`. */

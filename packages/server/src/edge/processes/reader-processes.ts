@@ -7,6 +7,7 @@ import { messageOf } from "../../base/kernel/index.ts";
 import type { LogEntry, Logger } from "../../base/logging/index.ts";
 import type { ServerQueries } from "../../code/server-queries/index.ts";
 import type { Records } from "../../data/records/index.ts";
+import type { RoomLink, Rooms } from "../../live/rooms/index.ts";
 import type { ProcessNumbers } from "../../operate/admin/index.ts";
 import type { Auth } from "../../people/auth/index.ts";
 import type { Followers, PausableReads, ToldCommit } from "../../store/database/index.ts";
@@ -35,6 +36,7 @@ export interface ReaderProcessesOptions {
   readonly events: EventLog;
   readonly queries: ServerQueries;
   readonly records: Records;
+  readonly rooms: () => Rooms;
   /** See `WritePositions`, for the sockets of all processes. */
   readonly wrote: (caller: string) => void;
   readonly logger: Logger;
@@ -193,6 +195,7 @@ export class ReaderProcesses implements Followers, PausableReads {
   async #runOnce(number: number): Promise<boolean> {
     const { environment, logger, queries, start } = this.#options;
     let hasServed = false;
+    const rooms = this.#openRooms(() => process);
     const process = new ReaderProcess({
       number,
       environment,
@@ -201,6 +204,7 @@ export class ReaderProcesses implements Followers, PausableReads {
       logger,
       answers: (of) => ({
         ...this.#answers(of),
+        rooms: rooms.take,
         serving: () => {
           hasServed = true;
           of.isServing = true;
@@ -218,13 +222,28 @@ export class ReaderProcesses implements Followers, PausableReads {
       process.kill();
       await process.exited;
       this.#processes.delete(number);
+      rooms.end();
       this.#hear(process, false);
       this.#release();
     }
     return hasServed;
   }
 
-  #answers(process: ReaderProcess): Omit<ForLeader, "serving"> {
+  /** The link over which members and messages of rooms cross to a process, from the first news of the process on. */
+  #openRooms(process: () => ReaderProcess): { take: ForLeader["rooms"]; end: () => void } {
+    const { rooms } = this.#options;
+    const link: RoomLink = { tell: (news) => process().channel.tell("rooms", news) };
+    let end = (): void => undefined;
+    return {
+      take(news) {
+        if (news === null) end = rooms().connect(link);
+        else rooms().take(link, news);
+      },
+      end: () => end(),
+    };
+  }
+
+  #answers(process: ReaderProcess): Omit<ForLeader, "serving" | "rooms"> {
     const { auth, events, queries, records, wrote, onEntry } = this.#options;
     return {
       followed: () => {

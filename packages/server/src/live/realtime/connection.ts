@@ -1,10 +1,26 @@
 /** Connection: a socket, with its listener, its subscriptions, and the frames that it sends and receives. */
-import { type Channel, type ClientFrame, MAX_SUBSCRIPTIONS, TOKEN_EXPIRED_CLOSE_CODE } from "@socle/protocol";
+import {
+  type Channel,
+  type ClientFrame,
+  MAX_SUBSCRIPTIONS,
+  type RoomFrame,
+  TOKEN_EXPIRED_CLOSE_CODE,
+} from "@socle/protocol";
 import { releasedMemory, shareOf } from "../../base/kernel/index.ts";
 import { hasScope } from "../../data/permissions/index.ts";
+import { type Membership, RoomError, type RoomSocket } from "../rooms/index.ts";
 import { type Listener, topicsOfListener } from "./audience.ts";
-import type { Feed, ListeningSocket } from "./feed.ts";
-import { errorText, FrameError, gapError, overlap, parseFrame, replyText, toText } from "./frames.ts";
+import { type Feed, frameErrorOf, type ListeningSocket } from "./feed.ts";
+import {
+  errorText,
+  FrameError,
+  type FrameSubject,
+  gapError,
+  overlap,
+  parseFrame,
+  replyText,
+  toText,
+} from "./frames.ts";
 import type { LiveSource } from "./live-sources.ts";
 import { LiveSubscriptions, type ViewingSocket } from "./live-subscriptions.ts";
 import { type SubscribedSocket, Subscription } from "./subscription.ts";
@@ -35,7 +51,7 @@ function keyOf({ name, id }: Wanted): string {
   return id === null ? name : `${name} ${id}`;
 }
 
-export class SocketConnection implements ListeningSocket, SubscribedSocket, ViewingSocket {
+export class SocketConnection implements ListeningSocket, RoomSocket, SubscribedSocket, ViewingSocket {
   readonly #feed: Feed;
   /** The address by which channels are counted. */
   readonly address: string;
@@ -48,6 +64,8 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket, View
   readonly #inbox: Inbox;
   /** Whether each event that the client may have heard before the opening was told here. */
   readonly #isNewest: boolean;
+  readonly memberships = new Map<string, Membership>();
+  seenAt = performance.now();
   isSlow = false;
   #listener: Listener;
   #socket: Socket | null = null;
@@ -89,6 +107,7 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket, View
   /** Frames are followed one after the other, in the order of arrival, each in a turn of the caller. */
   receive(text: string): void {
     if (!this.isOpen) return;
+    this.seen();
     this.#inbox.put(text);
     if (!this.#isBusy) void this.#work();
   }
@@ -101,6 +120,23 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket, View
   sendNow(text: string): void {
     // 0: the buffer is full, the text was not sent, and the runtime closes the socket.
     if (this.#socket?.send(text, false) === 0) this.isSlow = true;
+  }
+
+  /** The client lives. */
+  seen(): void {
+    this.seenAt = performance.now();
+  }
+
+  ping(): void {
+    this.#socket?.ping();
+  }
+
+  publish(topic: string, text: string): void {
+    this.#socket?.publish(topic, text, false);
+  }
+
+  countChannel(change: 1 | -1): void {
+    this.#feed.countChannel(this.address, change);
   }
 
   waiting(): number {
@@ -161,6 +197,7 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket, View
     everybody.add(listener);
     for (const subscription of all) subscription.resume();
     this.#live.changeListener();
+    this.#feed.rooms.changeListener(this);
   }
 
   /** The token has expired, or the session or the API key has ended: says so and closes. */
@@ -187,6 +224,7 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket, View
     this.#feed.buffers.ending(this);
     for (const held of [...this.#held.values()]) this.#drop(held);
     this.#live.endAll();
+    this.#feed.rooms.leaveAll(this);
     this.#inbox.clear();
     if (this.#socket !== null) this.#feed.readers.everybody.remove(this.#listener);
     this.#socket = null;
@@ -221,6 +259,7 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket, View
     try {
       const frame = parseFrame(text);
       if (frame.action === "ping") this.send(toText({ type: "pong" }));
+      else if ("room" in frame) this.#followRoom(frame);
       else if (frame.channel === undefined) this.#followLive(frame);
       else if (frame.action === "subscribe") this.#subscribe(frame);
       else this.#unsubscribe({ name: frame.channel, id: frame.id ?? null });
@@ -248,6 +287,25 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket, View
     if (!isNew) return;
     this.#feed.countChannel(this.address, 1);
     if (this.#live.size === 1) this.#feed.positions.add(this.caller, this.#live);
+  }
+
+  /** @throws FrameError `subscription_limit`, and of `RoomError`. */
+  #followRoom(frame: RoomFrame): void {
+    const { rooms } = this.#feed;
+    const { room, key } = frame;
+    try {
+      if (frame.action === "join") {
+        if (!rooms.isMember(this, frame)) this.#checkRoom({ name: null, id: null, room, key });
+        rooms.join(this, frame);
+      } else if (frame.action === "state") rooms.setState(this, frame);
+      else if (frame.action === "send") rooms.send(this, frame);
+      else {
+        rooms.leave(this, frame);
+        this.send(toText({ type: "left", room, key }));
+      }
+    } catch (thrown) {
+      throw thrown instanceof RoomError ? frameErrorOf(thrown, room, key) : thrown;
+    }
   }
 
   gaveUp(): void {
@@ -289,10 +347,11 @@ export class SocketConnection implements ListeningSocket, SubscribedSocket, View
   }
 
   /** @throws FrameError `subscription_limit`: the socket, its address or the service holds no further channel. */
-  #checkRoom(wanted: { readonly name: string | null; readonly id: string | null }): void {
-    const message = `A socket holds at most ${MAX_SUBSCRIPTIONS} channels and live queries; unsubscribe from one first.`;
-    const reason = this.#held.size + this.#live.size >= MAX_SUBSCRIPTIONS ? message : this.#feed.fullFor(this.address);
-    if (reason !== null) throw new FrameError("subscription_limit", reason, { channel: wanted.name, id: wanted.id });
+  #checkRoom({ name, ...wanted }: Omit<FrameSubject, "channel"> & { readonly name: string | null }): void {
+    const message = `A socket holds at most ${MAX_SUBSCRIPTIONS} channels, live queries and rooms; unsubscribe from one first.`;
+    const held = this.#held.size + this.#live.size + this.memberships.size;
+    const reason = held >= MAX_SUBSCRIPTIONS ? message : this.#feed.fullFor(this.address);
+    if (reason !== null) throw new FrameError("subscription_limit", reason, { ...wanted, channel: name });
   }
 
   /** @throws FrameError `invalid_filter`. */

@@ -9,6 +9,7 @@ import type { LimitMeter, Logger } from "../../base/logging/index.ts";
 import type { Collection } from "../../data/collections/index.ts";
 import type { Database } from "../../store/database/index.ts";
 import type { EventPage, LoggedEvent } from "../../store/events/index.ts";
+import { type Membership, type Room, type RoomError, type RoomSocket, Rooms } from "../rooms/index.ts";
 import {
   type Listener,
   type LiveListener,
@@ -20,7 +21,7 @@ import {
 } from "./audience.ts";
 import type { FilterOptions } from "./filter.ts";
 import { FilterTable } from "./filter-table.ts";
-import { eventText, parseKnown } from "./frames.ts";
+import { errorText, eventText, FrameError, parseKnown } from "./frames.ts";
 import { ListenerClass } from "./listener-class.ts";
 import { type LiveOptions, LiveQueries } from "./live-queries.ts";
 import { Outdated, PerListenerEvent } from "./per-listener-events.ts";
@@ -42,6 +43,7 @@ export interface FeedOptions extends Omit<VisibilityOptions, "readers">, Pick<Li
   database: Database;
   limits: LimitMeter;
   logger: Logger;
+  emailOf: (userId: string) => string | null;
 }
 
 /** Names of channels that are parsed once for all sockets. */
@@ -57,6 +59,7 @@ export class Feed {
   readonly filters: FilterTable;
   readonly live: LiveQueries;
   readonly positions: Positions;
+  readonly rooms: Rooms;
   readonly inboxes = new Inboxes();
   readonly turns = new Turns();
   readonly buffers: SocketBuffers;
@@ -118,6 +121,18 @@ export class Feed {
       turns,
     });
     this.positions = new Positions(() => events.committedSeq);
+    this.rooms = new Rooms({
+      collections,
+      config,
+      database,
+      emailOf: options.emailOf,
+      limits,
+      logger,
+      records,
+      turns,
+      broadcast: (room, text, sender) => this.#sendInRoom(room, text, sender),
+      onEnd: ({ room, socket }, error) => socket.send(errorText(frameErrorOf(error, room.definition.name, room.key))),
+    });
   }
 
   /** From now on events are sent, through the server that holds the sockets. */
@@ -222,6 +237,7 @@ export class Feed {
   publish(event: LoggedEvent): Promise<unknown> | undefined {
     if (this.#sockets.size === 0) return undefined;
     const name = collectionOf(event);
+    if (name !== null && event.subject !== null) this.rooms.recordChanged(name, event.subject);
     return name === null ? this.#publishOfService(event) : this.#publishChange(event, name);
   }
 
@@ -284,12 +300,30 @@ export class Feed {
     return first === undefined || second === undefined ? (first ?? second) : Promise.all([first, second]);
   }
 
+  /** Sends a text to the sockets of a room, without the sender. */
+  #sendInRoom({ hearing, topic }: Room, text: string, sender: RoomSocket | null): void {
+    this.buffers.sendAtOnce(text, {
+      count: hearing.size,
+      sockets: () => socketsOf(hearing, sender),
+      publish: () => (sender === null ? this.#publisher?.publish(topic, text, false) : sender.publish(topic, text)),
+    });
+  }
+
   /** Sends an event to the sockets of some topics. The text is made if there are any. */
   #send(event: LoggedEvent, topics: readonly string[], payload?: string): Promise<unknown> | undefined {
     const publisher = this.#publisher;
     if (publisher === null || topics.every((topic) => publisher.subscriberCount(topic) === 0)) return undefined;
     return this.buffers.publish(publisher, topics, eventText(event.toText(payload)));
   }
+}
+
+function* socketsOf(members: ReadonlySet<Membership>, but: RoomSocket | null): Iterable<RoomSocket> {
+  for (const { socket } of members) if (socket !== but) yield socket;
+}
+
+/** The error of a frame about a room. */
+export function frameErrorOf({ code, message }: RoomError, room: string, key: string): FrameError {
+  return new FrameError(code, message, { channel: null, room, key });
 }
 
 /** The collection whose record an event is about; null for an event of the service. */

@@ -4,9 +4,11 @@ import {
   type ClientFrame,
   type ErrorDetail,
   MAX_QUERY_ARGUMENTS,
+  MAX_ROOM_KEY,
   MAX_SUBSCRIPTION_ID,
   parseChannel,
   type RealtimeErrorCode,
+  type RoomFrame,
   type ServerFrame,
   type ServerQueryFrame,
 } from "@socle/protocol";
@@ -16,6 +18,9 @@ import { isObject, quote } from "../../base/kernel/index.ts";
 export interface FrameSubject {
   readonly channel: string | null;
   readonly id?: string | null;
+  readonly room?: string;
+  /** Of the room. */
+  readonly key?: string;
   /** In the filter, from 1. */
   readonly position?: number | null;
   /** Of `validation_error`. */
@@ -40,7 +45,8 @@ export class FrameError extends Error {
   }
 }
 
-const actions = '"subscribe", "unsubscribe" or "ping"';
+const roomActions = ["join", "state", "send", "leave"] as const;
+const actions = '"subscribe", "unsubscribe", "ping", "join", "state", "send" or "leave"';
 /** The length of the longest channel name. A longer text is not sent back. */
 const longestChannel = 100;
 
@@ -60,13 +66,15 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** @throws FrameError `invalid_json`, `invalid_action` or `invalid_channel`. */
+/** @throws FrameError `invalid_json`, `invalid_action` or `invalid_channel`; of a room, as `parseRoomFrame`. */
 export function parseFrame(text: string): ClientFrame {
   const frame = parseJson(text);
   if (!isObject(frame))
     throw new FrameError("invalid_action", `A frame must be a JSON object with "action": ${actions}.`);
   const { action, channel, since, filter } = frame;
   if (action === "ping") return { action };
+  const roomAction = roomActions.find((each) => each === action);
+  if (roomAction !== undefined) return parseRoomFrame(roomAction, frame);
   if (action !== "subscribe" && action !== "unsubscribe")
     throw new FrameError("invalid_action", `"action" must be ${actions}, not ${shown(action)}.`);
   const isLive = frame["query"] !== undefined || (action === "unsubscribe" && frame["id"] !== undefined);
@@ -140,6 +148,29 @@ function parseLiveFrame(action: "subscribe" | "unsubscribe", frame: Readonly<Rec
   return { action, id, query: { collection, ...texts }, since: from };
 }
 
+/** A frame about a room. @throws FrameError `invalid_room`, `invalid_state`, `invalid_event`. */
+function parseRoomFrame(
+  action: (typeof roomActions)[number],
+  { room, key, state = null, event, payload = null }: Readonly<Record<string, unknown>>,
+): RoomFrame {
+  if (typeof room !== "string" || room.length > longestChannel)
+    throw new FrameError("invalid_room", `"room" must be the name of a room, not ${shown(room)}.`);
+  if (typeof key !== "string" || key === "" || key.length > MAX_ROOM_KEY)
+    throw new FrameError("invalid_room", `"key" must be a string of 1 to ${MAX_ROOM_KEY} characters.`, {
+      channel: null,
+      room,
+    });
+  const subject = { channel: null, room, key };
+  if (action === "leave") return { action, room, key };
+  if (action === "send") {
+    if (typeof event === "string") return { action, room, key, event, payload };
+    throw new FrameError("invalid_event", `"event" must be a string, not ${shown(event)}.`, subject);
+  }
+  if (isObject(state)) return { action, room, key, state };
+  if (action === "join" && state === null) return { action, room, key, state };
+  throw new FrameError("invalid_state", `"state" must be an object, not ${shown(state)}.`, subject);
+}
+
 /** The server query of a frame. @throws FrameError `invalid_query`. */
 function parseServerQuery(query: Readonly<Record<string, unknown>>, subject: FrameSubject): ServerQueryFrame {
   const { name, args = null, ...others } = query;
@@ -191,13 +222,15 @@ export function toText(frame: ServerFrame): string {
 
 export function errorText(error: FrameError): string {
   const { code, message, subject } = error;
-  const { channel, id = null, position = null, details } = subject;
+  const { channel, id = null, position = null, details, room, key } = subject;
   return toText({
     type: "error",
     code,
     message,
     ...(channel !== null && { channel }),
     ...(id !== null && { id }),
+    ...(room !== undefined && { room }),
+    ...(key !== undefined && { key }),
     ...(position !== null && { position }),
     ...(details !== undefined && { details }),
     error: { code, message },

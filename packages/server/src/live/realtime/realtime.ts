@@ -1,11 +1,12 @@
 /** Realtime: admits sockets, sends events to sockets, and closes the sockets of ended sessions (spec, "Realtime"). */
 import { MAX_FRAME_SIZE, type Role } from "@socle/protocol";
 import type { Auth } from "../../people/auth/index.ts";
+import type { Rooms } from "../rooms/index.ts";
 import { SocketConnection } from "./connection.ts";
 import { Feed, type FeedOptions } from "./feed.ts";
 import type { Publisher } from "./socket-buffers.ts";
 
-export interface RealtimeOptions extends FeedOptions {
+export interface RealtimeOptions extends Omit<FeedOptions, "emailOf"> {
   auth: Auth;
   /**
    * In a reader process and in an instance of a cluster: resolves when the events arrive that a new socket is to hear. Answers whether each event is told
@@ -25,7 +26,9 @@ export class Realtime {
 
   constructor(options: RealtimeOptions) {
     this.#options = options;
-    this.#feed = new Feed(options, this.#connections);
+    const { users } = options.auth;
+    const emailOf = (id: string): string | null => users.find(id)?.email ?? null;
+    this.#feed = new Feed({ ...options, emailOf }, this.#connections);
   }
 
   /** Begins to send events, through the server that holds the sockets. */
@@ -55,6 +58,10 @@ export class Realtime {
     this.#feed.positions.wrote(caller, seq);
   }
 
+  get rooms(): Rooms {
+    return this.#feed.rooms;
+  }
+
   get sockets(): number {
     return this.#connections.size;
   }
@@ -65,6 +72,7 @@ export class Realtime {
     this.#feed.readers.close();
     this.#feed.live.close();
     this.#feed.positions.close();
+    this.#feed.rooms.close();
   }
 
   /**
@@ -98,6 +106,8 @@ export class Realtime {
         if (typeof message === "string") socket.data.receive(message);
         else socket.data.close(1003, "Frames are JSON text");
       },
+      ping: (socket) => socket.data.seen(),
+      pong: (socket) => socket.data.seen(),
       drain: (socket) => socket.data.drain(),
       close: (socket, code) => {
         this.#connections.delete(socket.data);

@@ -15,6 +15,9 @@ export interface Buffered {
   cutOff(): void;
 }
 
+/** A socket that gets a text. */
+export type Receiver = Pick<Buffered, "waiting" | "sendNow">;
+
 /** The part of the bound by which the sent bytes must grow before all sockets are measured again. */
 const lookEvery = 16;
 
@@ -92,11 +95,27 @@ export class SocketBuffers {
     const growth = bytes * joined.reduce((sum, topic) => sum + publisher.subscriberCount(topic), 0);
     if (growth > undivided || !this.#hasRoom(growth)) return this.#sendToEach(joined, text);
     for (const topic of joined) publisher.publish(topic, text, false);
-    this.#sent += growth;
-    this.#pending += growth;
+    this.#published(bytes, growth / bytes);
+    return undefined;
+  }
+
+  /** Counts bytes that were sent to several sockets. */
+  #published(bytes: number, sockets: number): void {
+    this.#sent += bytes * sockets;
+    this.#pending += bytes * sockets;
     this.#perSocket += bytes;
     this.#openTurn();
-    return undefined;
+  }
+
+  /** Sends a text in this turn of the event loop. @param to the sockets that get the text, and how to send to all without regard to room. */
+  sendAtOnce(text: string, to: { count: number; sockets: () => Iterable<Receiver>; publish: () => void }): void {
+    const bytes = Buffer.byteLength(text);
+    if (to.count * bytes > undivided || !this.#hasRoom(to.count * bytes)) {
+      for (const socket of to.sockets()) this.#sendTo(socket, text);
+      return;
+    }
+    to.publish();
+    this.#published(bytes, to.count);
   }
 
   /** Sends a socket at once its share of the event that is being sent, before the socket changes its topics. */
@@ -130,6 +149,10 @@ export class SocketBuffers {
 
   #give(socket: Buffered, text: string): void {
     this.#owed.delete(socket);
+    this.#sendTo(socket, text);
+  }
+
+  #sendTo(socket: Receiver, text: string): void {
     const before = socket.waiting();
     socket.sendNow(text);
     this.#known += Math.max(0, socket.waiting() - before);

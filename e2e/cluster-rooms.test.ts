@@ -1,0 +1,102 @@
+/** Rooms of a cluster: members and messages cross three instances, and clients that join again are members again after a leader was killed. */
+// Promises: C2.
+import { expect, test } from "bun:test";
+import { startCluster, type TestInstance } from "./cluster-kit.ts";
+import { post, until } from "./kit.ts";
+import { RoomClient } from "./room-socket.ts";
+
+const boards = {
+  name: "boards",
+  fields: [{ name: "isOpen", type: "boolean" }],
+  permissions: { read: "public", create: "public", update: "public", delete: "public" },
+};
+const files = {
+  "collections/boards.json": JSON.stringify(boards),
+  "rooms/board.json": JSON.stringify({
+    key: { collection: "boards" },
+    join: "isOpen = true",
+    presence: ["n"],
+    events: ["hi"],
+  }),
+};
+const cluster = await startCluster(3, { files });
+const { instances } = cluster;
+
+async function board(at: TestInstance): Promise<string> {
+  const answer = await post(`${at.url}/api/boards`, { isOpen: true });
+  return ((await answer.json()) as { id: string }).id;
+}
+
+/** Tries until a client is a member. */
+async function member(at: TestInstance, id: string, n: number): Promise<RoomClient> {
+  for (;;)
+    try {
+      const client = await RoomClient.open(at.url);
+      await client.join("board", id, { n });
+      return client;
+    } catch {
+      await Bun.sleep(100);
+    }
+}
+
+function numbers(client: RoomClient, id: string): unknown[] {
+  return client
+    .members("board", id)
+    .map(({ state }) => state["n"])
+    .toSorted();
+}
+
+test("members and messages cross the instances, and a right that ends takes the members of each instance out", async () => {
+  const leader = await cluster.leader();
+  const id = await board(leader);
+  const clients = await Promise.all(instances.map((at, n) => member(at, id, n)));
+  for (const client of clients) await until(() => numbers(client, id).length === 3);
+  for (const client of clients) expect(numbers(client, id)).toEqual([0, 1, 2]);
+  for (const [n, client] of clients.entries()) {
+    client.send({ action: "state", room: "board", key: id, state: { n: n + 10 } });
+    for (let i = 0; i < 20; i++)
+      client.send({ action: "send", room: "board", key: id, event: "hi", payload: n * 100 + i });
+  }
+  for (const client of clients) await until(() => client.payloads.length === 40);
+  for (const [n, client] of clients.entries()) {
+    expect(numbers(client, id)).toEqual([10, 11, 12]);
+    for (const other of [0, 1, 2].filter((each) => each !== n)) {
+      const heard = client.payloads.filter((payload) => Math.floor(Number(payload) / 100) === other);
+      expect(heard).toEqual(Array.from({ length: 20 }, (_, i) => other * 100 + i));
+    }
+  }
+  const headers = { "Content-Type": "application/json" };
+  await fetch(`${leader.url}/api/boards/${id}`, { method: "PUT", headers, body: JSON.stringify({ isOpen: false }) });
+  for (const client of clients) await until(() => client.errors.includes("forbidden"));
+});
+
+test("the members of a leader that is killed have left; clients that join again are members again", async () => {
+  const leader = await cluster.leader();
+  const others = await cluster.replicas();
+  const id = await board(leader);
+  const clients = await Promise.all([leader, ...others].map((at, n) => member(at, id, n)));
+  for (const client of clients) await until(() => numbers(client, id).length === 3);
+  leader.running.signal("SIGKILL");
+  await until(() => clients[0]?.code !== null);
+  const again = async (at: TestInstance, client: RoomClient, n: number): Promise<RoomClient> => {
+    // A replica that begins to lead closes the sockets.
+    await until(() => client.code !== null || numbers(client, id).length === 3, 5_000).catch(() => undefined);
+    return client.code === null ? client : member(at, id, n);
+  };
+  const [first, second] = others as [TestInstance, TestInstance];
+  const joined = [await member(first, id, 0)];
+  for (const [n, at] of [first, second].entries()) joined.push(await again(at, clients[n + 1] as RoomClient, n + 1));
+  let members = joined;
+  await until(async () => {
+    members = await Promise.all(
+      members.map((client, n) => (client.code === null ? client : member(n === 2 ? second : first, id, n))),
+    );
+    return members.every((client) => JSON.stringify(numbers(client, id)) === "[0,1,2]");
+  });
+  expect(await cluster.leader()).not.toBe(leader);
+  members[0]?.send({ action: "send", room: "board", key: id, event: "hi", payload: "new" });
+  for (const client of members.slice(1)) await until(() => client.payloads.includes("new"));
+  await leader.start();
+  const back = await member(leader, id, 3);
+  for (const client of [...members, back]) await until(() => numbers(client, id).length === 4);
+});
