@@ -73,8 +73,6 @@ test("the document of the tracker becomes types that the compiler checks", async
 const deliberate = [
   // The licence is that of the service's owner.
   "info-license #/info",
-  // A path has the status 405 for the methods that the document does not have.
-  "no-unused-components #/components/responses/Error405",
   // The browser is sent on: these paths answer with 303 or 302 alone.
   "operation-2xx-response #/paths/~1api~1auth~1oauth~1callback/get/responses",
   "operation-2xx-response #/paths/~1api~1auth~1oauth~1callback~1{name}/get/responses",

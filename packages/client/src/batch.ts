@@ -3,7 +3,7 @@
 import type { BatchReference, BatchResult, BatchValues, StoredRecord } from "@socle/protocol";
 import type { CollectionTypes } from "@socle/protocol/query";
 
-import { type CreateOf, type VersionOptions, versionText } from "./records.ts";
+import { type CreateOf, type UniqueIn, type UpsertValues, type VersionOptions, versionText } from "./records.ts";
 import type { OnceOptions, Transport } from "./transport.ts";
 
 /** Values in which a reference may stand for an id, also in an array and in the arrays of operators. */
@@ -15,9 +15,10 @@ type Referring<Value> = Value extends readonly (infer Item extends string)[]
     : never;
 
 /** An operation on records of a collection. */
-type OperationOn<Name extends string, Create, Update> =
+type OperationOn<Name extends string, Create, Update, By = string> =
   | { method: "create"; collection: Name; body: Create }
   | ({ method: "update"; collection: Name; id: string | BatchReference; body: Update } & VersionOptions)
+  | ({ method: "upsert"; collection: Name; by: By; body: UpsertValues<Create, Update> } & VersionOptions)
   | ({ method: "delete"; collection: Name; id: string | BatchReference } & VersionOptions);
 
 /** The operations of `SocleClient.batch`; the generated types of a project limit the collections to the project's. */
@@ -29,7 +30,8 @@ export type Operation<Collections extends { [name in keyof Collections]: Collect
       [Name in keyof Collections & string]: OperationOn<
         Name,
         WithReferences<CreateOf<Collections[Name]>>,
-        WithReferences<Collections[Name]["update"]>
+        WithReferences<Collections[Name]["update"]>,
+        UniqueIn<Collections[Name]>
       >;
     }[keyof Collections & string];
 

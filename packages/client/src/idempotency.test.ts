@@ -25,7 +25,7 @@ const server = createServer((request, response) => {
   });
   request.on("end", () => {
     const path = request.url ?? "";
-    const name = path === "/api/batch" ? JSON.parse(text).operations[0].collection : path.split("/")[2];
+    const name = path === "/api/batch" ? JSON.parse(text).operations[0].collection : path.split(/[/?]/)[2];
     keysOf.get(name)?.push(request.headers["idempotency-key"]?.toString());
     const next = listed.get(name)?.shift() ?? null;
     if (next === null) return request.socket.destroy();
@@ -44,6 +44,7 @@ afterAll(() => server.close());
 type Send = (client: SocleClient, name: string) => Promise<unknown>;
 const create: Send = (client, name) => client.collection(name).create({});
 const batch: Send = (client, name) => client.batch([{ method: "create", collection: name, body: {} }]);
+const upsert: Send = (client, name) => client.collection(name).upsert({}, { by: "slug" });
 const withKey: Send = (client, name) => client.collection(name).create({}, { idempotencyKey: "own" });
 
 interface Case {
@@ -61,6 +62,7 @@ const cases: Case[] = [
   { name: "answered", answers: [made], status: 201, keys: ["a"] },
   { name: "broken twice", answers: [null, null, made], status: 201, keys: ["a", "a", "a"] },
   { name: "batch broken", answers: [null, made], send: batch, status: 201, keys: ["a", "a"] },
+  { name: "upsert broken", answers: [null, made], send: upsert, status: 201, keys: ["a", "a"] },
   {
     name: "bad gateway",
     answers: [{ status: 502, body: {} }, { status: 504, body: {} }, made],

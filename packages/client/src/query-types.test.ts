@@ -19,6 +19,7 @@ interface Project extends ProjectTypes {
       create: { name: string; status: "paid" | "open" };
       update: { name?: string; status?: "paid" | "open" };
       owner: never;
+      unique: "name";
       relations: { client: "clients" };
     };
     clients: {
@@ -193,8 +194,16 @@ test("changes require the required fields", () => {
     () => tasks.create({ title: "x", nn: 5 }),
     // @ts-expect-error: null is no title
     () => tasks.update("rec_1", { title: null }),
+    () => projects.upsert({ name: "a", status: "open" }, { by: "name" }),
+    () => tasks.upsert({ title: "x", n: { $increment: 1 } }, { by: "title" }),
+    // @ts-expect-error: status is not unique
+    () => projects.upsert({ name: "a", status: "open" }, { by: "status" }),
+    // @ts-expect-error: status is missing
+    () => projects.upsert({ name: "a" }, { by: "name" }),
+    // @ts-expect-error: the field is missing
+    () => projects.upsert({ name: "a", status: "open" }),
   ];
-  expect(checks).toHaveLength(8);
+  expect(checks).toHaveLength(13);
 });
 
 test("endpoints and server queries have the types of the project", () => {

@@ -31,10 +31,19 @@ export type Changes<T> = { [Name in keyof T]?: T[Name] | OperatorsOf<NonNullable
 export type CreateOf<Types extends CollectionTypes> = Omit<Types["create"], Types["owner"]> &
   Partial<Pick<Types["create"], Types["owner"] & keyof Types["create"]>>;
 
+/** The unique fields of a collection; any text without types. */
+export type UniqueIn<Types> = Types extends { unique: infer Names } ? Names & string : string;
+
+/** The values of an upsert: of a record to create, in which operators may stand in the place of values. */
+export type UpsertValues<Create, Update> = {
+  [Name in keyof Create]: Create[Name] | (Name extends keyof Update ? Exclude<Update[Name], undefined> : never);
+};
+
 type ClientOf<C extends { [name in keyof C]: CollectionTypes }, Name extends keyof C> = RecordsClient<
   C[Name]["record"],
   CreateOf<C[Name]>,
-  C[Name]["update"]
+  C[Name]["update"],
+  UniqueIn<C[Name]>
 > &
   QueryStart<C, Name, RecordIn<C, Name>>;
 
@@ -42,10 +51,10 @@ type ClientOf<C extends { [name in keyof C]: CollectionTypes }, Name extends key
 export type NamedClient<
   C extends { [name in keyof C]: CollectionTypes },
   Name extends keyof C,
-> = Name extends typeof USERS ? Omit<ClientOf<C, Name>, "create" | "delete"> : ClientOf<C, Name>;
+> = Name extends typeof USERS ? Omit<ClientOf<C, Name>, "create" | "upsert" | "delete"> : ClientOf<C, Name>;
 
 /** The records of a collection. Every method throws `SocleError`. */
-export interface RecordsClient<T extends SystemFields, Create = NewRecord<T>, Update = Changes<T>> {
+export interface RecordsClient<T extends SystemFields, Create = NewRecord<T>, Update = Changes<T>, By = string> {
   get<R = T>(id: string, selection?: RecordSelection & CallOptions): Promise<R>;
   /** Creates a record, a single time also if the answer is lost: see `ClientOptions.retries`. */
   create(values: Create, options?: OnceOptions & WriteOptions): Promise<T>;
@@ -54,7 +63,18 @@ export interface RecordsClient<T extends SystemFields, Create = NewRecord<T>, Up
    * number, `{ $add: ["x"], $remove: ["y"] }` for a multiple field.
    */
   update(id: string, values: Update, options?: VersionOptions & WriteOptions): Promise<T>;
+  /**
+   * Changes the record that has the value of the unique field `by`, or creates a record: `upsert({ slug: "a", title: "A" }, { by: "slug" })`.
+   * A single time also if the answer is lost: see `ClientOptions.retries`.
+   */
+  upsert(values: UpsertValues<Create, Update>, options: UpsertOptions<By>): Promise<T>;
   delete(id: string, options?: VersionOptions & WriteOptions): Promise<void>;
+}
+
+/** Options of an upsert. */
+export interface UpsertOptions<By = string> extends OnceOptions, VersionOptions {
+  /** The unique field that finds the record. */
+  by: By;
 }
 
 /** Options of a change. */
@@ -98,6 +118,13 @@ export class Records extends QueryBuilder<Source> {
 
   update(id: string, values: object, options?: VersionOptions & WriteOptions): Promise<unknown> {
     return this.#write("PUT", { id, values }, options);
+  }
+
+  async upsert(values: object, { by, ifMatch, ...options }: UpsertOptions): Promise<unknown> {
+    const version = versionText(ifMatch);
+    const headers = version === undefined ? {} : { "If-Match": version };
+    const sent = { ...options, method: "PUT", headers };
+    return (await this.source.transport.writeOnce(`${this.path}${searchOf({ by })}`, values, sent)).value;
   }
 
   delete(id: string, options?: VersionOptions & WriteOptions): Promise<unknown> {

@@ -178,12 +178,20 @@ export class Transport {
     return { value: value as T, position: positionOf(response) };
   }
 
-  /** Posts a change that is made once, however often the change must be sent, and reads the answer. */
-  writeOnce<T>(path: string, change: object, options: OnceOptions = {}): Promise<Answered<T>> {
+  /** Sends a change, by default a POST, that is made once, however often the change must be sent, and reads the answer. */
+  writeOnce<T>(
+    path: string,
+    change: object,
+    { method = "POST", headers, ...options }: OnceOptions & { method?: string; headers?: SendOptions["headers"] } = {},
+  ): Promise<Answered<T>> {
     const body = JSON.stringify(change);
     const { signal } = options;
     const send = (key: string | null): Promise<Answered<T>> =>
-      this.write("POST", path, { body, signal, ...(key !== null && { headers: { "Idempotency-Key": key } }) });
+      this.write(method, path, {
+        body,
+        signal,
+        headers: { ...headers, ...(key !== null && { "Idempotency-Key": key }) },
+      });
     return once(send, { ...options, retries: this.#options.retries ?? defaultRetries });
   }
 

@@ -18,6 +18,7 @@ export interface BatchValues {
 export type BatchOperation<Values = BatchValues> =
   | { method: "create"; collection: string; body: Values }
   | { method: "update"; collection: string; id: string | BatchReference; ifMatch?: string; body: Values }
+  | { method: "upsert"; collection: string; by: string; ifMatch?: string; body: Values }
   | { method: "delete"; collection: string; id: string | BatchReference; ifMatch?: string };
 
 /** A finished operation: 201 with the new record, 200 with the changed record, 204 with null. */

@@ -33,6 +33,7 @@ const collections = [
       { name: "author", type: "relation", collection: "users", owner: true },
       { name: "number", type: "integer", sequence: true },
       { name: "secret", type: "string", permissions: { read: "admin" } },
+      { name: "slug", type: "string", unique: true },
     ],
   },
 ];

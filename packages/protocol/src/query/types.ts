@@ -14,6 +14,8 @@ export interface CollectionTypes {
   update: object;
   /** The field that shows the owner, which the service fills; never for a collection without an owner field. */
   owner: PropertyKey;
+  /** The unique fields, by which an upsert finds a record. */
+  unique?: PropertyKey;
   /** The collections that relations point to, by field. */
   relations?: object;
 }

@@ -30,7 +30,7 @@ const reference = about(
 const id = either(string, reference);
 const body = about(
   freeObject,
-  "The values of a create or an update, as in the collection, with references at any depth.",
+  "The values of a create, an update or an upsert, as in the collection, with references at any depth.",
 );
 
 /** A problem of a field; a `validation_error` lists all problems. */
@@ -50,6 +50,7 @@ export const batchOperation = named("BatchOperation", () =>
   either(
     closed({ method: constant("create"), collection: string, body }),
     closed({ method: constant("update"), collection: string, id, ifMatch: optional(string), body }),
+    closed({ method: constant("upsert"), collection: string, by: string, ifMatch: optional(string), body }),
     closed({ method: constant("delete"), collection: string, id, ifMatch: optional(string) }),
   ),
 );

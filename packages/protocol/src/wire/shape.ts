@@ -235,8 +235,10 @@ class AnyProblem implements Problems {
   }
 }
 
-/** The first of two or three forms that the value has. */
-export function either<A, B, C = never>(...shapes: [Shape<A>, Shape<B>, Shape<C>?]): Shape<A | B | C> {
+/** The first of two to four forms that the value has. */
+export function either<A, B, C = never, D = never>(
+  ...shapes: [Shape<A>, Shape<B>, Shape<C>?, Shape<D>?]
+): Shape<A | B | C | D> {
   const forms = shapes.filter((shape) => shape !== undefined);
   return {
     schema: { anyOf: forms.map(({ schema }) => schema) },

@@ -110,6 +110,11 @@ export class ServiceApi implements CallAnswers {
         const change = { record: versionOf(id, ifMatch), body: parsedObject(body, "The values") };
         return (await records.update(collection, principal, change)).json.text;
       },
+      "db.upsert": async (principal, [name, by, values, ifMatch]) => {
+        const [collection, body] = [text(name, "collection"), parsedObject(values, "The values")];
+        const upsert = { collection, by: text(by, "by"), body, ifMatch: tagOf(ifMatch), after: null };
+        return (await records.upsert(principal, upsert)).json.text;
+      },
       "db.delete": async (principal, [name, id, ifMatch]) => {
         const { name: collection } = records.collection(text(name, "collection"));
         return (await nullIfMissing(() => records.delete(collection, principal, versionOf(id, ifMatch)))) !== null;
@@ -301,7 +306,11 @@ function readOf(method: Read["method"], args: readonly unknown[]): Pick<Read, "m
 
 /** A record to change, and its required version. */
 function versionOf(id: unknown, ifMatch: unknown): RecordVersion {
-  return { id: text(id, "id"), ifMatch: ifMatch === null ? null : text(ifMatch, "ifMatch") };
+  return { id: text(id, "id"), ifMatch: tagOf(ifMatch) };
+}
+
+function tagOf(ifMatch: unknown): string | null {
+  return ifMatch === null ? null : text(ifMatch, "ifMatch");
 }
 
 function whole(value: unknown, name: string): number {

@@ -80,6 +80,7 @@ function relationsOf(fields: readonly FieldDefinition[]): string {
 function collectionType(definition: CollectionDefinition): string {
   const owner = definition.fields.filter((field) => field.owner === true);
   const numbers = definition.fields.filter((field) => field.sequence !== undefined);
+  const unique = definition.fields.filter((field) => field.unique === true);
   return `  ${definition.name}: {
     record: {
       id: string;
@@ -92,6 +93,7 @@ ${fieldsOf(definition, "create")}    };
 ${fieldsOf(definition, "update")}    };
     owner: ${namesOf(owner)};
     numbers: ${namesOf(numbers)};
+    unique: ${namesOf(unique)};
     relations: ${relationsOf(definition.fields)};
   };
 `;

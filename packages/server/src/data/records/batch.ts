@@ -22,15 +22,17 @@ import { mayNameManyFiles, type RecordChanges, type SavedRecord } from "./change
 import type { Body, TakesTarget } from "./references.ts";
 import type { HookFailure, WriteHooks } from "./write-hooks.ts";
 
-const methods = ["create", "update", "delete"] as const;
+const methods = ["create", "update", "upsert", "delete"] as const;
 type Method = (typeof methods)[number];
 
 /** An operation of the right form. */
 export interface Operation {
   readonly method: Method;
   readonly collection: string;
-  /** The record that the operation changes: an id, the number of an earlier operation, or "" for a create. */
+  /** The record that the operation changes: an id, the number of an earlier operation, or "" for a create and an upsert. */
   readonly id: string | number;
+  /** The unique field of an upsert; "" for another method. */
+  readonly by: string;
   readonly ifMatch: string | null;
   /** The id of the record that a create of a transaction makes; by default, the create makes the id. */
   readonly newId?: string;
@@ -109,7 +111,7 @@ export class Batch {
         // The ids of earlier records stand in the body from now on.
         if (references.length > 0) resolve(references, this.ids);
         if (mayNameManyFiles(body))
-          await changes.lookAhead(tx, caller, { collection, id: method === "create" ? null : id, body });
+          await changes.lookAhead(tx, caller, { collection, id: method === "update" ? id : null, body });
         if (method === "delete")
           this.#done(id, 204, {
             json: noBody,
@@ -146,19 +148,16 @@ export class Batch {
   /** A create or an update. */
   #write(tx: Transactor, caller: Principal, operation: Operation & { id: string }): void {
     const { changes, hooks } = this.#options;
-    const { method, collection, id, ifMatch, body, newId, at } = operation;
+    const { method, collection, id, by, ifMatch, body, newId, at } = operation;
     const now = at !== undefined && { now: at };
     const takes = operation.references.length === 0 ? undefined : this.#takes;
+    const given = { collection, body, hooks, takes, ...(newId !== undefined && { id: newId }), ...now };
     if (method === "create") {
-      const made = changes.create(tx, caller, {
-        collection,
-        body,
-        hooks,
-        takes,
-        ...(newId !== undefined && { id: newId }),
-        ...now,
-      });
+      const made = changes.create(tx, caller, given);
       this.#done(made.record.id, 201, made);
+    } else if (method === "upsert") {
+      const made = changes.upsert(tx, caller, { ...given, by, ifMatch });
+      this.#done(made.record.id, made.isNew ? 201 : 200, made);
     } else this.#done(id, 200, changes.update(tx, caller, { collection, id, ifMatch, hooks, takes, body, ...now }));
   }
 
@@ -244,12 +243,14 @@ function refusalOf(index: number, operation: Operation, refusal: AppError): AppE
 }
 
 function detailsOf({ method }: Operation, { details, message }: AppError): readonly ErrorDetail[] {
-  return details ?? [{ field: method === "create" ? "collection" : "id", rule: "refused", message }];
+  const field = method === "create" ? "collection" : method === "upsert" ? "by" : "id";
+  return details ?? [{ field, rule: "refused", message }];
 }
 
 const keysOf: { readonly [method in Method]: readonly string[] } = {
   create: ["method", "collection", "body"],
   update: ["method", "collection", "id", "ifMatch", "body"],
+  upsert: ["method", "collection", "by", "ifMatch", "body"],
   delete: ["method", "collection", "id", "ifMatch"],
 };
 
@@ -338,18 +339,19 @@ function parseOperation(given: unknown, refuse: Refuse): Omit<Operation, "refere
   for (const key of Object.keys(given).slice(0, 20))
     if (!known.includes(key) && given[key] !== null)
       refuse(key, "unknown", `${quote(key)} is not a part of a ${method}`);
-  const textOf = (key: "collection" | "ifMatch"): string | null => {
+  const textOf = (key: "collection" | "by" | "ifMatch"): string | null => {
     const value = given[key] ?? null;
     if (typeof value === "string") return value;
     if (value !== null) refuse(key, "type", `${key} must be a string, not ${quote(value)}`);
-    else if (key === "collection") refuse(key, "required", "collection is required");
+    else if (key !== "ifMatch") refuse(key, "required", `${key} is required`);
     return null;
   };
   const collection = textOf("collection") ?? "";
-  const id = method === "create" ? "" : idOf(given["id"], refuse);
+  const id = known.includes("id") ? idOf(given["id"], refuse) : "";
+  const by = method === "upsert" ? (textOf("by") ?? "") : "";
   const ifMatch = method === "create" ? null : textOf("ifMatch");
   const body = method === "delete" ? {} : bodyOf(given["body"], refuse);
-  return { method, collection, id, ifMatch, body };
+  return { method, collection, id, by, ifMatch, body };
 }
 
 function bodyOf(given: unknown, refuse: Refuse): Body {
@@ -382,6 +384,8 @@ function checkReferences(
       refuse(field, "relation", `{ "$ref": ${operation} } is no operation ${place}`);
     } else if (isObject(target) && target["method"] === "delete")
       refuse(field, "relation", `{ "$ref": ${operation} } is a delete, which leaves no record`);
+    else if (isObject(target) && target["method"] === "upsert" && operation >= index)
+      refuse(field, "relation", `{ "$ref": ${operation} } is an upsert, which only later operations may point to`);
   }
 }
 

@@ -13,6 +13,7 @@ import { missingRecord, type OwnedRow, type RecordTable, recordTableOf, recordTa
 import { addedItems, type Body, type Lookups, longArray, References, type TakesTarget } from "./references.ts";
 import type { Rights, RightsTarget } from "./rights.ts";
 import { keepNumbers, withNumbersOf, withoutNumbers } from "./sequences.ts";
+import { finderOf, isTaken, keyIn } from "./upsert.ts";
 import type { WriteHooks } from "./write-hooks.ts";
 
 /** A record after its write. */
@@ -39,6 +40,8 @@ export interface NewRecord {
   readonly observe?: Observe;
   /** Absent: the targets of relations and files exist already. */
   readonly takes?: TakesTarget | undefined;
+  /** Whether the body may have operators, which then start from the defaults. */
+  readonly hasOperators?: boolean;
 }
 
 /** A record and the version that `If-Match` names; null for any version. */
@@ -48,6 +51,18 @@ export interface RecordVersion {
 }
 
 export interface RecordTarget extends RecordVersion, Pick<NewRecord, "collection" | "hooks"> {}
+
+/** A body for the record with the same value of a unique field, or for a new record. */
+export interface Upsert
+  extends Pick<NewRecord, "collection" | "body" | "id" | "now" | "hooks" | "takes">,
+    Pick<RecordVersion, "ifMatch"> {
+  /** The name of the unique field. */
+  readonly by: string;
+}
+
+export interface UpsertedRecord extends SavedRecord {
+  readonly isNew: boolean;
+}
 
 interface ChangesOptions extends CreationOrderOptions {
   readonly clock: Clock;
@@ -94,7 +109,7 @@ export class RecordChanges {
   create(
     tx: Transactor,
     principal: Principal,
-    { collection: name, body, id: chosenId, now = this.#options.clock.now(), given, hooks, observe, takes }: NewRecord,
+    { collection: name, body, id: chosenId, now = this.#options.clock.now(), given, hooks, ...others }: NewRecord,
   ): SavedRecord {
     const table = recordTableOf(this.#options.collections.named(name));
     const { collection } = table;
@@ -104,7 +119,7 @@ export class RecordChanges {
     const updatedAt = given?.updatedAt ?? createdAt;
     const isHooked = hooks?.has(name, "create") === true;
     const defaultsAt = isHooked ? hooks.now(createdAt) : createdAt;
-    const first = { table, principal, body, given, observe, takes, id, createdAt, updatedAt, defaultsAt };
+    const first = { ...others, table, principal, body, given, id, createdAt, updatedAt, defaultsAt };
     let made = this.#preparation.create(tx, first);
     if (isHooked) {
       const { createdAt: _, updatedAt: __, ...record } = withoutNumbers(table, made.record);
@@ -181,6 +196,42 @@ export class RecordChanges {
     this.#options.effects.updated(tx, { table, row: { record, owner }, principal, now, json }, row);
     const answer = { json, body, weight: json.text.length + weight };
     return this.#answer(tx, { table, principal, id, record, owner }, answer);
+  }
+
+  /**
+   * Changes the record that has the body's value of a unique field, or creates a record. Of a record that the caller may not read, the
+   * caller learns as much as from a create: whether the value is taken, if the create would be admitted.
+   * @throws AppError also as `keyIn`.
+   */
+  upsert(tx: Transactor, principal: Principal, upsert: Upsert): UpsertedRecord {
+    const { collection: name, by, ifMatch } = upsert;
+    const table = recordTableOf(this.#options.collections.named(name));
+    // Users are created by a registration.
+    if (table.accountFields.size > 0) table.collection.policies.create.admit(principal);
+    const found = tx.get<StoredRecord>(table.rowBy(by), keyIn(table, principal, upsert));
+    const create = (hooks: WriteHooks | null): SavedRecord => {
+      if (ifMatch !== null) throw otherVersion();
+      return this.create(tx, principal, { ...upsert, hooks, hasOperators: true });
+    };
+    if (found === null) return { ...create(upsert.hooks), isNew: true };
+    const { id } = found;
+    const { policies } = table.collection;
+    const { rights } = this.#options;
+    const row = table.toOwned(found);
+    const finder = { table, principal: finderOf(principal, name), id, ...row };
+    if (!rights.allows(tx, "read", finder) || rights.hidden(tx, finder).has(by)) {
+      try {
+        create(null);
+      } catch (refusal) {
+        if (!isTaken(refusal, by)) throw refusal;
+      }
+      const missing = (): AppError =>
+        new AppError("not_found", `There is no record with this ${by} in "${name}" that you may change.`);
+      policies.update.admit(principal);
+      rights.admit(tx, "update", { table, principal, id, owner: row.owner, missing });
+      throw missing();
+    }
+    return { ...this.update(tx, principal, { ...upsert, id }), isNew: false };
   }
 
   /** The end of a single write that waits for hooks, which writes nothing: a rollback would cost more. */
@@ -269,8 +320,11 @@ function otherValues(returned: Body, record: Body): Body {
 function checkVersion(record: StoredRecord, ifMatch: string | null): void {
   if (ifMatch === null || ifMatch.trim() === "*") return;
   const versions = ifMatch.split(",").map((tag) => tag.trim().replace(/^W\/|;[^;"]*(?="$)/g, ""));
-  if (versions.includes(versionOf(record))) return;
-  throw new AppError("conflict", "The record has changed since the version that If-Match names.", { status: 412 });
+  if (!versions.includes(versionOf(record))) throw otherVersion();
+}
+
+function otherVersion(): AppError {
+  return new AppError("conflict", "The record has changed since the version that If-Match names.", { status: 412 });
 }
 
 /** For a caller that may not read the record: fields of the body, and the system fields (contract, "HTTP in general"). */

@@ -101,7 +101,7 @@ function matching(
   const field: FieldDefinition = table.field(name) ?? { name: "id", type: "string" };
   const value = name === "id" ? (given.id ?? null) : (body[name] ?? null);
   const stored = value === null ? null : (typeOf(field).encode(value) ?? null);
-  const found = stored === null ? null : tx.get<{ id: string }>(table.idBy(name), stored);
+  const found = stored === null ? null : tx.get<{ id: string }>(table.rowBy(name), stored);
   if (found !== null) return found.id;
   if (creates && (value !== null || name === "id")) return null;
   const message = value === null ? `${name} must name a record` : `no record has the ${name} ${quote(value)}`;

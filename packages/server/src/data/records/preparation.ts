@@ -1,5 +1,5 @@
 /** Preparation of a write: every check of a body but the checks of the writing statement. */
-import type { ErrorDetail, FieldDefinition, StoredRecord } from "@socle/protocol";
+import type { ErrorDetail, FieldDefinition, JsonValue, StoredRecord } from "@socle/protocol";
 import { AppError, isAdmin, isObject, nearest, type Principal, quote } from "../../base/kernel/index.ts";
 import type { Transactor, Value } from "../../store/database/index.ts";
 import {
@@ -107,10 +107,25 @@ interface PlainBody {
   readonly problems: readonly ErrorDetail[];
 }
 
-/** @param record the record before the update. */
+function operatedFields(table: RecordTable, body: Body): readonly FieldDefinition[] {
+  return table.fields.filter((field) => mayBeOperators(field, body[field.name]));
+}
+
+/** The body of a new record: operators start from the defaults. */
+function withDefaultsOperated(table: RecordTable, body: Body): PlainBody {
+  const fields = operatedFields(table, body);
+  const starts = fields.map((field) => [field.name, field.default ?? (field.multiple === true ? [] : null)]);
+  return withoutOperators(table, { body, record: Object.fromEntries(starts), fields });
+}
+
+/** @param record the values from which the operators start. */
 function withoutOperators(
   table: RecordTable,
-  { body, record, fields }: { body: Body; record: StoredRecord; fields: readonly FieldDefinition[] },
+  {
+    body,
+    record,
+    fields,
+  }: { body: Body; record: Readonly<Record<string, JsonValue>>; fields: readonly FieldDefinition[] },
 ): PlainBody {
   const plain = { ...body };
   const problems: ErrorDetail[] = [];
@@ -234,13 +249,15 @@ interface BodyToWrite {
   readonly body: Body;
   /** The values of the body that a hook has set. */
   readonly returned?: Body;
-  readonly observe: Observe | undefined;
-  readonly takes: TakesTarget | undefined;
+  readonly observe?: Observe | undefined;
+  readonly takes?: TakesTarget | undefined;
 }
 
 /** `defaultsAt` is the time of the creation for defaults. */
 interface NewBody extends BodyToWrite {
   readonly given: GivenFields | undefined;
+  /** See `NewRecord`. */
+  readonly hasOperators?: boolean;
   readonly id: string;
   readonly createdAt: string;
   readonly updatedAt: string;
@@ -266,11 +283,15 @@ export class Preparation {
 
   /** A record that is to be created; `stored` has the values with separate columns. @throws AppError. */
   create(tx: Transactor, first: NewBody): PreparedValues & { record: StoredRecord; stored: readonly Value[] } {
-    const { table, principal, body, given, observe, id, createdAt, updatedAt, defaultsAt } = first;
+    const { table, principal, given, observe, id, createdAt, updatedAt, defaultsAt } = first;
     const { collection } = table;
     const { account } = given ?? {};
     const isImported = given !== undefined && account === undefined;
+    const plain =
+      first.hasOperators === true && namesOperators(table, first.body) ? withDefaultsOperated(table, first.body) : null;
+    const { body } = plain ?? first;
     const { values, problems } = validateBody(table, body, isImported ? "import" : "create");
+    if (plain !== null) problems.push(...plain.problems);
     // Users own their records.
     const userId = account === undefined ? (principal?.userId ?? null) : id;
     const owner =
@@ -330,7 +351,7 @@ export class Preparation {
 
   /** @throws AppError `forbidden` if the caller may not read a value that an operator starts from. */
   #withoutOperators(tx: Transactor, { table, principal, body, row }: BodyToWrite & { row: OwnedRow }): PlainBody {
-    const fields = table.fields.filter((field) => mayBeOperators(field, body[field.name]));
+    const fields = operatedFields(table, body);
     const names = fields.map(({ name }) => name);
     this.#rights.admitOperators(tx, { table, principal, ...row }, names);
     return withoutOperators(table, { body, record: row.record, fields });

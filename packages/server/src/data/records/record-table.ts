@@ -80,6 +80,8 @@ export class RecordTable {
   readonly delete: string;
   readonly byId: string;
   readonly byIdWithOwner: string;
+  /** The beginning of `byIdWithOwner`. */
+  readonly #withOwner: string;
   readonly exists: string;
   /** The ids of a JSON array that no record has, as `value`. */
   readonly missing: string;
@@ -123,7 +125,8 @@ export class RecordTable {
     this.insert = `INSERT INTO ${this.sqlName} (${inserted.join(", ")}) VALUES (${inserted.map(() => "?").join(", ")})`;
     this.delete = `DELETE FROM ${this.sqlName} WHERE id = ?`;
     this.byId = `SELECT ${this.#columns} FROM ${this.sqlName} WHERE id = ?`;
-    this.byIdWithOwner = `SELECT ${this.#columns}, ${ownerColumn} AS ${owned} FROM ${this.sqlName} WHERE id = ?`;
+    this.#withOwner = `SELECT ${this.#columns}, ${ownerColumn} AS ${owned} FROM ${this.sqlName} WHERE`;
+    this.byIdWithOwner = `${this.#withOwner} id = ?`;
     this.newest = `SELECT id, createdAt FROM ${this.sqlName} ORDER BY _seq DESC LIMIT 1`;
     const seq = `${this.sqlName}._seq DESC`;
     this.newestFirst = collection.isChronological ? seq : `${this.sqlName}.createdAt DESC, ${seq}`;
@@ -196,11 +199,13 @@ export class RecordTable {
     return `SELECT ${seq} AS seq, id FROM ${this.sqlName} WHERE ${this.column(field)} = ? AND ${seq} > ? ORDER BY ${seq} LIMIT ${limit}`;
   }
 
-  /** The id of the record with a value of a unique field, or with an id. Parameter: the value. */
-  idBy(name: string): string {
-    const values = this.field(name)?.values;
-    const given = values === undefined ? "?" : positionSql(values, "?");
-    return `SELECT id FROM ${this.sqlName} WHERE ${this.column(name)} = ${given}`;
+  /** The record, as `byIdWithOwner`, with a value of a unique field, or with an id. Parameter: the value. */
+  rowBy(name: string): string {
+    const field = this.field(name);
+    const order = field === null ? null : orderColumn(field);
+    // The index of a field with named values is by the positions of the values.
+    if (field === null || order === null) return `${this.#withOwner} ${this.column(name)} = ?`;
+    return `${this.#withOwner} ${this.sqlName}.${identifier(order)} = ${positionSql(field.values ?? [], "?")}`;
   }
 
   #uniqueKeys(): UniqueKey[] {

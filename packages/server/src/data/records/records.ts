@@ -21,6 +21,8 @@ import {
   type RecordTarget,
   type RecordVersion,
   type SavedRecord,
+  type Upsert,
+  type UpsertedRecord,
 } from "./changes.ts";
 import { Deletions } from "./deletions.ts";
 import { type LongWrite, writeHooked } from "./hooked-write.ts";
@@ -223,6 +225,30 @@ export class Records {
     return this.#save(principal, { hooks, caller, change: { ...target, body } }, work);
   }
 
+  /**
+   * Changes the record that has the body's value of a unique field, or creates a record: see `RecordChanges.upsert`.
+   * @param after as for `createWith`.
+   */
+  upsert(
+    principal: Principal,
+    {
+      after,
+      caller,
+      ...upsert
+    }: Pick<Upsert, "collection" | "by" | "body" | "ifMatch"> & {
+      after: ((tx: Transactor, saved: UpsertedRecord) => void) | null;
+    } & ByCaller,
+  ): Promise<UpsertedRecord> {
+    const { collection, body } = upsert;
+    const hooks = this.#hooksBefore(collection, "create") ?? this.#hooksBefore(collection, "update");
+    const work: CallersWork<UpsertedRecord> = (tx, current) => {
+      const saved = this.#changes.upsert(tx, current, { ...upsert, hooks });
+      if (after !== null && hooks?.isPending !== true) after(tx, saved);
+      return saved;
+    };
+    return this.#save(principal, { hooks, caller, change: { collection, id: null, body } }, work);
+  }
+
   /** @param record as for `update`. */
   async delete(collection: string, principal: Principal, record: string | (RecordVersion & ByCaller)): Promise<void> {
     const target = this.#target(collection, record);
@@ -238,18 +264,18 @@ export class Records {
   }
 
   /** Runs a create or an update: in a short transaction, unless many files must be looked up before. */
-  #save(
+  #save<T extends SavedRecord>(
     principal: Principal,
     {
       hooks,
       caller,
       change,
     }: { hooks: WriteHooks | null; change: Parameters<RecordChanges["lookAhead"]>[2] } & ByCaller,
-    work: CallersWork<SavedRecord>,
-  ): Promise<SavedRecord> {
+    work: CallersWork<T>,
+  ): Promise<T> {
     const looksAhead = mayNameManyFiles(change.body);
     if (!looksAhead && hooks === null) return this.#options.database.transactFor(principal, work, single);
-    const quick: CallersWork<SavedRecord> | null = looksAhead ? null : work;
+    const quick: CallersWork<T> | null = looksAhead ? null : work;
     return this.#writeLong(principal, { hooks, caller, makesRoom: false, quick }, async (tx, current) => {
       if (looksAhead) await this.#changes.lookAhead(tx, current, change);
       return work(tx, current);
@@ -271,6 +297,14 @@ export class Records {
     return operation === "delete" ? hooked.size > 0 : hooked.has(collection);
   }
 
+  #areHooked(operations: readonly Operation[]): boolean {
+    return operations.some(({ collection, method }) =>
+      method === "upsert"
+        ? this.#isHooked(collection, "create") || this.#isHooked(collection, "update")
+        : this.#isHooked(collection, method),
+    );
+  }
+
   /** Runs a write in a long transaction; a write with hooks, as often as hooks must be asked. @throws as `writeHooked`. */
   #writeLong<T>(principal: Principal, write: LongWrite<T>, work: CallersWork<Promise<T>>): Promise<T> {
     const { database } = this.#options;
@@ -284,7 +318,7 @@ export class Records {
    * @returns the JSON of an array of `BatchResult`. @throws AppError: see `Batch`; the errors of `beside`.
    */
   async batch(principal: Principal, operations: readonly Operation[], beside: WorkBeside = {}): Promise<JsonText> {
-    const isHooked = operations.some(({ collection, method }) => this.#isHooked(collection, method));
+    const isHooked = this.#areHooked(operations);
     const hooks =
       this.#hooks === null || !isHooked
         ? null
@@ -311,8 +345,7 @@ export class Records {
     operations: readonly Operation[],
     { before, after }: { before: (tx: Transactor) => void; after: (tx: Transactor) => void },
   ): Promise<boolean> {
-    const isHooked = operations.some(({ collection, method }) => this.#isHooked(collection, method));
-    if (isHooked || !Batch.isShort(operations)) return false;
+    if (this.#areHooked(operations) || !Batch.isShort(operations)) return false;
     const work: CallersWork<void> = (tx, caller) => {
       before(tx);
       new Batch({ operations, changes: this.#changes, hooks: null }).runShort(tx, caller);

@@ -199,6 +199,10 @@ test("records, batches and files", async () => {
   await check.call("PUT /api/posts/{id}", 200, { ...token, path: { id }, body: change });
   const back = await check.call("GET /api/posts/{id}", 200, { ...token, path: { id } });
   await check.call("PUT /api/posts/{id}", 200, { ...token, path: { id }, body: back });
+  const upsert = { query: { by: "slug" }, body: { slug: "up", title: "Up", stock: { $increment: 2 } } };
+  for (const status of [201, 200]) await check.call("PUT /api/posts", status, { ...token, ...upsert });
+  await check.refuse("PUT /api/posts", 412, { ...token, ...upsert, headers: { "If-Match": '"x"' } });
+  await check.refuse("PUT /api/posts", 405, { ...token, body: {} });
   await check.refuse("POST /api/posts", 400, { body: { title: "lower", stock: -1, other: 1 } });
   await check.refuse("PUT /api/posts/{id}", 412, { path: { id }, body: { stock: 1 }, headers: { "If-Match": '"x"' } });
   for (const name of ["posts", "users"]) await check.refuse(`GET /api/${name}`, 401, { token: "wrong" });
@@ -400,7 +404,7 @@ test("every operation refuses a request without a token, without the object that
         ...(hasJson && { body: {} }),
         query: { redirect: home, challenge: new TestApp().challenge },
       });
-    else if (hasJson) await check.refuse(name, 400, { ...asMember, body: "{" });
+    else if (hasJson) await check.refuse(name, 400, { ...asMember, query: { by: "slug" }, body: "{" });
   }
 });
 

@@ -98,9 +98,12 @@ export function bytes(description: string, headers: readonly string[]): AnswerDe
   return { description, content: { "*/*": {} }, headers };
 }
 
-/** A parameter of the query, or a header. */
-export function parameter(description: string, { schema }: Schema = { schema: { type: "string" } }): Parameter {
-  return { schema, description };
+/** A parameter of the query, or a header: by default, a text that may be left out. */
+export function parameter(
+  description: string,
+  { schema = { type: "string" }, isRequired = false }: Partial<Schema> & Pick<Parameter, "isRequired"> = {},
+): Parameter {
+  return { schema, description, isRequired };
 }
 
 /** By status. null stands for an answer without a body. */

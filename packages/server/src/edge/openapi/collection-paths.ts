@@ -11,7 +11,7 @@ import {
 import { needsUser, parseSyntax } from "@socle/protocol/filter";
 import { isAdmin, type Principal } from "../../base/kernel/index.ts";
 import type { Collection } from "../../data/collections/index.ts";
-import type { DescribedCollection } from "./collection-schemas.ts";
+import { type DescribedCollection, uniqueFieldsOf } from "./collection-schemas.ts";
 import type { DescribedRoute, RouteDescription } from "./description.ts";
 import { operationOf, type Paths, templateOf } from "./operations.ts";
 
@@ -48,26 +48,33 @@ export function describedForAdmins(definition: CollectionDefinition): Omit<Descr
   return { definition, operations: new Set(operations), unread: new Set(), unwritten: new Set(), isForAdmins: true };
 }
 
-/** The description without the parameters of a search, for a collection without searched fields. */
-function fitting(description: RouteDescription, { definition, unread }: DescribedCollection): RouteDescription {
+/** The description without the parameters of a search, for a collection without searched fields; `by` has the unique fields. */
+function fitting(description: RouteDescription, collection: DescribedCollection): RouteDescription {
+  const { definition, unread } = collection;
+  if (description.query === undefined) return description;
+  const { search, snippet, by, ...query } = description.query;
+  if (by !== undefined) {
+    const schema = { ...by.schema, enum: uniqueFieldsOf(collection) };
+    return { ...description, query: { by: { ...by, schema } } };
+  }
   const canSearch = definition.search?.some((field) => !unread.has(field)) === true;
-  if (canSearch || description.query === undefined) return description;
-  const { search, snippet, ...query } = description.query;
-  return { ...description, query };
+  return canSearch ? description : { ...description, query };
 }
 
-function isShown({ access, operation }: RouteDescription, collection: DescribedCollection): boolean {
+function isShown({ access, operation, query }: RouteDescription, collection: DescribedCollection): boolean {
+  if (query?.["by"] !== undefined && uniqueFieldsOf(collection).length === 0) return false;
   return (
     operation !== undefined && collection.operations.has(operation) && (access !== "admin" || collection.isForAdmins)
   );
 }
 
-/** The verb and the path that the id of an operation is made of: `listPosts`, `readPostsById`, `importPosts`. */
-function idOf(path: string, name: string, operation: Operation): { verb: string; named: string } {
+/** The verb and the path that the id of an operation is made of: `listPosts`, `readPostsById`, `upsertPosts`, `importPosts`. */
+function idOf(name: string, { path, operation = "read", query }: DescribedRoute): { verb: string; named: string } {
   const [, transfer] = /\/(import|export)$/.exec(path) ?? [];
   if (transfer !== undefined) return { verb: transfer, named: name };
   const isList = operation === "read" && !path.includes(":id");
-  return { verb: isList ? "list" : verbs[operation], named: path.replace(collectionMark, name) };
+  const verb = query?.["by"] === undefined ? verbs[operation] : "upsert";
+  return { verb: isList ? "list" : verb, named: path.replace(collectionMark, name) };
 }
 
 /** Whether a rule may hold for a caller without a sign-in. */
@@ -85,7 +92,7 @@ export function collectionPaths(routes: readonly DescribedRoute[], collection: D
     const { path, method, tag, access, operation = "read" } = each;
     const own = path.replace(collectionMark, name);
     const isOpen = access === "rules" && rules[operation].every(admitsAnonymous);
-    const site = { path: own, method, tag: `${tag}: ${name}`, ...idOf(path, name, operation) };
+    const site = { path: own, method, tag: `${tag}: ${name}`, ...idOf(name, each) };
     const at = templateOf(own);
     paths[at] = { ...paths[at], [method.toLowerCase()]: operationOf(fitting(each, collection), site, isOpen) };
   }

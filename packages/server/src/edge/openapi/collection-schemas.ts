@@ -182,6 +182,18 @@ function changeOf(collection: DescribedCollection): Schema {
   };
 }
 
+/** The fields by which an upsert may find a record. Users are created by a registration. */
+export function uniqueFieldsOf({ definition, unread }: DescribedCollection): string[] {
+  if (definition.name === USERS) return [];
+  return definition.fields.filter(({ name, unique }) => unique === true && !unread.has(name)).map(({ name }) => name);
+}
+
+/** The body of an upsert, which a create and an update take. */
+function upsertOf(collection: DescribedCollection): Schema {
+  const properties = propertiesOf(collection, writableOf(collection), "update");
+  return { type: "object", properties, additionalProperties: false };
+}
+
 /** The answer to a write for a caller who may not read the record: the fields of the body, and the system fields. */
 function writtenOf(collection: DescribedCollection): Schema {
   const properties = { ...systemFields, ...propertiesOf(collection, writableOf(collection), "record") };
@@ -203,6 +215,9 @@ export function collectionSchemas(collection: DescribedCollection): { [name: str
       },
     }),
     ...(operations.has("create") && { [named("create")]: creationOf(collection) }),
-    ...(operations.has("update") && { [named("update")]: changeOf(collection) }),
+    ...(operations.has("update") && {
+      [named("update")]: changeOf(collection),
+      [named("upsert")]: upsertOf(collection),
+    }),
   };
 }

@@ -10,6 +10,7 @@ type Access = "anybody" | "user" | "admin" | "rules";
 export interface Parameter {
   readonly schema: JsonSchema;
   readonly description: string;
+  readonly isRequired?: boolean;
 }
 
 export interface AnswerDescription {

@@ -40,10 +40,11 @@ function parametersOf(
   place: "query" | "header",
   given: { readonly [name: string]: Parameter } = {},
 ): readonly object[] {
-  return Object.entries(given).map(([name, { schema, description }]) => ({
+  return Object.entries(given).map(([name, { schema, description, isRequired }]) => ({
     name,
     in: place,
     description,
+    ...(isRequired === true && { required: true }),
     schema,
     // A list is a text with commas.
     ...(schema["type"] === "array" && { style: place === "query" ? "form" : "simple", explode: false }),

@@ -7,6 +7,7 @@ import {
   type ReadRecorder,
   readsOf,
   tagOf,
+  type UpsertOptions,
   type VersionOptions,
   withCollections,
 } from "./reads.ts";
@@ -26,6 +27,8 @@ export function databaseOf(calls: ServiceClient, recorder: ReadRecorder | null, 
         create: async (values: unknown) => call("create", jsonOf(values)),
         update: async (id: string, values: unknown, options?: VersionOptions) =>
           call("update", id, jsonOf(values), tagOf(options)),
+        upsert: async (values: unknown, options?: UpsertOptions) =>
+          call("upsert", options?.by, jsonOf(values), tagOf(options)),
         delete: (id: string, options?: VersionOptions) => call("delete", id, tagOf(options)),
       });
     },

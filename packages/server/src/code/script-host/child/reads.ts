@@ -173,6 +173,11 @@ export interface VersionOptions {
   readonly ifMatch?: string | { readonly id: string; readonly updatedAt: string };
 }
 
+export interface UpsertOptions extends VersionOptions {
+  /** The unique field that finds the record. */
+  readonly by?: unknown;
+}
+
 export function tagOf(options?: VersionOptions | null): string | null {
   const ifMatch = options?.ifMatch;
   return ifMatch === undefined || typeof ifMatch === "string" ? (ifMatch ?? null) : versionOf(ifMatch);

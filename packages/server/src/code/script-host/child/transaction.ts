@@ -14,6 +14,7 @@ import {
   readMethods,
   readsOf,
   tagOf,
+  type UpsertOptions,
   type VersionOptions,
   withCollections,
 } from "./reads.ts";
@@ -240,6 +241,8 @@ class TransactionAttempt {
       },
       update: async (id: string, body: object, options?: VersionOptions) =>
         this.#write({ method: "update", collection, id, body, ifMatch: tagOf(options) }, null),
+      upsert: async (body: object, options?: UpsertOptions) =>
+        this.#write({ method: "upsert", collection, by: options?.by, body, ifMatch: tagOf(options) }, null),
       delete: async (id: string, options?: VersionOptions) =>
         this.#write({ method: "delete", collection, id, ifMatch: tagOf(options) }, null),
     };
@@ -276,6 +279,7 @@ interface Operation {
   readonly method: string;
   readonly collection: string;
   readonly id?: string;
+  readonly by?: unknown;
   readonly body?: object;
   readonly ifMatch?: string | null;
 }

@@ -2,10 +2,11 @@
 import { isReservedCollectionName, type Operation } from "@socle/protocol";
 import * as wire from "@socle/protocol/wire";
 import type { Config } from "../../../base/config/index.ts";
-import { JsonText, type Principal } from "../../../base/kernel/index.ts";
+import { AppError, JsonText, type Principal } from "../../../base/kernel/index.ts";
 import type { Collection } from "../../../data/collections/index.ts";
 import type { Queries } from "../../../data/queries/index.ts";
-import { type Records, recordTag } from "../../../data/records/index.ts";
+import { type Records, recordTag, type SavedRecord } from "../../../data/records/index.ts";
+import type { Transactor } from "../../../store/database/index.ts";
 import { isLarge, requireJsonType } from "../bodies.ts";
 import type { Exchange } from "../exchange.ts";
 import { NeedsLeader } from "../forwarding.ts";
@@ -22,8 +23,15 @@ const recordHeaders = { "Content-Type": jsonType, Vary: "Authorization" };
  * Collection (404), token (401) and role (401, 403), in the order of the arguments, before the body is read. The
  * transaction of a change checks the rights again, because a right may end while a body comes.
  */
-function admitted(operation: Operation, collection: Collection, principal: Principal): [Collection, Principal] {
-  collection.policies[operation].admit(principal);
+function admitted(
+  operation: Operation | "upsert",
+  collection: Collection,
+  principal: Principal,
+): [Collection, Principal] {
+  const { policies } = collection;
+  // An upsert becomes a create or an update, each with the rule of the operation.
+  if (operation !== "upsert") policies[operation].admit(principal);
+  else if (policies.update.decide(principal).access === "none") policies.create.admit(principal);
   return [collection, principal];
 }
 
@@ -137,6 +145,22 @@ export function recordRoutes(api: RecordParts): Routes {
         errors: [404, 409],
         handle: (exchange) => change(api, exchange, "create"),
       }),
+      PUT: ownRoute({
+        summary: "Change the record of :collection with the same unique value, or create a record",
+        description: "An update, or else a create: an operator then starts from the default value.",
+        access,
+        operation: "update",
+        keys,
+        rate,
+        query: {
+          by: parameter("The unique field that finds the record; the body has the value.", { isRequired: true }),
+        },
+        headers: { ...ifMatch, ...idempotencyKey },
+        body: { content: { [jsonType]: schemaOf("upsert") } },
+        answers: { 200: record, 201: { ...record, description: "The new record." } },
+        errors: [404, 405, 409, 412],
+        handle: (exchange) => change(api, exchange, "upsert"),
+      }),
     },
     "/api/:collection/:id": {
       ...reads["/api/:collection/:id"],
@@ -171,11 +195,13 @@ export function recordRoutes(api: RecordParts): Routes {
 /** Makes the operation of a request, has the operation run, and makes the response. */
 async function change(api: RecordParts, exchange: Exchange, kind: RecordOperation["kind"]): Promise<Response> {
   const { request } = exchange;
+  const by = kind === "upsert" ? fieldIn(exchange) : "";
   const [{ name }, principal] = admitted(kind, collectionAt(api, exchange), await exchange.principal());
-  const key = kind === "create" ? keyOf(exchange) : null;
+  const isKeyed = kind === "create" || kind === "upsert";
+  const key = isKeyed ? keyOf(exchange) : null;
   const { idempotency } = api;
   if (idempotency === null && (key !== null || (kind !== "delete" && isLarge(request)))) throw new NeedsLeader();
-  if (idempotency !== null && key !== null) return createOnce(api, exchange, { key, idempotency });
+  if (isKeyed && idempotency !== null && key !== null) return saveOnce(api, exchange, { kind, by, key, idempotency });
   const id = exchange.param("id");
   let body: RecordOperation["body"] = {};
   try {
@@ -188,10 +214,20 @@ async function change(api: RecordParts, exchange: Exchange, kind: RecordOperatio
   }
   const caller = exchange.callerKey(principal);
   const ifMatch = kind === "create" ? null : request.headers.get("if-match");
-  const written = await api.run({ kind, collection: name, id, ifMatch, body, principal, caller });
+  const written = await api.run({ kind, collection: name, id, by, ifMatch, body, principal, caller });
   if (written === null) return exchange.empty();
   const headers = { "Content-Type": jsonType, ETag: written.tag };
-  return exchange.respond(kind === "create" ? 201 : 200, written.json, headers);
+  return exchange.respond(written.status, written.json, headers);
+}
+
+/** The unique field of an upsert. @throws AppError `method_not_allowed` without a field, `bad_request` for several fields. */
+function fieldIn({ search }: Exchange): string {
+  const [field, ...others] = new URLSearchParams(search).getAll("by");
+  if (others.length > 0) throw new AppError("bad_request", '"by" must stand once, with the name of a unique field.');
+  if (field !== undefined) return field;
+  const allow = "GET, HEAD, POST, OPTIONS";
+  const message = `PUT is not possible here without ?by=FIELD, which names a unique field; allowed: ${allow}.`;
+  throw new AppError("method_not_allowed", message, { allow });
 }
 
 /** The body of a create or update: the object, or the JSON for the process that writes. @throws AppError for anything but a JSON object. */
@@ -203,22 +239,21 @@ async function bodyOf(api: RecordParts, exchange: Exchange): Promise<RecordOpera
   return new TextDecoder().decode(bytes);
 }
 
-/** Creates a record for a request with an `Idempotency-Key`: the record and the answer are one transaction. */
-async function createOnce(
+/** Creates or upserts a record for a request with an `Idempotency-Key`: the record and the answer are one transaction. */
+async function saveOnce(
   api: RecordParts,
   exchange: Exchange,
-  { key, idempotency }: { key: string; idempotency: Idempotency },
+  { kind, by, key, idempotency }: { kind: "create" | "upsert"; by: string; key: string; idempotency: Idempotency },
 ): Promise<Response> {
   requireJsonType(exchange.request);
   const bytes = await exchange.body(api.config["limits.body"]);
-  const [{ name }, principal] = admitted("create", collectionAt(api, exchange), await exchange.principal());
+  const [{ name }, principal] = admitted(kind, collectionAt(api, exchange), await exchange.principal());
   return idempotency.answer(exchange, { key, body: bytes }, async (keep) => {
-    await api.records.createWith(principal, {
-      collection: name,
-      caller: exchange.callerKey(principal),
-      body: await exchange.parse(bytes),
-      after: (tx, { json, tag }) => keep(tx, keptJson(201, json, { ETag: tag() })),
-    });
+    const after = (tx: Transactor, { json, tag, isNew = true }: SavedRecord & { isNew?: boolean }): void =>
+      keep(tx, keptJson(isNew ? 201 : 200, json, { ETag: tag() }));
+    const save = { collection: name, caller: exchange.callerKey(principal), body: await exchange.parse(bytes), after };
+    if (kind === "create") await api.records.createWith(principal, save);
+    else await api.records.upsert(principal, { ...save, by, ifMatch: exchange.request.headers.get("if-match") });
     return undefined;
   });
 }
