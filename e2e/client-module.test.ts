@@ -28,6 +28,14 @@ const tasks = {
   ],
   permissions: { read: "public", create: "public", update: "public", delete: "public" },
 };
+const notes = {
+  name: "notes",
+  fields: [
+    { name: "text", type: "string", required: true },
+    { name: "writer", type: "relation", collection: "users", owner: true, required: true },
+  ],
+  permissions: { read: "public", create: "authenticated" },
+};
 const files: { readonly [path: string]: string } = {
   "endpoints/orders/[id]/pay.ts": `const body: StandardSchema<{ amount: number }> = {
   "~standard": { version: 1, vendor: "own", validate: (value) => ({ value: value as { amount: number } }) },
@@ -102,6 +110,29 @@ export async function work(id: string, signal: AbortSignal): Promise<unknown[]> 
   return [names, stop, isPaid, time, mail, users, leaked, first, boardTime];
 }
 `,
+  "src/names.ts": `import { type ChangesOf, type NewRecord, type RecordOf, socle, type SocleDatabase } from "./socle";
+
+const draft: NewRecord<"notes"> = { text: "x" };
+const own: NewRecord<"notes"> = { text: "x", writer: "usr_1" };
+const changes: ChangesOf<"tasks"> = { n: { $increment: 1 }, done: true };
+export async function add(db: SocleDatabase, values: NewRecord<"tasks">): Promise<RecordOf<"tasks">> {
+  const task: RecordOf<"tasks"> = await db.tasks.create(values);
+  const found: RecordOf<"tasks">[] = (await db.tasks.where({ done: false })).items;
+  const n: number | null = task.n;
+  console.log(n, found.length, await db.notes.create(draft), await db.notes.create(own));
+  return db.tasks.update(task.id, changes);
+}
+await add(socle, { title: "x" });
+// @ts-expect-error: the title is missing
+await add(socle, { n: 5 });
+// @ts-expect-error: no collection of this name
+type None = RecordOf<"none">;
+// @ts-expect-error: the service gives the id
+const given: NewRecord<"tasks"> = { title: "x", id: "rec_1" };
+// @ts-expect-error: no number
+const wrong: ChangesOf<"tasks"> = { n: "5" };
+console.log(given, wrong);
+`,
   "src/run.mjs": `import { SocleError, socle } from "./socle/index.js";
 
 const paid = await socle.projects.create({ name: "p", status: "paid" });
@@ -133,7 +164,7 @@ console.log(JSON.stringify({ items: items.map(({ id, ...rest }) => rest), titles
 `,
 };
 
-const cwd = await project({ collections: [projects, tasks] });
+const cwd = await project({ collections: [projects, tasks, notes] });
 for (const [path, text] of Object.entries(files)) {
   mkdirSync(dirname(join(cwd, path)), { recursive: true });
   writeFileSync(join(cwd, path), text);
@@ -164,8 +195,9 @@ test("the command writes a package, and leaves nothing else", async () => {
 test.each([
   ["without a json field", [{ name: "title", type: "string" }], false],
   ["with a json field", [{ name: "meta", type: "json" }], true],
+  ["without collections", null, false],
 ] as const)("the types of a project compile under the strict settings of Vite: %s", async (_, fields, hasJson) => {
-  const folder = await project({ collections: [{ name: "notes", fields }] });
+  const folder = await project({ collections: fields === null ? [] : [{ name: "notes", fields }] });
   expect((await socle(["types", "--module", "types.ts"], { cwd: folder })).code).toBe(0);
   expect(readFileSync(join(folder, "types.ts"), "utf8").includes("JsonValue")).toBe(hasJson);
   const compilerOptions = {
@@ -194,7 +226,7 @@ describe("TypeScript", () => {
   ])("reads the module: %s", (_, more) => {
     writeFileSync(
       join(cwd, "src/tsconfig.json"),
-      JSON.stringify({ compilerOptions: { ...options, ...more }, files: ["app.ts"] }),
+      JSON.stringify({ compilerOptions: { ...options, ...more }, files: ["app.ts", "names.ts"] }),
     );
     const tsc = Bun.spawnSync([join(root, "node_modules/.bin/tsc"), "-p", "src"], { cwd });
     expect(tsc.stdout.toString()).toBe("");

@@ -48,6 +48,17 @@ export const shownQueries: never = queries;
 `;
 }
 
+/** The types of the records of a collection, by the name of the collection. */
+function recordTypes(): string {
+  const member = (name: string): string => `Collections[Name][${JSON.stringify(name)}]`;
+  const [create, owner] = [member("create"), member("owner")];
+  const input = `Omit<${create}, ${owner}> & Partial<Pick<${create}, ${owner} & keyof ${create}>>`;
+  const of = (name: string): string => `${name}<Name extends keyof Collections>`;
+  return `${declarationOf(of("RecordOf"), member("record"), 'A record: `RecordOf<"posts">`.')}
+${declarationOf(of("NewRecord"), input, "The values of a new record, as `create` takes the values. The owner is the signed-in user.")}
+${declarationOf(of("ChangesOf"), member("update"), "The values of an update, as `update` takes the values: fields, or operators in their place.")}`;
+}
+
 /** The texts of the types that follow from the code. @throws SetupError if the type checker shows no types. */
 async function shownTypes({
   config,
@@ -84,6 +95,7 @@ async function projectTypes(project: Project): Promise<string> {
   await writeTypes(project.config, project.definitions);
   const { endpoints, queues, queries } = await shownTypes(project);
   const types = `${declarationOf("Collections", collectionMembers(project.definitions), "Every collection: the types of the records, creates and updates, the field that shows the owner, and the relations.")}
+${recordTypes()}
 ${declarationOf("Endpoints", endpoints, "The endpoints by method and path, without the prefix: params, query, body and answer.")}
 ${declarationOf("Queues", queues, "The queues, with the payload of each.")}
 ${declarationOf("Queries", queries, "The server queries, with the arguments and the value of each.")}
@@ -145,9 +157,13 @@ import type { Project } from "./types.js";
 
 export * from "./client.js";
 export type * from "./types.js";
+export type { NewRecord } from "./types.js";
+
+/** The client with the collections of the project, for functions that take the client. */
+export type SocleDatabase = Socle<Project>;
 
 /** The client of the project. */
-export declare const socle: Socle<Project>;
+export declare const socle: SocleDatabase;
 `,
   };
 }

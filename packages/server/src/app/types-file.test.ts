@@ -235,6 +235,37 @@ export default job;
   expect(await compiled(folder, definitions)).toBe("");
 });
 
+test("the types of records have names", async () => {
+  const folder = temporaryFolder();
+  write(folder, {
+    "jobs/names.ts": `export const schedule = "@daily";
+async function add(db: SocleDatabase, values: NewRecord<"posts">, changes: ChangesOf<"posts">): Promise<RecordOf<"posts">> {
+  const post: RecordOf<"posts"> = await db.collection("posts").create(values);
+  const views: number | null = post.views;
+  console.log(views);
+  return db.collection("posts").update(post.id, changes);
+}
+const job: Job = async ({ db, auth }) => {
+  await add(db, { title: "x" }, { views: { $increment: 1 } });
+  // @ts-expect-error: the title is missing
+  await add(db, { views: 1 }, {});
+  // @ts-expect-error: no number
+  await add(db, { title: "x" }, { views: "1" });
+  // @ts-expect-error: no collection of this name
+  type None = RecordOf<"none">;
+  const user: RecordOf<"users"> | null = await auth.users.get("usr_1");
+  console.log(user?.email);
+};
+export default job;
+`,
+  });
+  const fields: CollectionDefinition["fields"] = [
+    { name: "title", type: "string", required: true },
+    { name: "views", type: "integer" },
+  ];
+  expect(await compiled(folder, [{ name: "posts", fields }])).toBe("");
+});
+
 test("users have the fields of the definition; without a definition, a user is an account", async () => {
   const folder = temporaryFolder();
   write(folder, {
