@@ -1,33 +1,8 @@
 /** The bindings in Chromium, with the frameworks: the same page with React, Vue and Svelte, against a service whose frames the test decides. */
 import { afterAll, expect, test } from "bun:test";
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
-import type { BunPlugin } from "bun";
-import { compile } from "svelte/compiler";
 import { LiveServer } from "../packages/client/src/testing/live-server.ts";
+import { scriptOf } from "./bindings-kit.ts";
 import { openWindow } from "./browser.ts";
-import { root } from "./kit.ts";
-
-const svelte: BunPlugin = {
-  name: "svelte",
-  setup(build) {
-    build.onLoad({ filter: /\.svelte$/ }, async ({ path }) => {
-      const { js } = compile(await readFile(path, "utf8"), { filename: path, generate: "client", css: "injected" });
-      return { contents: js.code, loader: "js" };
-    });
-  },
-};
-
-async function scriptOf(framework: string): Promise<string> {
-  const { outputs } = await Bun.build({
-    entrypoints: [join(root, "packages", framework, "test/app.ts")],
-    target: "browser",
-    conditions: ["browser"],
-    define: { "process.env.NODE_ENV": '"development"' },
-    plugins: [svelte],
-  });
-  return (await outputs[0]?.text()) ?? "";
-}
 
 const user = { id: "usr_1", email: "ada@example.com" };
 const servers: LiveServer[] = [];
@@ -60,7 +35,7 @@ async function serve(script: string): Promise<LiveServer> {
 }
 
 test.each(["react", "vue", "svelte"])("%s", async (framework) => {
-  const server = await serve(await scriptOf(framework));
+  const server = await serve(await scriptOf(framework, "app.ts"));
   const page = await (await openWindow()).newPage();
   const problems: string[] = [];
   page.on("pageerror", (error) => problems.push(String(error)));

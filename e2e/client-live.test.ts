@@ -5,6 +5,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { live } from "../packages/client/src/entries/live.ts";
 import { createClient, type LiveState } from "../packages/client/src/index.ts";
+import { livePagesStore, type PagesState } from "../packages/client/src/live-pages.ts";
 import { States } from "../packages/client/src/testing/live-server.ts";
 import { project, serve } from "./kit.ts";
 
@@ -106,4 +107,71 @@ test("a query that the service refuses ends with the reason", async () => {
   mine.filter("nonsense = 1").live(states.add);
   const { error } = await states.until(({ status }) => status === "error");
   expect(error?.message).toContain("nonsense");
+});
+
+test("pages equal the beginning of the list while records move between pages, and reach the bound of 1,000 records", async () => {
+  const where = { title: { contains: "page" } };
+  const query = mine.where(where).orderBy("n").limit(3);
+  const store = livePagesStore(query);
+  const states = new States<PagesState<unknown>>();
+  const stop = store.subscribe(states.add);
+  // The list as it is now, and the state that equals the list; no state before has a record twice.
+  const agrees = async (pages: number): Promise<PagesState<unknown>> => {
+    const { items, nextCursor } = await theirs
+      .where(where)
+      .orderBy("n")
+      .limit(3 * pages);
+    const wanted = JSON.stringify(items);
+    const state = await states.until(
+      ({ status, items: shown, hasNextPage }) =>
+        status === "live" && JSON.stringify(shown) === wanted && hasNextPage === (nextCursor !== null),
+    );
+    for (const each of states.all) {
+      const ids = each.items.map((item) => Reflect.get(Object(item), "id"));
+      expect(new Set(ids).size).toBe(ids.length);
+    }
+    return state;
+  };
+  const create = (n: number): Promise<{ id: string }> => theirs.create({ title: `page ${n}`, n });
+  const made: { id: string }[] = [];
+  for (const n of [1, 2, 3, 4, 5, 6, 7, 8]) made.push(await create(n));
+  await agrees(1);
+  // A record of the second page comes to the first page while the second page is under way.
+  const page = store.get().fetchNextPage();
+  await theirs.update(made[4]?.id ?? "", { n: 0 });
+  await page;
+  await agrees(2);
+  await theirs.update(made[0]?.id ?? "", { n: 9 });
+  await agrees(2);
+  await theirs.delete(made[1]?.id ?? "");
+  await agrees(2);
+  await mine.create({ title: "page 0", n: -1 }, { optimistic: true });
+  await agrees(2);
+  await store.get().fetchNextPage();
+  const end = await agrees(3);
+  expect(end.hasNextPage).toBe(false);
+  await create(10);
+  await create(11);
+  expect((await agrees(3)).hasNextPage).toBe(true);
+  stop();
+
+  const many = Array.from({ length: 1_000 }, (_, n) => ({
+    ...{ method: "create", collection: "tasks" },
+    body: { title: `page ${100 + n}`, n: 100 + n },
+  })) as Parameters<typeof other.batch>[0];
+  await other.batch(many);
+  const large = livePagesStore(mine.where(where).orderBy("n").limit(600));
+  const stopLarge = large.subscribe(() => undefined);
+  await large.ready();
+  await large.get().fetchNextPage();
+  const { items, hasNextPage, nextCursor } = large.get();
+  expect([items.length, hasNextPage, typeof nextCursor]).toEqual([1_000, false, "string"]);
+  // The cursor leads on.
+  const rest = await mine
+    .where(where)
+    .orderBy("n")
+    .limit(600)
+    .after(nextCursor ?? null);
+  expect(rest.items).toHaveLength((await mine.where(where).count()) - 1_000);
+  stopLarge();
 });

@@ -21,7 +21,7 @@ const groupsOfAll = [
   ["e2e/{cluster-[a-f]*,instances}.test.ts"],
   ["packages/server/src/{app,base,cli,code,files,testing}/**/*.test.ts"],
   ["e2e/{cluster{,-[g-z]*},[p-r]*}.test.ts"],
-  ["e2e/{a[!u],b,c[!hl],cl[!u],d[!a],data-,[e-h],i[!n],[j-o]}*.test.ts", "e2e/dashboard.test.ts"],
+  ["e2e/{a[!u],b[!i],c[!hl],cl[!u],d[!a],data-,[e-h],i[!n],[j-o]}*.test.ts", "e2e/{bindings,dashboard}.test.ts"],
   ["e2e/{s[!hi],shop,t[!r],tracer,transfer,[u-z]}*.test.ts"],
   ["packages/server/src/{edge,operate,live}/**/*.test.ts"],
   [
@@ -34,10 +34,13 @@ const groupsOfAll = [
 /** Groups that run at a time: most tests wait rather than compute, so that two cores have work for five groups. */
 const sideBySide = 5;
 
-/** Pages in a browser: the dashboard, the pages of accounts, and the examples. The first steps with the dashboard are in `npm test`. */
+/** Pages in a browser: the dashboard, the pages of accounts, pages of servers with the bindings, and the examples. The first steps with the dashboard are in `npm test`. */
 const browserGroups = [
   ["e2e/dashboard-[m-z]*.test.ts"],
-  ["e2e/dashboard-[a-l]*.test.ts", "e2e/{auth-pages,chat,shared-worker,sign-in-pages,tracker,tracker-walls}.test.ts"],
+  [
+    "e2e/dashboard-[a-l]*.test.ts",
+    "e2e/{auth-pages,bindings-pages,chat,shared-worker,sign-in-pages,tracker,tracker-walls}.test.ts",
+  ],
 ];
 
 /** Tests of `npm test` with a long form, which the suite `long` runs (`isLong` in `packages/server/test/long.ts`). */

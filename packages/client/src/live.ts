@@ -36,6 +36,8 @@ class Window {
   /** The position up to which the result is right. */
   seq = -1;
   stop: (() => void) | undefined;
+  /** Whether the service has ended the query. */
+  isOver = false;
   #result: LiveWhole | null = null;
   #error: SocleError | undefined;
   #state: State | null = null;
@@ -79,6 +81,7 @@ class Window {
   /** @param url of the service, which is not reached when the connection is lost before a result. */
   take(news: LiveNews, url: string): void {
     this.#error = undefined;
+    this.isOver = news.type === "error";
     if (news.type === "lost") {
       this.status = "offline";
       if (this.#result === null) this.#fail(offline(news, url));
@@ -138,7 +141,10 @@ export class LiveClient implements Live {
     const list = "parts" in watched ? watched : null;
     const query = watched.asked();
     const key = JSON.stringify(query);
-    const window = this.#windows.get(key) ?? this.#open(key, query, list);
+    const known = this.#windows.get(key);
+    // A query that has ended is asked anew.
+    if (known?.isOver) known.stop?.();
+    const window = known?.isOver === false ? known : this.#open(key, query, list);
     window.listeners.add(listener);
     callSafely(() => listener(window.state));
     const stop = (): void => {

@@ -7,105 +7,21 @@ import type { SocleError } from "./error.ts";
 import type { LiveQuery } from "./live-frames.ts";
 import type { LiveOptions, LiveState, LiveStatus, LiveValue } from "./live-types.ts";
 import { Observed } from "./observable.ts";
+import { idleStore, type Store, sharedStore } from "./open-store.ts";
 import type { CallOptions, Transport } from "./transport.ts";
 
-export interface Store<State> {
-  get(): State;
-  /** Calls back at each change. Answers the function that ends the subscription. */
-  subscribe(listener: (state: State) => void): () => void;
-  /** Resolves when there is something to show: no longer `loading`. Without a subscription, the store waits a few seconds. */
-  ready(): Promise<State>;
-  /** Asks anew; a live query needs no asking. */
-  reload(): void;
-}
-
-type Status = LiveStatus | "done" | "idle" | "pending";
-
-/** How long a store outlives the last subscription: a component that comes back at once finds the result. */
-const lingerMs = 5_000;
-
-/** A store that is open while somebody is subscribed. */
-class OpenStore<State extends { readonly status: Status }> implements Store<State> {
-  readonly #state: Observed<State>;
-  readonly #open: (set: (state: State) => void) => () => void;
-  readonly #forget: () => void;
-  #subscriptions = 0;
-  #stop: (() => void) | null = null;
-  #lingering: ReturnType<typeof setTimeout> | undefined;
-
-  /** @param open begins to set states. @param forget is called when the store has closed. */
-  constructor(initial: State, open: (set: (state: State) => void) => () => void, forget: () => void) {
-    this.#state = new Observed(initial);
-    this.#open = open;
-    this.#forget = forget;
-  }
-
-  readonly get = (): State => this.#state.get();
-
-  readonly subscribe = (listener: (state: State) => void): (() => void) => {
-    this.#subscriptions += 1;
-    const stop = this.#state.subscribe(listener);
-    this.#begin();
-    return () => {
-      stop();
-      this.#subscriptions -= 1;
-      this.#linger();
-    };
-  };
-
-  readonly ready = (): Promise<State> =>
-    new Promise((resolve) => {
-      let stop: (() => void) | null = null;
-      const look = (): void => {
-        const state = this.get();
-        // Before `stop` is there, the store tells the state with which the store opens.
-        if (state.status === "loading" || stop === null) return;
-        stop();
-        resolve(state);
-      };
-      stop = this.subscribe(look);
-      look();
-    });
-
-  readonly reload = (): void => {
-    this.#stop?.();
-    this.#stop = null;
-    this.#begin();
-    this.#linger();
-  };
-
-  #begin(): void {
-    clearTimeout(this.#lingering);
-    this.#stop ??= this.#open((state) => this.#state.set(state));
-  }
-
-  #linger(): void {
-    if (this.#subscriptions > 0) return;
-    clearTimeout(this.#lingering);
-    this.#lingering = setTimeout(() => {
-      this.#stop?.();
-      this.#stop = null;
-      this.#forget();
-    }, lingerMs);
-  }
-}
-
-/** The stores of each client, by the key of the query. */
-const stores = new WeakMap<object, Map<string, unknown>>();
-
-/** The store of a key. Equal keys stand for stores of equal types, because a key has the whole query. */
-function shared<State>(client: object, key: string, make: (forget: () => void) => Store<State>): Store<State> {
-  const known = stores.get(client) ?? new Map<string, unknown>();
-  stores.set(client, known);
-  const store = known.get(key) ?? make(() => known.delete(key));
-  known.set(key, store);
-  return store as Store<State>;
-}
+/** In the place of a query: nothing is asked, and the status is `idle`. */
+export type Skipped = null | undefined | false;
 
 /** A query or a call of a server query; `source` is the client's. */
 interface Asking {
   asked(): LiveQuery;
   readonly source?: object;
+}
+
+/** The client of a query, by which stores are shared. */
+export function sourceOf(query: Asking): object {
+  return query.source ?? query;
 }
 
 /** A query that can be watched. */
@@ -114,20 +30,93 @@ export interface Watchable<State> {
   live(listener: (state: State) => void, options?: LiveOptions): () => void;
 }
 
-/** The store of a live query, or of a live server query. */
-export function liveStore<State extends LiveState | LiveValue>(query: Watchable<State>): Store<State> {
-  const { source = query }: Asking = query;
+/**
+ * The state of a live query as a component shows the state. `idle`: there is no query; `initial`: the items are those that the server has
+ * rendered, and the first result follows.
+ */
+export type Shown<State> = Omit<State, "status" | "error"> & {
+  readonly status: LiveStatus | "initial" | "idle";
+  readonly error?: SocleError;
+  /** Asks anew after an error. */
+  retry(): void;
+};
+
+/** The page of a list, as `await query` gives the page. */
+interface InitialPage<Item> {
+  readonly items: readonly Item[];
+  readonly nextCursor?: string | null;
+  readonly total?: number;
+}
+
+/** The first answer, which a server has read: a page or the items of a list, or the value of a server query. */
+export type InitialOf<State> =
+  State extends LiveState<infer Item>
+    ? InitialPage<Item> | readonly Item[]
+    : State extends LiveValue<infer Value>
+      ? Value
+      : never;
+
+export interface LiveStart<State> {
+  /** The first answer, which a server has read: shown until the first result of the live query comes. */
+  readonly initial?: InitialOf<State> | undefined;
+}
+
+/** The first answer in the form of a state. */
+function initialParts(isList: boolean, initial: unknown): object {
+  if (!isList) return { value: initial };
+  const { items, nextCursor, total } = Array.isArray(initial) ? { items: initial } : (initial as InitialPage<unknown>);
+  return { items, ...(nextCursor !== undefined && { nextCursor }), ...(total !== undefined && { total }) };
+}
+
+/** The state before an answer: what a server renders, and a page until the first result. */
+export function startOf<State extends LiveState | LiveValue>(
+  query: Watchable<State> | Skipped,
+  { initial }: LiveStart<State>,
+  retry: () => void = () => undefined,
+): Shown<State> {
+  const isSeeded = Boolean(query) && initial !== undefined;
   // A list has no items before the first result, and a server query no value.
-  const initial = { status: "loading", position: -1, items: [] } as LiveState & LiveValue;
-  return shared(source, `live ${JSON.stringify(query.asked())}`, (forget) => {
-    const open = (set: (state: State) => void): (() => void) => query.live(set);
-    return new OpenStore(initial as State, open, forget);
-  });
+  const parts = isSeeded && query ? initialParts("collection" in query.asked(), initial) : {};
+  const status = isSeeded ? "initial" : query ? "loading" : "idle";
+  // The parts are of the query's type: the types of `initial` and of the query say so.
+  return { position: -1, items: [], ...parts, status, retry } as object as Shown<State>;
+}
+
+/** The compiler does not see that the spread of a `State` has the members of `Omit<State, …>`. */
+function shownOf<State extends LiveState | LiveValue>(state: State, retry: () => void): Shown<State> {
+  const shown: object = { ...state, retry };
+  return shown as Shown<State>;
+}
+
+/** While the service cannot be reached, the items that the server has rendered stay. */
+export function heldStart<State extends Pick<Shown<LiveState>, "status" | "error">>(
+  start: State,
+  { status, error }: State,
+): State | null {
+  if (start.status === "loading" || status !== "error" || error?.code !== "offline") return null;
+  return { ...start, status: "offline", error };
+}
+
+const idle = startOf(null, {});
+
+/** The store of a live query, or of a live server query. */
+export function liveStore<State extends LiveState | LiveValue>(
+  query: Watchable<State> | Skipped,
+  { initial }: LiveStart<State> = {},
+): Store<Shown<State>> {
+  if (!query) return idleStore(idle as Shown<State>);
+  const place = { client: sourceOf(query), key: `live ${JSON.stringify(query.asked())}`, initial };
+  return sharedStore<Shown<State>, InitialOf<State>>(place, () => ({
+    start: (first, retry) => startOf(query, { initial: first }, retry),
+    open: (set, retry) => query.live((state) => set(shownOf(state, retry))),
+    held: heldStart,
+  }));
 }
 
 /** The state of a request: the data of the last answer, which stay while the request is sent again. */
 export interface RequestState<Data> {
-  readonly status: "loading" | "done" | "error";
+  /** `idle`: there is no query. */
+  readonly status: "idle" | "loading" | "done" | "error";
   readonly data?: Data;
   readonly error?: unknown;
 }
@@ -137,27 +126,51 @@ export interface Requestable<Data> extends PromiseLike<Data> {
   asked(): LiveQuery;
 }
 
+export interface RequestStart<Data> {
+  /** The answer, which a server has read: nothing is asked before `reload`. */
+  readonly initial?: Data | undefined;
+}
+
+/** The state of a request before an answer. */
+export function requestStart<Data>(
+  query: Requestable<Data> | Skipped,
+  { initial }: RequestStart<Data>,
+): RequestState<Data> {
+  if (!query) return { status: "idle" };
+  return initial === undefined ? { status: "loading" } : { status: "done", data: initial };
+}
+
 /** The store of a query that is read once, and again with `reload`. */
-export function requestStore<Data>(query: Requestable<Data>): Store<RequestState<Data>> {
-  const { source = query }: Asking = query;
-  return shared(source, `request ${JSON.stringify(query.asked())}`, (forget) => {
-    let last: RequestState<Data> = { status: "loading" };
-    const open = (set: (state: RequestState<Data>) => void): (() => void) => {
-      let isOver = false;
-      const take = (state: RequestState<Data>): void => {
-        if (isOver) return;
-        last = state;
-        set(state);
-      };
-      query.then(
-        (data) => take({ status: "done", data }),
-        (error: unknown) => take({ ...last, status: "error", error }),
-      );
-      return () => {
-        isOver = true;
-      };
+export function requestStore<Data>(
+  query: Requestable<Data> | Skipped,
+  { initial }: RequestStart<Data> = {},
+): Store<RequestState<Data>> {
+  if (!query) return idleStore(requestStart<Data>(null, {}));
+  const place = { client: sourceOf(query), key: `request ${JSON.stringify(query.asked())}`, initial };
+  return sharedStore<RequestState<Data>, Data>(place, () => {
+    let last = requestStart<Data>(query, {});
+    return {
+      start(first) {
+        last = requestStart(query, { initial: first });
+        return last;
+      },
+      open(set) {
+        let isOver = false;
+        const take = (state: RequestState<Data>): void => {
+          if (isOver) return;
+          last = state;
+          set(state);
+        };
+        query.then(
+          (data) => take({ status: "done", data }),
+          (error: unknown) => take({ ...last, status: "error", error }),
+        );
+        return () => {
+          isOver = true;
+        };
+      },
+      isAnswered: ({ status }) => status === "done",
     };
-    return new OpenStore(last, open, forget);
   });
 }
 
@@ -185,9 +198,10 @@ export function mutation<Given extends readonly unknown[], Value>(
   return {
     get: () => state.get(),
     subscribe: (listener) => state.subscribe(listener),
-    async run(...given) {
+    run(...given) {
       state.set({ status: "pending", fields: {} });
-      const sent = send(...given);
+      // An async function, so that `send` may throw, too. The promise itself is answered: a rejection that only the state tells is handled.
+      const sent = (async () => send(...given))();
       last = sent;
       const tell = (next: MutationState<Value>): void => {
         if (last === sent) state.set(next);
@@ -222,30 +236,39 @@ export interface SessionClient {
   me(options?: CallOptions): Promise<User>;
 }
 
+export interface SessionStart {
+  /** The user for whom a server has rendered the page; null for nobody. */
+  readonly initial?: User | null | undefined;
+}
+
+/** The state of a session before an answer. A server does not know the session of a page. */
+export function sessionStart({ initial }: SessionStart): SessionState {
+  return initial === undefined ? { status: "loading", user: null } : { status: "done", user: initial };
+}
+
 /** The store of the session: the signed-in user. */
-export function sessionStore(client: SessionClient): Store<SessionState> {
+export function sessionStore(client: SessionClient, { initial }: SessionStart = {}): Store<SessionState> {
   const source = client.$source;
-  return shared(source, "session", () => {
-    const ask = (set: (state: SessionState) => void): void => {
-      const token = client.accessToken;
-      if (token === null) {
-        set({ status: "done", user: null });
-        return;
-      }
-      set({ status: "loading", user: null });
-      client.me().then(
-        (user) => set({ status: "done", user }),
-        (error: unknown) => {
-          // The refusal of the tokens of an ended session has ended the session here, too.
-          if (client.accessToken === token) set({ status: "error", user: null, error });
-        },
-      );
-    };
-    const initial: SessionState = { status: client.accessToken === null ? "done" : "loading", user: null };
-    const open = (set: (state: SessionState) => void): (() => void) => {
-      ask(set);
-      return source.transport.onSignIn(() => ask(set));
-    };
-    return new OpenStore(initial, open, () => undefined);
-  });
+  return sharedStore<SessionState, User | null>({ client: source, key: "session", initial }, () => ({
+    start: (first) => sessionStart({ initial: first === undefined && client.accessToken === null ? null : first }),
+    open(set) {
+      const ask = (): void => {
+        const token = client.accessToken;
+        if (token === null) {
+          set({ status: "done", user: null });
+          return;
+        }
+        set({ status: "loading", user: null });
+        client.me().then(
+          (user) => set({ status: "done", user }),
+          (error: unknown) => {
+            // The refusal of the tokens of an ended session has ended the session here, too.
+            if (client.accessToken === token) set({ status: "error", user: null, error });
+          },
+        );
+      };
+      ask();
+      return source.transport.onSignIn(ask);
+    },
+  }));
 }

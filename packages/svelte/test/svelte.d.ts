@@ -1,5 +1,5 @@
 /** Components of the test page; the compiler of Svelte reads the components. */
 declare module "*.svelte" {
-  const component: import("svelte").Component<{ socle: object }>;
+  const component: import("svelte").Component<{ socle: object; initial?: object }>;
   export default component;
 }
