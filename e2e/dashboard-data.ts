@@ -142,6 +142,7 @@ export const pages = {
   jobs: "/jobs",
   logs: "/logs",
   events: "/events",
+  sockets: "/sockets",
   mails: "/mails",
   keys: "/keys",
   api: "/api",

@@ -5,7 +5,7 @@
  */
 // Promises: E2.
 import { expect, test } from "bun:test";
-import type { ServerFrame } from "@socle/protocol";
+import type { Page, ServerFrame, SocketEntry } from "@socle/protocol";
 import { TestSocket } from "../packages/server/test/sockets.ts";
 import { inParallel, post, project, type Running, serve, singleService, socle, until } from "./kit.ts";
 import { isRunning, onEachProcess, type PinnedClient, readersOf } from "./processes-kit.ts";
@@ -375,6 +375,15 @@ test("a collection whose createdAt runs backwards, and a cascade, are the same o
   const note = await made("notes", { project });
   const sockets = await Promise.all(Array.from({ length: 12 }, () => TestSocket.open(server.url, admin)));
   for (const socket of sockets) await socket.subscribe("notes.deleted");
+  const listed = await fetch(`${server.url}/api/admin/sockets?limit=11`, { headers: authorized });
+  const { items: some, total } = (await listed.json()) as Page<SocketEntry>;
+  expect([some.length, total]).toEqual([11, sockets.length]);
+  const rest = await fetch(`${server.url}/api/admin/sockets?limit=11&offset=11`, { headers: authorized });
+  const entries = [...some, ...((await rest.json()) as Page<SocketEntry>).items];
+  expect(new Set(entries.map(({ id }) => id)).size).toBe(sockets.length);
+  expect(entries.map(({ channels }) => channels)).toEqual(
+    Array(sockets.length).fill([{ channel: "notes.deleted", filter: null }]),
+  );
   await clients[1]?.request("DELETE", `/api/projects/${project}`, { headers: authorized });
   for (const socket of sockets) {
     while ((await socket.events()).length === 0) await Bun.sleep(5);

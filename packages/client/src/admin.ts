@@ -22,6 +22,7 @@ import type {
   RuleTrial,
   RuleTrialRequest,
   Schema,
+  SocketEntry,
   StoredFile,
   User,
   UserEntry,
@@ -235,6 +236,11 @@ export class AdminClient {
     this.scripts = new ScriptAdmin(transport);
     this.mails = new MailAdmin(transport);
     this.keys = new KeysClient(transport, "/api/admin/keys");
+  }
+
+  /** The open sockets, with the channels and live queries of each. */
+  sockets(query: PageQuery & { user?: string | undefined } = {}): Promise<Page<SocketEntry>> {
+    return this.#transport.call("GET", `/api/admin/sockets${searchOf(query)}`);
   }
 
   overview(): Promise<Overview> {

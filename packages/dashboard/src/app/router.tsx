@@ -26,6 +26,7 @@ import {
   readSchemaSearch,
   readSettingsSearch,
   readSetupSearch,
+  readSocketSearch,
   readStorageSearch,
   readUserSearch,
 } from "../pages/search.ts";
@@ -168,6 +169,13 @@ const mails = createRoute({
   component: lazyRouteComponent(() => import("../pages/mails/mails-page.tsx"), "MailsPage"),
 });
 
+const sockets = createRoute({
+  getParentRoute: () => inside,
+  path: "/sockets",
+  validateSearch: readSocketSearch,
+  component: lazyRouteComponent(() => import("../pages/sockets/sockets-page.tsx"), "SocketsPage"),
+});
+
 const keys = createRoute({
   getParentRoute: () => inside,
   path: "/keys",
@@ -201,6 +209,7 @@ const tree = root.addChildren([
     jobs,
     logs,
     events,
+    sockets,
     mails,
     keys,
     api,

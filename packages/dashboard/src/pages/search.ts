@@ -162,6 +162,16 @@ export const readMailSearch = searchOf({
 
 export type MailSearch = ReturnType<typeof readMailSearch>;
 
+export const readSocketSearch = searchOf({
+  /** The id of a user. */
+  user: textParam,
+  page: countParam,
+  /** The id of the socket whose drawer is open. */
+  socket: textParam,
+});
+
+export type SocketSearch = ReturnType<typeof readSocketSearch>;
+
 export const readKeySearch = searchOf({
   /** Whether the form of a new key is open. */
   key: choiceOf(["new"]),

@@ -11,6 +11,7 @@ import { diagram, schema } from "./en/schema.ts";
 import * as settings from "./en/settings.ts";
 import * as shared from "./en/shared.ts";
 import * as shell from "./en/shell.ts";
+import { sockets } from "./en/sockets.ts";
 import { storage } from "./en/storage.ts";
 import * as transfer from "./en/transfer.ts";
 import { users } from "./en/users.ts";
@@ -22,7 +23,7 @@ export const en = {
   ...functions,
   ...settings,
   ...mails,
-  ...{ api, overview, editor, schema, diagram, users, storage, jobs, keys },
+  ...{ api, overview, editor, schema, diagram, users, storage, jobs, keys, sockets },
   import: transfer.importing,
   export: transfer.exporting,
 };

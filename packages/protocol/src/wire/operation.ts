@@ -112,6 +112,35 @@ export const overview = named("Overview", () =>
 );
 export type Overview = TypeOf<typeof overview>;
 
+/** An open socket of realtime, and all that the socket holds. */
+export const socketEntry = named("SocketEntry", () =>
+  object({
+    /** The `clientId` that the service told the client at the opening. */
+    id: string,
+    /** The user behind the token or the key; null for a caller without a token, and for a service key. */
+    userId: orNull(string),
+    email: orNull(string),
+    /** Null for a caller without a token. */
+    role: orNull(string),
+    /** Whether the caller uses an API key. */
+    isKey: boolean,
+    /** The address by which limits count. */
+    address: string,
+    openedAt: time,
+    /** The process that has the socket; 0 is the leader. */
+    process: count,
+    /** Bytes that the client has not taken yet. */
+    waiting: count,
+    /** Channels, each with its filter or null. Long texts are cut. */
+    channels: arrayOf(object({ channel: string, filter: orNull(string) })),
+    /** Live queries: the name of the collection or of the server query, and the parameters as text. Long texts are cut. */
+    queries: arrayOf(object({ of: string, parameters: string })),
+    /** Rooms that the socket is a member of, with the state as JSON. Long texts are cut. */
+    rooms: arrayOf(object({ room: string, key: string, state: string })),
+  }),
+);
+export type SocketEntry = TypeOf<typeof socketEntry>;
+
 /** A key of the configuration with the value in force. */
 export const configEntry = named("ConfigEntry", () =>
   object({

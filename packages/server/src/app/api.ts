@@ -73,6 +73,7 @@ export function buildApi(options: ApiOptions): { api: ApiParts; backups: Backups
     logger: logger.for("admin"),
     meter: parts.meter,
     otherProcesses: readers === null ? undefined : () => readers.numbers(),
+    otherSockets: readers === null ? undefined : () => readers.sockets(),
     processesLost: () => scripts.host.processesLost,
     readiness,
     realtime,

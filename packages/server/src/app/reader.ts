@@ -126,6 +126,7 @@ class ReaderRole {
       await this.#serving?.http.reload();
       await this.#serving?.readRooms();
     },
+    sockets: (query) => this.#parts?.realtime.list(query) ?? { items: [], total: 0 },
     refuse: async (graceMs) => {
       this.#serving?.stopping.abort();
       await this.#serving?.http.refuse(graceMs);

@@ -14,6 +14,7 @@ export const shell = {
   jobs: "Jobs",
   logs: "Logs",
   events: "Events",
+  sockets: "Live connections",
   mails: "Mails",
   keys: "Service keys",
   api: "API",

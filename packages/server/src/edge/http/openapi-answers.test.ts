@@ -365,6 +365,7 @@ test("the operation of the service", async () => {
     "/metrics",
     "/api/openapi.json",
     "/api/admin/overview",
+    "/api/admin/sockets",
     "/api/admin/config",
     "/api/admin/providers",
   ])

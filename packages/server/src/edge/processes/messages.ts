@@ -5,6 +5,7 @@ import type { Bearer } from "../../base/kernel/index.ts";
 import type { LogEntry } from "../../base/logging/index.ts";
 import type { EndpointAccess } from "../../code/endpoints/index.ts";
 import type { VersionState } from "../../data/records/index.ts";
+import type { SocketPart, SocketQuery } from "../../live/realtime/index.ts";
 import type { RoomNews } from "../../live/rooms/index.ts";
 import type { ProcessNumbers } from "../../operate/admin/index.ts";
 import type { RunOperation } from "../http/index.ts";
@@ -78,6 +79,7 @@ export interface ForReader {
   resume(argument: null): void;
   cutOff(message: string): void;
   numbers(argument: null): ProcessNumbers;
+  sockets(query: SocketQuery): SocketPart;
   /** Loads the certificate again. */
   reload(argument: null): Promise<void>;
   /** Refuses new requests, and finishes the running requests within a time. */

@@ -7,6 +7,7 @@ import { messageOf } from "../../base/kernel/index.ts";
 import type { LogEntry, Logger } from "../../base/logging/index.ts";
 import type { ServerQueries } from "../../code/server-queries/index.ts";
 import type { Records } from "../../data/records/index.ts";
+import type { SocketPart, SocketQuery } from "../../live/realtime/index.ts";
 import type { RoomLink, Rooms } from "../../live/rooms/index.ts";
 import type { ProcessNumbers } from "../../operate/admin/index.ts";
 import type { Auth } from "../../people/auth/index.ts";
@@ -137,6 +138,16 @@ export class ReaderProcesses implements Followers, PausableReads {
       return numbers === null ? [] : [[number, numbers] as const];
     });
     return new Map((await Promise.all(asked)).flat());
+  }
+
+  /** The open sockets of each process. A process that does not answer has none. */
+  sockets(): ReadonlyMap<number, (query: SocketQuery) => Promise<SocketPart>> {
+    return new Map(
+      this.#open.map(({ number, channel }) => [
+        number,
+        (query) => channel.call("sockets", query).catch(() => ({ items: [], total: 0 })),
+      ]),
+    );
   }
 
   async reload(): Promise<void> {

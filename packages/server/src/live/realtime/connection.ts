@@ -55,6 +55,9 @@ export class SocketConnection implements ListeningSocket, RoomSocket, Subscribed
   readonly #feed: Feed;
   /** The address by which channels are counted. */
   readonly address: string;
+  /** Names the socket to its client and to admins. */
+  readonly id = crypto.randomUUID();
+  readonly openedAt = Date.now();
   /** When the listener's token expires, in milliseconds since 1970. */
   readonly expiresAt: number;
   /** By `keyOf`. */
@@ -94,6 +97,11 @@ export class SocketConnection implements ListeningSocket, RoomSocket, Subscribed
     return shareOf(this.#listener) ?? this.address;
   }
 
+  /** The channels and live queries that the socket holds. */
+  get held(): { readonly channels: readonly HeldChannel[]; readonly queries: readonly LiveSource[] } {
+    return { channels: [...this.#held.values()], queries: this.#live.sources };
+  }
+
   get isOpen(): boolean {
     return this.#socket !== null;
   }
@@ -101,7 +109,7 @@ export class SocketConnection implements ListeningSocket, RoomSocket, Subscribed
   open(socket: Socket): void {
     this.#socket = socket;
     this.#feed.readers.everybody.add(this.#listener);
-    this.send(toText({ type: "connected", clientId: crypto.randomUUID() }));
+    this.send(toText({ type: "connected", clientId: this.id }));
   }
 
   /** Frames are followed one after the other, in the order of arrival, each in a turn of the caller. */

@@ -8,3 +8,4 @@ export {
   type NamedSource,
 } from "./live-sources.ts";
 export { Realtime, type RealtimeOptions } from "./realtime.ts";
+export type { SocketPart, SocketQuery } from "./socket-list.ts";

@@ -62,6 +62,11 @@ export class LiveSubscriptions {
     return this.#viewers.size;
   }
 
+  /** The queries of the subscriptions. */
+  get sources(): LiveSource[] {
+    return [...this.#viewers.values()].flatMap((viewer) => this.#queries.sourceOf(viewer) ?? []);
+  }
+
   has(id: string): boolean {
     return this.#viewers.has(id);
   }

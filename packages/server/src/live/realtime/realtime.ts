@@ -5,6 +5,7 @@ import type { Rooms } from "../rooms/index.ts";
 import { SocketConnection } from "./connection.ts";
 import { Feed, type FeedOptions } from "./feed.ts";
 import type { Publisher } from "./socket-buffers.ts";
+import { type SocketPart, type SocketQuery, socketList } from "./socket-list.ts";
 
 export interface RealtimeOptions extends Omit<FeedOptions, "emailOf"> {
   auth: Auth;
@@ -64,6 +65,11 @@ export class Realtime {
 
   get sockets(): number {
     return this.#connections.size;
+  }
+
+  /** The open sockets of this process. */
+  list(query: SocketQuery): SocketPart {
+    return socketList(this.#connections, query);
   }
 
   stop(): void {

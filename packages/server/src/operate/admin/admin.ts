@@ -17,9 +17,10 @@ import { Overviews } from "./overview.ts";
 import { RuleTrials } from "./rule-trials.ts";
 import { SchemaAdmin } from "./schema-admin.ts";
 import { ScriptAdmin } from "./script-admin.ts";
+import { SocketAdmin, type SocketSources } from "./socket-admin.ts";
 import { UserAdmin } from "./user-admin.ts";
 
-export interface AdminOptions extends OverviewSources {
+export interface AdminOptions extends OverviewSources, Pick<SocketSources, "otherSockets"> {
   effective: () => EffectiveConfig;
   clock: Clock;
   providers: Providers;
@@ -46,6 +47,7 @@ export function buildAdmin(options: AdminOptions) {
     mails: new MailAdmin({ ...options, changes }),
     providers: options.providers,
     scripts: new ScriptAdmin({ ...options, changes }),
+    sockets: new SocketAdmin(options),
     overviews: new Overviews(options),
     firstAdmin: new FirstAdmin({ ...options, changes }),
     files: new FileAdmin({ ...options, changes }),

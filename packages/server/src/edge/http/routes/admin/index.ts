@@ -2,14 +2,14 @@
 import * as wire from "@socle/protocol/wire";
 import type { Admin } from "../../../../operate/admin/index.ts";
 import type { LiveStreams } from "../../live-streams.ts";
-import { type ApiTable, admins as access, merged, type Routes, route } from "../../route.ts";
+import { type ApiTable, admins as access, merged, parameter, type Routes, route } from "../../route.ts";
 import { backupRoutes } from "./backups.ts";
 import { collectionRoutes } from "./collections.ts";
 import { eventRoutes } from "./events.ts";
 import { adminKeyRoutes } from "./keys.ts";
 import { logRoutes } from "./logs.ts";
 import { mailRoutes } from "./mails.ts";
-import { listRoute } from "./paging.ts";
+import { listRoute, pageRoute } from "./paging.ts";
 import { scriptRoutes } from "./scripts.ts";
 import { fileRoutes } from "./storage.ts";
 import { userRoutes } from "./users.ts";
@@ -28,6 +28,14 @@ function overviewRoutes(api: Parts): Routes {
         keys: true,
         answers: { 200: wire.overview },
         handle: () => api.admin.overviews.now(),
+      }),
+    },
+    "/api/admin/sockets": {
+      GET: pageRoute({
+        summary: "The open sockets",
+        item: wire.socketEntry,
+        query: { user: parameter("The id of a user.") },
+        find: (page, exchange) => api.admin.sockets.list({ user: exchange.query("user"), ...page }),
       }),
     },
     "/api/admin/config": {
