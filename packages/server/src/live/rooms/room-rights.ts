@@ -66,6 +66,9 @@ export function policiesOf({ path, definition }: RoomFile, around: RoomSurroundi
     });
   };
   const policies = { join: policyOf("join", join), send: policyOf("send", send) };
+  // A member may read the record of the key: the right of a member ends with the right to read.
+  const read = keyed?.permissions?.read;
+  if (read !== undefined && !isRuleWord(read)) expressions.push(parseExpression(read, schema));
   const macros = expressions.flatMap(operandsIn).flatMap((each) => (each.type === "macro" ? [each.name] : []));
   const collections = new Set(expressions.flatMap((each) => [...collectionsIn(each)]));
   // Role and email of the caller are in the table of users.
@@ -103,7 +106,10 @@ export interface RightsOptions {
   readonly emailOf: (userId: string) => string | null;
 }
 
-/** Whether a caller has a right. The record of the key must exist, also for admins. API keys have no rights in rooms. */
+/**
+ * Whether a caller has a right. The record of the key must exist, also for admins, and the caller must be able to read the record. API keys
+ * have no rights in rooms.
+ */
 export function hasRight(
   { policies }: RoomPolicies,
   { definition, right, key, listener }: RightQuestion,
@@ -113,7 +119,9 @@ export function hasRight(
   const policy = policies[right];
   if (definition.key !== "string") {
     const collection = collections.get(definition.key.collection);
-    return collection !== undefined && records.isAllowed(policy, { collection, principal: listener, id: key });
+    if (collection === undefined) return false;
+    const { read } = collection.policies;
+    return [read, policy].every((each) => records.isAllowed(each, { collection, principal: listener, id: key }));
   }
   const decision = policy.decide(listener);
   if (decision.access !== "where") return decision.access === "all";

@@ -17,8 +17,9 @@ const collections = [
       { name: "title", type: "string" },
       { name: "isOpen", type: "boolean" },
       { name: "until", type: "datetime" },
+      { name: "isHidden", type: "boolean" },
     ],
-    permissions: { read: "admin", create: "authenticated" },
+    permissions: { read: "isHidden != true", create: "authenticated" },
   },
   {
     name: "seats",
@@ -26,6 +27,18 @@ const collections = [
       { name: "board", type: "relation", collection: "boards" },
       { name: "user", type: "relation", collection: "users" },
       { name: "speaks", type: "boolean" },
+    ],
+  },
+  {
+    name: "files",
+    fields: [{ name: "title", type: "string" }],
+    permissions: { read: "grants(file)[user = @user.id]" },
+  },
+  {
+    name: "grants",
+    fields: [
+      { name: "file", type: "relation", collection: "files" },
+      { name: "user", type: "relation", collection: "users" },
     ],
   },
 ];
@@ -41,6 +54,7 @@ const rooms = {
   },
   own: { key: { collection: "boards" }, join: "owner", events: ["hi"] },
   open: { key: { collection: "boards" }, join: "isOpen = true", presence: ["n"], events: ["hi"] },
+  file: { key: { collection: "files" }, join: "authenticated", events: ["hi"] },
   soon: { key: { collection: "boards" }, join: "until > @now", events: ["hi"] },
   lobby: { key: "string", join: "public", presence: ["n"], events: ["hi", "bye"] },
   members: { key: "string", join: "authenticated", events: ["hi"] },
@@ -302,6 +316,20 @@ describe("rights", () => {
   test("a change of the record ends the right", async () => {
     const id = await board(null, { isOpen: true });
     await ends("open", id, () => records.update("boards", system, { record: id, body: { isOpen: false } }));
+  });
+
+  test("a record that the caller may not read is as absent, and the end of the right to read ends the membership", async () => {
+    const hidden = await board(null, { isOpen: true, isHidden: true });
+    const client = await server.connect(ann.accessToken);
+    expect(joined(client, "open", hidden)).rejects.toThrow("You may not join this room.");
+    const id = await board(null, { isOpen: true });
+    await ends("open", id, () => records.update("boards", system, { record: id, body: { isHidden: true } }));
+  });
+
+  test("a change of another record of the read rule ends the right", async () => {
+    const { record: file } = await records.create("files", system, { title: "x" });
+    const { record: grant } = await records.create("grants", system, { file: file.id, user: ann.user.id });
+    await ends("file", file.id, () => records.delete("grants", system, grant.id));
   });
 
   test("a change of another record of the rule ends the right", async () => {
