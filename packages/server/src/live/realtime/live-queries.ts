@@ -152,7 +152,7 @@ export class LiveQueries {
     return entry.state === "clean" ? this.#options.events.flushedSeq : entry.seq;
   }
 
-  /** What a viewer views; null for a viewer that has left. */
+  /** The query of a viewer; null for a viewer that has left. */
   sourceOf(viewer: Viewer): LiveSource | null {
     return this.#byViewer.get(viewer)?.query.source ?? null;
   }

@@ -4,7 +4,7 @@ import type { Realtime, SocketPart, SocketQuery } from "../../live/realtime/inde
 import type { Auth } from "../../people/auth/index.ts";
 
 /** Answers a part of the sockets of a process. */
-export type SocketsOfProcess = (query: SocketQuery) => Promise<SocketPart>;
+type SocketsOfProcess = (query: SocketQuery) => Promise<SocketPart>;
 
 export interface SocketSources {
   readonly realtime: Realtime;
