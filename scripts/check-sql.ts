@@ -45,7 +45,6 @@ const exceptions: Exceptions = {
     "people/auth/auth.ts",
     "people/auth/sessions.ts",
     "people/auth/users.ts",
-    // The example of a function in a new project.
   ],
   tables: [
     "operate/backup/pack-worker.ts",

@@ -85,7 +85,7 @@ export class Scripts {
     });
     const { auth, clock, collections, database, events, mails, queries, records, storage, userDeletions } = service;
     database.joinGaps(this.#pool);
-    const reads = new Reads({ collections, pool: this.#pool, queries, records });
+    const reads = new Reads({ collections, database, pool: this.#pool, queries, records });
     this.functions = new Functions({
       auth,
       clock,

@@ -41,14 +41,17 @@ export {
   watchMemory,
 } from "./machine.ts";
 export {
+  type Acting,
   actingFor,
   actorOf,
   type Bearer,
   chainOf,
+  codeOf,
   depthOf,
   hookFor,
   identityOf,
   isAdmin,
+  isNobody,
   maxDepth,
   type Principal,
   type SignedIn,

@@ -63,8 +63,32 @@ export function hookFor(principal: Principal, name: string): System {
 /** A user as whom an admin tries out the rules. The user has no session then. */
 type Tried = Pick<SignedIn, "userId" | "role">;
 
-/** The caller: the holder of a token or of a key, the service, a user of a trial, or null for a caller without a token. */
-export type Principal = Bearer | System | Tried | null;
+/** The user's code under the rules of a user, or of nobody (`db.as`). */
+export interface Acting {
+  /** Null for nobody. */
+  readonly userId: string | null;
+  /** The present role of the user; `public` for nobody. */
+  readonly role: Role;
+  readonly code: System;
+}
+
+/**
+ * The caller: the holder of a token or of a key, the service, code under the rules of a user, a user of a trial, or null for a caller
+ * without a token.
+ */
+export type Principal = Bearer | System | Acting | Tried | null;
+
+/** Whether the rules are those of a caller without a token. */
+export function isNobody(principal: Principal): boolean {
+  return principal === null || ("code" in principal && principal.userId === null);
+}
+
+/** The user's code behind a principal; null for any other caller. */
+export function codeOf(principal: Principal): System | null {
+  if (principal === null) return null;
+  if ("code" in principal) return principal.code;
+  return "actor" in principal ? principal : null;
+}
 
 /** Admins bypass all collection rules (spec, "Authentication" 6). */
 export function isAdmin(principal: Principal): boolean {
@@ -87,6 +111,7 @@ export function identityOf(principal: Principal): string | null {
  * share of the user or the address behind the code, or has a share for the script.
  */
 export function shareOf(principal: Principal): string | null {
+  if (principal !== null && "code" in principal) return shareOf(principal.code);
   if (principal !== null && "actor" in principal && principal.userId === null)
     return principal.actor ?? principal.address ?? principal.chain[0] ?? null;
   return principal?.userId ?? identityOf(principal);
@@ -94,10 +119,10 @@ export function shareOf(principal: Principal): string | null {
 
 /** How many functions led to a change. */
 export function depthOf(principal: Principal): number {
-  return principal !== null && "depth" in principal ? principal.depth : 0;
+  return codeOf(principal)?.depth ?? 0;
 }
 
 /** The functions, jobs and hooks that led to a change; see `System`. */
 export function chainOf(principal: Principal): readonly string[] {
-  return principal !== null && "chain" in principal ? principal.chain : [];
+  return codeOf(principal)?.chain ?? [];
 }

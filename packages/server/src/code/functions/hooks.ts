@@ -12,6 +12,7 @@ import {
   appErrorOf,
   type Clock,
   chainOf,
+  codeOf,
   depthOf,
   hookFor,
   isObject,
@@ -181,8 +182,7 @@ export class Hooks implements RecordHooks, AuthHooks {
   /** A change of a hook waits for no turn: the hook waits for the change. */
   #askInShare(question: HookQuestion): Promise<HookOutcome> {
     const { principal, caller, bytes } = question;
-    const isOfHook = principal !== null && "isHook" in principal && principal.isHook;
-    const turns = isOfHook ? this.#nested : this.#turns;
+    const turns = codeOf(principal)?.isHook === true ? this.#nested : this.#turns;
     const ask = (): Promise<HookOutcome> => turns.run(() => this.#ask(question), { caller });
     return this.#bytes.run(ask, { caller, size: bytes + baseBytes });
   }

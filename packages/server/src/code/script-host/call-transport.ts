@@ -18,6 +18,8 @@ export interface Caller {
   readonly remainingMs: number;
   /** Resolves when the attempt has ended. */
   readonly ended: Promise<unknown>;
+  /** See `CallMessage`. */
+  readonly as: string | undefined;
   /** Sends a part of the answer. Resolves when the process has taken the part. */
   part(value: unknown): Promise<void>;
 }
@@ -50,7 +52,7 @@ export class CallTransport {
     const { call, method } = message;
     try {
       if (attempt === null) throw new AppError("unavailable", `${method} was called after the end of its run.`);
-      const caller = this.#callerOf(attempt, call);
+      const caller = this.#callerOf(attempt, message);
       const work = (): Promise<unknown> => this.#options.calls.answer(message, caller);
       const value = await (large.has(method) ? this.#answerLarge(caller, method, work) : work());
       this.#process.send({ type: "answer", call, value });
@@ -96,10 +98,11 @@ export class CallTransport {
     this.#parts.clear();
   }
 
-  #callerOf(attempt: Attempt, call: number): Caller {
+  #callerOf(attempt: Attempt, { call, as }: CallMessage): Caller {
     const { task, startedAt } = attempt;
     return {
       task,
+      as,
       ended: attempt.outcome,
       // A getter, as the call may wait before the answer.
       get remainingMs() {

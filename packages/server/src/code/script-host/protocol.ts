@@ -196,6 +196,8 @@ export interface Read {
   readonly hash: string;
   /** The number of the writes of the transaction before the read. */
   readonly after: number;
+  /** See `CallMessage`. */
+  readonly as?: string | undefined;
 }
 
 /** Stands in the place of the hash of a read that was refused with a code. */
@@ -225,6 +227,8 @@ export interface TransactionState {
   readonly at: number | null;
   /** The ids of the records that the creates make, by position; null for another operation. */
   readonly ids: readonly (string | null)[];
+  /** The `as` of the operations, by position; null for an operation without rules. See `CallMessage`. */
+  readonly callers: readonly (string | null)[];
 }
 
 /** A transaction that is to be committed. */
@@ -244,6 +248,8 @@ export interface CallMessage {
   readonly attempt: number;
   readonly method: string;
   readonly args: readonly unknown[];
+  /** The user under whose rules the call is (`db.as`): an id, or empty for nobody. Absent: no rules. */
+  readonly as?: string | undefined;
 }
 
 export interface LogMessage {

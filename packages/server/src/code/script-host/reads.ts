@@ -2,12 +2,12 @@
  * Reads of the user's code: records, lists and queries. An answer begins with a line about the moment of the read, so that the
  * code can ask later whether the read would still be answered alike: a transaction and the hooks of a write ask at the commit.
  */
-import { USERS } from "@socle/protocol";
-import { AppError, BoundedMap, system } from "../../base/kernel/index.ts";
+import { type RecordPage, USERS } from "@socle/protocol";
+import { type Acting, AppError, BoundedMap, type System, system } from "../../base/kernel/index.ts";
 import type { Collection, Collections } from "../../data/collections/index.ts";
 import type { Queries } from "../../data/queries/index.ts";
-import { type Records, recordTableOf } from "../../data/records/index.ts";
-import type { Transactor } from "../../store/database/index.ts";
+import type { Records } from "../../data/records/index.ts";
+import type { Database, Reader, Transactor } from "../../store/database/index.ts";
 import { AnswerHash, failureHash, hashOf, type Read } from "./protocol.ts";
 import type { QueryPool } from "./query-pool.ts";
 
@@ -23,8 +23,19 @@ const maxTexts = 500;
 const maxOwnRecords = 1_000;
 
 const all = { access: "all" } as const;
+/** Parameters of a list that reads by the same rules as a record, or a whole list. */
+const anyList = "limit=1";
+
+/** A read as code asks. */
+type Asked = Pick<Read, "method" | "args" | "as">;
+
+/** The code under the rules of a user, whose present role `Database.recheck` finds. @param as see `CallMessage`. */
+export function actingAs(as: string, code: System): Acting {
+  return { userId: as === "" ? null : as, role: "public", code };
+}
 
 interface ReadsOptions {
+  readonly database: Database;
   readonly records: Records;
   readonly queries: Queries;
   readonly collections: Collections;
@@ -44,16 +55,21 @@ interface Reading {
 }
 
 /** The answer of a read, without the line about the moment; of a whole list the last piece, after the other pieces. */
-type Method = (args: readonly string[], reading: Reading) => Promise<string> | string;
+type Method = (args: readonly string[], reading: Reading & ByRules) => Promise<string> | string;
+
+/** The rules of a read: the user of `db.as`, or the code, for which no rule applies. */
+interface ByRules {
+  readonly principal: System | Acting;
+}
 
 /** The reads that the user's code can make, by the name of the call. */
 export class Reads {
   readonly #options: ReadsOptions;
   #tables: KnownTables | null = null;
   readonly #methods: { readonly [method in Read["method"]]: Method } = {
-    "db.get": ([name = "", id = ""]) => this.#record(name, id),
+    "db.get": ([name = "", id = ""], { principal }) => JSON.stringify(this.#record(name, { principal, id })),
     "db.page": ([name = "", search = ""], reading) => this.#page(name, search, reading),
-    "db.list": ([name = ""], { part }) => this.#list(name, part),
+    "db.list": ([name = ""], reading) => this.#list(name, reading),
     "db.query": ([sql = "", params = ""], reading) => this.#query({ sql, params }, reading),
   };
 
@@ -62,14 +78,16 @@ export class Reads {
   }
 
   /** Makes a read. @returns the line about the moment, and the JSON of the answer. @throws AppError. */
-  async answer({ method, args }: Pick<Read, "method" | "args">, reading: Reading): Promise<string> {
-    let version = this.#version(method, args);
+  async answer(asked: Asked, reading: Reading): Promise<string> {
+    const { method, args } = asked;
+    const principal = this.#principalOf(asked);
+    let version = this.#version(asked);
     const { now } = this;
     const head = (): string => `${now} ${version ?? ""}\n`;
     const part = (text: string): Promise<void> => reading.part(head() + text);
-    const text = await this.#methods[method](args, { ...reading, part });
+    const text = await this.#methods[method](args, { ...reading, principal, part });
     // The tables of a query are known after the query.
-    if (method === "db.query" && version === null && this.now === now) version = this.#version(method, args);
+    if (method === "db.query" && version === null && this.now === now) version = this.#version(asked);
     return head() + text;
   }
 
@@ -97,7 +115,7 @@ export class Reads {
     for (const read of reads) {
       const isThere = this.#options.collections.get(read.args[0] ?? "") !== undefined;
       if (read.method === "db.get" && isThere) {
-        if (hashOf(this.own(tx, read)) !== read.hash) return this.keyOf(read);
+        if (this.#hashOfOwn(tx, read) !== read.hash) return this.keyOf(read);
       } else if (read.version === "" || records.hasChangedIn(tx) || this.#versionNow(read) !== read.version)
         return undefined;
     }
@@ -134,16 +152,21 @@ export class Reads {
   }
 
   /** The version of everything that a read depends on; empty for a read without a version. */
-  versionOf({ method, args }: Pick<Read, "method" | "args">): string {
-    return this.#version(method, args) ?? "";
+  versionOf(asked: Asked): string {
+    return this.#version(asked) ?? "";
   }
 
   /**
    * The data that the answer of a read depends on, by the present definitions; null for a read that may depend on anything. To be
    * asked after the read: the tables of a query are known then.
    */
-  dependencies({ method, args: [name = "", text = ""] }: Pick<Read, "method" | "args">): ReadDependencies | null {
+  dependencies(asked: Asked): ReadDependencies | null {
     const { records, queries, collections } = this.#options;
+    const {
+      method,
+      as,
+      args: [name = "", text = ""],
+    } = asked;
     if (method === "db.query") {
       const { tables, names } = this.#known();
       const nameOf = (table: string): string | undefined =>
@@ -153,9 +176,10 @@ export class Reads {
       return { collections: read.filter((each) => each !== undefined), onTime: false };
     }
     const own: ReadDependencies = { collections: [name], onTime: false };
-    if (method !== "db.page") return own;
+    if (method !== "db.page" && as === undefined) return own;
     try {
-      const found = queries.prepare(records.collection(name), system, text).query?.dependencies();
+      const search = method === "db.page" ? text : anyList;
+      const found = queries.prepare(records.collection(name), this.#principalOf(asked), search).query?.dependencies();
       return found === undefined ? own : { collections: [...found.collections.keys()], onTime: found.onTime };
     } catch (thrown) {
       // A query that is refused for its text, or for its collection, depends on the definitions alone.
@@ -175,23 +199,26 @@ export class Reads {
   }
 
   /** A read with the changes of an open transaction. @throws AppError `bad_request` for a query, and a read of many rows. */
-  own(tx: Transactor, { method, args }: Pick<Read, "method" | "args">): string {
+  own(tx: Transactor, asked: Asked): string {
     const { records, queries } = this.#options;
-    const [name = "", text = ""] = args;
+    const {
+      method,
+      args: [name = "", text = ""],
+    } = asked;
     if (method === "db.query")
       throw new AppError(
         "bad_request",
         "db.query cannot see the writes of its transaction: make the query before the first write.",
       );
+    const principal = this.#principalOf(asked, tx);
+    if (method === "db.get") return JSON.stringify(this.#record(name, { principal, id: text }, tx));
     const collection = records.collection(name);
-    const table = recordTableOf(collection);
-    if (method === "db.page") return queries.pageIn(tx, queries.prepare(collection, system, text), system).text;
-    if (method === "db.get") {
-      const row = tx.get<StoredRow>(table.byId, text);
-      return JSON.stringify(row && table.toRecord(row));
-    }
-    const rows = tx.all<StoredRow>(table.firstPage(false, maxOwnRecords + 1));
-    if (rows.length <= maxOwnRecords) return JSON.stringify(table.toRecords(rows));
+    collection.policies.read.admit(principal);
+    const search = method === "db.page" ? text : `limit=${maxOwnRecords}`;
+    const page = queries.pageIn(tx, queries.prepare(collection, principal, search), principal).text;
+    if (method === "db.page") return page;
+    const { items, nextCursor } = JSON.parse(page) as RecordPage;
+    if (nextCursor === null) return JSON.stringify(items);
     throw new AppError(
       "bad_request",
       `After a write of the transaction, list() answers ${maxOwnRecords} records at most: use a limit, or make the read before the first write.`,
@@ -214,7 +241,9 @@ export class Reads {
       hasher.add(piece);
     };
     try {
-      hasher.add(await this.#methods[method](args, { remainingMs, file: null, caller: lookingAgain, isUrgent, part }));
+      const principal = this.#principalOf(read);
+      const reading = { remainingMs, file: null, caller: lookingAgain, isUrgent, part, principal };
+      hasher.add(await this.#methods[method](args, reading));
       return hasher.text === hash;
     } catch (thrown) {
       if (!(thrown instanceof AppError)) throw thrown;
@@ -223,18 +252,34 @@ export class Reads {
   }
 
   /** The present version; null for a read without a version, and where the collection is gone. */
-  #versionNow({ method, args }: Read): string | null {
+  #versionNow(read: Read): string | null {
     try {
-      return this.#version(method, args);
+      return this.#version(read);
     } catch (thrown) {
       if (thrown instanceof AppError) return null;
       throw thrown;
     }
   }
 
-  /** The version of everything that a read depends on; null for a read without a version. */
-  #version(method: Read["method"], [name = "", text = ""]: readonly string[]): string | null {
+  /** The rules of a read. @throws AppError `unauthorized` for a user who is gone. */
+  #principalOf({ as }: Asked, reader?: Reader): System | Acting {
+    return as === undefined ? system : this.#options.database.recheck(actingAs(as, system), reader);
+  }
+
+  /** The hash of a read with the changes of an open transaction, also of a refused read. */
+  #hashOfOwn(tx: Transactor, read: Read): string {
+    try {
+      return hashOf(this.own(tx, read));
+    } catch (thrown) {
+      if (thrown instanceof AppError) return failureHash(thrown.code);
+      throw thrown;
+    }
+  }
+
+  /** The version of everything that a read depends on; null for a read without a version: rules may look at anything. */
+  #version({ method, args: [name = "", text = ""], as }: Asked): string | null {
     const { records, queries, collections } = this.#options;
+    if (as !== undefined) return null;
     if (method === "db.page" || method === "db.list") {
       const collection = records.collection(name);
       return queries.state(collection, system, queries.prepare(collection, system, text)).version;
@@ -245,31 +290,33 @@ export class Reads {
     return found.length < names.length ? null : records.versions.of(new Map(found.map((each) => [each, all])), system);
   }
 
-  #record(name: string, id: string): string {
-    const { records } = this.#options;
+  /** A record; without rules null for a missing record. @throws AppError, with rules as over HTTP. */
+  #record(name: string, asked: ByRules & { readonly id: string }, reader?: Reader): object | null {
+    const { records, database } = this.#options;
     const collection = records.collection(name);
     try {
-      return JSON.stringify(records.get(collection, system, id));
+      return records.getIn(reader ?? database.reader, collection, asked);
     } catch (thrown) {
-      if (thrown instanceof AppError && thrown.code === "not_found") return "null";
+      if (thrown instanceof AppError && thrown.code === "not_found" && asked.principal === system) return null;
       throw thrown;
     }
   }
 
-  async #page(name: string, search: string, { remainingMs, caller }: Reading): Promise<string> {
+  async #page(name: string, search: string, { remainingMs, caller, principal }: Reading & ByRules): Promise<string> {
     const { records, queries } = this.#options;
     const collection: Collection = records.collection(name);
-    const list = queries.prepare(collection, system, search);
+    collection.policies.read.admit(principal);
+    const list = queries.prepare(collection, principal, search);
     if (list.query === null) throw new AppError("bad_request", `"${search}" has no parameter of a list.`);
     const signal = (): AbortSignal => AbortSignal.timeout(Math.max(1, Math.ceil(remainingMs)));
-    return (await queries.page(collection, list, { principal: system, caller: () => caller, signal })).text;
+    return (await queries.page(collection, list, { principal, caller: () => caller, signal })).text;
   }
 
   /** Sends a whole list in pieces, a piece after the process has taken the piece before. Answers the last piece. */
-  async #list(name: string, part: Reading["part"]): Promise<string> {
+  async #list(name: string, { part, principal }: Reading & ByRules): Promise<string> {
     const { records, queries } = this.#options;
     let last: string | null = null;
-    const pages = await queries.whole(records.collection(name), system);
+    const pages = await queries.whole(records.collection(name), principal);
     const send = async (items: readonly object[]): Promise<void> => {
       for (const piece of piecesOf(items)) {
         if (last !== null) await part(last);
@@ -335,8 +382,6 @@ interface Look {
 function tooLate(): AppError {
   return new AppError("unavailable", "A read takes too long to be made again.");
 }
-
-type StoredRow = Parameters<ReturnType<typeof recordTableOf>["toRecord"]>[0];
 
 /** Records as JSON arrays of about `pieceSize` characters. */
 function* piecesOf(records: readonly object[]): Iterable<string> {

@@ -1,6 +1,7 @@
 /** The service's API for the user's code: `db`, `auth.users`, `storage` and `jobs` of a handler's context. */
-import { ROLES, type User, VISIBILITIES, type Visibility } from "@socle/protocol";
+import { type Operation, ROLES, type User, VISIBILITIES, type Visibility } from "@socle/protocol";
 import {
+  type Acting,
   AppError,
   actorOf,
   isObject,
@@ -17,7 +18,7 @@ import { type GivenMail, type Mails, readMail, readMails } from "../../people/ma
 import type { Database, Transactor } from "../../store/database/index.ts";
 import type { CallAnswers, Caller } from "./call-transport.ts";
 import type { CallMessage, Commit, Read, TransactionState } from "./protocol.ts";
-import type { Reads } from "./reads.ts";
+import { actingAs, type Reads } from "./reads.ts";
 import { Transactions } from "./transactions.ts";
 
 /** The queues that the code adds runs to. */
@@ -103,32 +104,43 @@ export class ServiceApi implements CallAnswers {
       "db.page": this.#read("db.page"),
       "db.list": this.#read("db.list"),
       "db.query": this.#read("db.query"),
-      "db.create": async (principal, [name, body]) =>
-        (await records.create(text(name, "collection"), principal, parsedObject(body, "The values"))).json.text,
-      "db.update": async (principal, [name, id, body, ifMatch]) => {
-        const collection = text(name, "collection");
-        const change = { record: versionOf(id, ifMatch), body: parsedObject(body, "The values") };
-        return (await records.update(collection, principal, change)).json.text;
+      "db.create": async (code, [name, body], caller) => {
+        const by = this.#by(code, caller);
+        const collection = this.#admitted("create", name, by);
+        return (await records.create(collection, by, parsedObject(body, "The values"))).json.text;
       },
-      "db.upsert": async (principal, [name, by, values, ifMatch]) => {
+      "db.update": async (code, [name, id, body, ifMatch], caller) => {
+        const by = this.#by(code, caller);
+        const collection = this.#admitted("update", name, by);
+        const change = { record: versionOf(id, ifMatch), body: parsedObject(body, "The values") };
+        return (await records.update(collection, by, change)).json.text;
+      },
+      "db.upsert": async (code, [name, by, values, ifMatch], caller) => {
         const [collection, body] = [text(name, "collection"), parsedObject(values, "The values")];
         const upsert = { collection, by: text(by, "by"), body, ifMatch: tagOf(ifMatch), after: null };
-        return (await records.upsert(principal, upsert)).json.text;
+        return (await records.upsert(this.#by(code, caller), upsert)).json.text;
       },
-      "db.delete": async (principal, [name, id, ifMatch]) => {
-        const { name: collection } = records.collection(text(name, "collection"));
-        return (await nullIfMissing(() => records.delete(collection, principal, versionOf(id, ifMatch)))) !== null;
+      "db.delete": async (code, [name, id, ifMatch], caller) => {
+        const by = this.#by(code, caller);
+        const collection = this.#admitted("delete", name, by);
+        const remove = (): Promise<void> => records.delete(collection, by, versionOf(id, ifMatch));
+        // Under rules, the caller is told as over HTTP.
+        if (by === code) return (await nullIfMissing(remove)) !== null;
+        await remove();
+        return true;
       },
-      "db.batch": async (principal, [given]) => {
+      "db.batch": async (code, [given], caller) => {
         const { enqueue, ...batch } = parsedObject(given, "operations");
-        const runs = enqueue === undefined ? undefined : queues.forBatch(enqueue, principal);
-        return (await records.batch(principal, parseBatch(batch), { ...(runs !== undefined && { after: runs }) })).text;
+        const runs = enqueue === undefined ? undefined : queues.forBatch(enqueue, code);
+        const beside = { ...(runs !== undefined && { after: runs }) };
+        return (await records.batch(this.#by(code, caller), parseBatch(batch), beside)).text;
       },
       "db.check": (_principal, [json]) =>
         this.#transactions.check((parsedObject(json, "reads") as unknown as TransactionState).reads),
-      "db.own": (principal, [json, method, ...args]) => {
+      "db.own": (principal, [json, method, ...args], { as }) => {
         const state = parsedObject(json, "writes") as unknown as TransactionState;
-        return this.#transactions.own(principal, state, readOf(readChoice("method", method, methods), args));
+        const read = { ...readOf(readChoice("method", method, methods), args), as };
+        return this.#transactions.own(principal, state, read);
       },
       "db.commit": (principal, [json], caller) =>
         this.#transactions.commit(principal, parsedObject(json, "writes") as unknown as Commit, caller),
@@ -138,16 +150,31 @@ export class ServiceApi implements CallAnswers {
     };
   }
 
+  /** The code, or the code under the rules of a user. @throws AppError `unauthorized` for a user who is gone. */
+  #by(code: System, { as }: Caller): System | Acting {
+    return as === undefined ? code : this.#options.database.recheck(actingAs(as, code));
+  }
+
+  /** The name of a collection, for a caller who may do the operation on some record: refusals come in the order of HTTP. */
+  #admitted(operation: Operation, given: unknown, by: System | Acting): string {
+    const { name, policies } = this.#options.records.collection(text(given, "collection"));
+    policies[operation].admit(by);
+    return name;
+  }
+
   #read(method: Read["method"]): Method {
     const { reads } = this.#options;
-    return (_principal, args, { remainingMs, part, task }) =>
-      reads.answer(readOf(method, args), {
-        remainingMs,
-        isUrgent: false,
-        part,
-        file: task.path,
-        caller: shareOf(task.principal) ?? task.path,
-      });
+    return (_principal, args, { remainingMs, part, task, as }) =>
+      reads.answer(
+        { ...readOf(method, args), as },
+        {
+          remainingMs,
+          isUrgent: false,
+          part,
+          file: task.path,
+          caller: shareOf(task.principal) ?? task.path,
+        },
+      );
   }
 
   #userMethods(): Record<string, Method> {

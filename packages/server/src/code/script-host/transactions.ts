@@ -9,7 +9,7 @@ import { type Conflicting, type Operation, parseOperations, type Records } from 
 import type { Transactor } from "../../store/database/index.ts";
 import type { Caller } from "./call-transport.ts";
 import { type Commit, hashOf, type Read, type TransactionState } from "./protocol.ts";
-import type { Reads } from "./reads.ts";
+import { actingAs, type Reads } from "./reads.ts";
 
 /** The time for which a commit makes reads again, in milliseconds: other writes wait. */
 const lookMs = 250;
@@ -69,7 +69,7 @@ export class Transactions {
   async own(
     principal: System,
     state: TransactionState,
-    read: Pick<Read, "method" | "args">,
+    read: Pick<Read, "method" | "args" | "as">,
   ): Promise<Changed | { readonly now: string; readonly version: string; readonly text: string }> {
     const { reads } = this.#options;
     let answer = { now: "", version: "", text: "" };
@@ -93,7 +93,7 @@ export class Transactions {
   async commit(principal: System, commit: Commit, caller: Caller): Promise<Changed | object> {
     const { turns } = this.#options.records;
     const { turn } = commit;
-    const written = operationsOf(commit).map(({ collection, id }) => `${collection}/${id}`);
+    const written = operationsOf(principal, commit).map(({ collection, id }) => `${collection}/${id}`);
     // A write beside a transaction with a turn takes no turn: the holder of the turn may wait for the write.
     if (turn === null && !principal.isHook && !turns.hasAny(principal))
       await turns.pass(written, conflicting(caller.task));
@@ -127,7 +127,7 @@ export class Transactions {
       reads = await this.#withOwn(principal, { ...commit, reads: looked.reads });
       const own = reads.filter(({ after }) => after > 0);
       try {
-        await records.batch(principal, operationsOf(commit), {
+        await records.batch(principal, operationsOf(principal, commit), {
           before: async () => {
             await this.#refuseChanged(reads);
             if (!own.every((read) => this.#ownVersion(read) === read.version)) throw new Moved();
@@ -152,7 +152,7 @@ export class Transactions {
       if (key !== null) throw new ReadsChanged(key);
     };
     try {
-      return await records.batchShort(principal, operationsOf(commit), { before, after });
+      return await records.batchShort(principal, operationsOf(principal, commit), { before, after });
     } catch (thrown) {
       if (thrown instanceof Moved) return false;
       throw thrown;
@@ -182,7 +182,7 @@ export class Transactions {
     const { records, reads: looker } = this.#options;
     const { reads, operations, at } = state;
     // The same time in each trial: reads show the time.
-    const tried = operationsOf(state).map((operation) => (at === null ? operation : { ...operation, at }));
+    const tried = operationsOf(principal, state).map((operation) => (at === null ? operation : { ...operation, at }));
     let doubtful: readonly Read[] = [];
     try {
       await records.rehearse(principal, tried, {
@@ -270,9 +270,9 @@ function ofCode<T>(name: string, work: () => T): T {
 }
 
 /** The writes as operations of a batch; a create makes the record with the id that the code has been told. */
-function operationsOf({ operations, ids }: TransactionState): Operation[] {
+function operationsOf(code: System, { operations, ids, callers }: TransactionState): Operation[] {
   return parseOperations(operations).map((operation, i) => {
-    const newId = ids[i] ?? null;
-    return newId === null ? operation : { ...operation, newId };
+    const [newId, as] = [ids[i] ?? null, callers[i] ?? null];
+    return { ...operation, ...(newId !== null && { newId }), ...(as !== null && { as: actingAs(as, code) }) };
   });
 }

@@ -143,7 +143,7 @@ export class ServerQueries implements ScriptKind, NamedQueries {
     const user = caller && auth.callers.userOf(caller);
     const runId = newId("run", clock.now());
     const startedAt = performance.now();
-    const reads = new QueryReads();
+    const reads = new QueryReads(user?.id ?? null);
     const end = await host.call("endpoints", {
       path,
       handler: "default",

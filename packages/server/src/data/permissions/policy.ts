@@ -15,7 +15,7 @@ import {
   type Rule,
   ruleText,
 } from "@socle/protocol";
-import { AppError, isAdmin, type Principal, quote } from "../../base/kernel/index.ts";
+import { AppError, isAdmin, isNobody, type Principal, quote } from "../../base/kernel/index.ts";
 import {
   type Expression,
   type ExpressionCaller,
@@ -142,7 +142,7 @@ export class Policy {
         return { access: "none", refusal: lacking(`${collection}:${access}`) };
     }
     if (this.isOpen || isAdmin(principal)) return all;
-    if (principal === null && this.#word !== "public")
+    if (isNobody(principal) && this.#word !== "public")
       return { access: "none", refusal: new AppError("unauthorized", `To ${this.#subject("records")}, sign in.`) };
     if (this.audience === "condition") return { access: "where", condition: expression() };
     if (this.#word === "admin")
@@ -166,7 +166,7 @@ export class Policy {
     const { expression } = this.#options;
     if (this.rule === "owner") return this.#forbidden(`Only its owner may ${this.#subject("this record")}.`);
     // Signing in may help.
-    if (principal === null && this.audience === "condition" && namesCaller(expression()))
+    if (isNobody(principal) && this.audience === "condition" && namesCaller(expression()))
       return new AppError("unauthorized", `To ${this.#subject("this record")}, sign in.`);
     return this.#forbidden(`You may not ${this.#subject("this record")}.`);
   }

@@ -3,7 +3,7 @@
  * query enters, with the decision for the caller. A cached answer depends on the collections that the scope notes.
  */
 import { type CollectionDefinition, type FieldDefinition, USERS } from "@socle/protocol";
-import { AppError, isAdmin, type Principal } from "../../base/kernel/index.ts";
+import { AppError, isAdmin, isNobody, type Principal } from "../../base/kernel/index.ts";
 import { identifier } from "../../store/database/index.ts";
 import {
   type Collection,
@@ -72,7 +72,7 @@ export function classOf(principal: Principal): string {
 }
 
 function roleClassOf(principal: Principal): "admin" | "user" | "nobody" {
-  return isAdmin(principal) ? "admin" : principal === null ? "nobody" : "user";
+  return isAdmin(principal) ? "admin" : isNobody(principal) ? "nobody" : "user";
 }
 
 /** The condition under which records may be read; null for all. */
@@ -324,7 +324,7 @@ export class ReadScope implements SchemaSource {
     this.#hasVersion = false;
     if (!hasScope(this.principal, "users", "read")) return { access: "none", refusal: lacking("users:read") };
     if (isAdmin(this.principal)) return { access: "all" };
-    if (this.principal !== null) return { access: "own", condition: isSelf };
+    if (!isNobody(this.principal)) return { access: "own", condition: isSelf };
     return { access: "none", refusal: new AppError("unauthorized", "To query users, sign in.") };
   }
 }

@@ -8,6 +8,7 @@
  */
 import { type BatchResult, type ErrorDetail, type ErrorRule, MAX_BATCH_OPERATIONS } from "@socle/protocol";
 import {
+  type Acting,
   AppError,
   isObject,
   JsonText,
@@ -38,6 +39,8 @@ export interface Operation {
   readonly newId?: string;
   /** The time of the change, in milliseconds, for a rehearsal; by default, the present. */
   readonly at?: number;
+  /** The user under whose rules code makes the change of a transaction; by default, the caller of the batch makes the change. */
+  readonly as?: Acting;
   /** The body; empty for a delete. */
   readonly body: Body;
   readonly references: readonly Reference[];
@@ -99,14 +102,14 @@ export class Batch {
    * detail has the number of the operation. `payload_too_large` if the records are too many bytes.
    * @param at called before each operation and after the last, with the number of the operations so far.
    */
-  async run(tx: Transactor, caller: Principal, at: (done: number) => void = () => undefined): Promise<JsonText> {
+  async run(tx: Transactor, principal: Principal, at: (done: number) => void = () => undefined): Promise<JsonText> {
     const { operations, changes, hooks } = this.#options;
     const turns = new LoopTurns();
     for (const [index, operation] of operations.entries()) {
       hooks?.startPart(index);
       at(index);
       try {
-        const { method, collection, ifMatch, body, references } = operation;
+        const { method, collection, ifMatch, body, references, as: caller = principal } = operation;
         const id = this.#idOf(operation);
         // The ids of earlier records stand in the body from now on.
         if (references.length > 0) resolve(references, this.ids);
@@ -137,7 +140,7 @@ export class Batch {
   runShort(tx: Transactor, caller: Principal): void {
     for (const operation of this.#options.operations) {
       try {
-        this.#write(tx, caller, { ...operation, id: String(operation.id) });
+        this.#write(tx, operation.as ?? caller, { ...operation, id: String(operation.id) });
       } catch (thrown) {
         this.#fail(operation, thrown);
       }

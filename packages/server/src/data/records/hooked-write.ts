@@ -1,5 +1,5 @@
 /** Writes with hooks: the write is tried until its hooks have seen the write, in turns with other writes that conflict. */
-import { type Principal, shareOf } from "../../base/kernel/index.ts";
+import { codeOf, type Principal, shareOf } from "../../base/kernel/index.ts";
 import type { CallersWork, Database } from "../../store/database/index.ts";
 import type { ConflictTurns, Turn } from "./turns.ts";
 import type { WriteHooks } from "./write-hooks.ts";
@@ -43,7 +43,7 @@ export async function writeHooked<T>(
   // for the write.
   const waits = (): boolean =>
     write.hasTurns !== false &&
-    !(principal !== null && (turns.hasAny(principal) || ("isHook" in principal && principal.isHook)));
+    !(principal !== null && (turns.hasAny(codeOf(principal) ?? principal) || codeOf(principal)?.isHook === true));
   const turn: Turn[] = [];
   const takeTurn = async (key: string | null): Promise<void> => {
     if (key === null || turns.isOf(key, hooks) || !waits()) return;

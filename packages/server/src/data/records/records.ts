@@ -121,9 +121,17 @@ export class Records {
 
   /** @throws AppError; a record that an expression keeps the caller from reading is `not_found`. */
   get(collection: Collection, principal: Principal, id: string): StoredRecord {
+    return this.getIn(this.#options.database.reader, collection, { principal, id });
+  }
+
+  /** As `get`, in a reader's view. */
+  getIn(
+    reader: Reader,
+    collection: Collection,
+    { principal, id }: { readonly principal: Principal; readonly id: string },
+  ): StoredRecord {
     const { access } = collection.policies.read.admit(principal);
     const table = recordTableOf(collection);
-    const { reader } = this.#options.database;
     if (access === "all" && fieldLimits(collection, principal) === null) {
       const row = reader.get<StoredRecord>(table.byId, id);
       if (row === null) throw missingRecord(collection, id);
@@ -323,13 +331,13 @@ export class Records {
       this.#hooks === null || !isHooked
         ? null
         : new WriteHooks(this.#hooks, "batch", (failures) => hookRefusal(operations, failures));
-    const makesRoom = operations.every(({ method }) => method === "delete");
+    const makesRoom = operations.every(({ method, as }) => method === "delete" && as === undefined);
     const changes = this.#changes;
     const hasTurns = beside.before === undefined;
     const { caller } = beside;
     return this.#writeLong(principal, { hooks, caller, makesRoom, hasTurns }, async (tx, current) => {
       await beside.before?.();
-      const batch = new Batch({ operations, changes, hooks });
+      const batch = new Batch({ operations: this.#rechecked(tx, operations), changes, hooks });
       const results = await batch.run(tx, current);
       beside.after?.(tx, batch.ids, results);
       return results;
@@ -348,7 +356,8 @@ export class Records {
     if (this.#areHooked(operations) || !Batch.isShort(operations)) return false;
     const work: CallersWork<void> = (tx, caller) => {
       before(tx);
-      new Batch({ operations, changes: this.#changes, hooks: null }).runShort(tx, caller);
+      const batch = new Batch({ operations: this.#rechecked(tx, operations), changes: this.#changes, hooks: null });
+      batch.runShort(tx, caller);
       after(tx);
     };
     await this.#options.database.transactFor(principal, work, single);
@@ -372,12 +381,19 @@ export class Records {
   ): Promise<void> {
     const attempt: CallersWork<Promise<void>> = async (tx, caller) => {
       await before();
-      await new Batch({ operations, changes: this.#changes, hooks: null }).run(tx, caller, (done) => at(tx, done));
+      const batch = new Batch({ operations: this.#rechecked(tx, operations), changes: this.#changes, hooks: null });
+      await batch.run(tx, caller, (done) => at(tx, done));
       throw takenBack;
     };
     await this.#options.database.transactLongFor(principal, attempt).catch((thrown: unknown) => {
       if (thrown !== takenBack) throw thrown;
     });
+  }
+
+  /** The operations, with the present roles of the users under whose rules the operations are. @throws AppError `unauthorized`. */
+  #rechecked(tx: Transactor, operations: readonly Operation[]): readonly Operation[] {
+    const { database } = this.#options;
+    return operations.map((each) => (each.as === undefined ? each : { ...each, as: database.recheck(each.as, tx) }));
   }
 
   /** Creates a record, without hooks, in a transaction that must be rolled back after an error. */

@@ -1,6 +1,14 @@
 /** Callers: who holds an access token or an API key, looked up in memory after the first use, and looked at again in transactions. */
 import type { Role, User } from "@socle/protocol";
-import { AppError, type Bearer, BoundedMap, type Clock, type SignedIn } from "../../base/kernel/index.ts";
+import {
+  type Acting,
+  AppError,
+  type Bearer,
+  BoundedMap,
+  type Clock,
+  quote,
+  type SignedIn,
+} from "../../base/kernel/index.ts";
 import type { Database, Reader } from "../../store/database/index.ts";
 import { type AccessClaims, type AccessTokens, invalidToken } from "./access-tokens.ts";
 import { Keys } from "./keys/keys.ts";
@@ -99,7 +107,8 @@ export class Callers {
   }
 
   /** The caller guard of the database. The guard reads memory, which changes at the moment of each commit. */
-  #recheck(reader: Reader, caller: Bearer): Bearer {
+  #recheck(reader: Reader, caller: Bearer | Acting): Bearer | Acting {
+    if ("code" in caller) return this.#present(reader, caller);
     const { sessionId } = caller;
     if ("scopes" in caller) {
       const key = this.#keys.find(sessionId, reader);
@@ -109,6 +118,15 @@ export class Callers {
     const session = this.#sessions.known(sessionId) ?? this.#sessions.find(sessionId, reader);
     if (session === null || session.expiresAt <= this.#clock.ofLeader()) throw invalidToken(null);
     return session.role === caller.role ? caller : { ...caller, role: session.role };
+  }
+
+  /** The user of `db.as`, with the present role. @throws AppError `unauthorized`, as for a token of a user who is gone. */
+  #present(reader: Reader, acting: Acting): Acting {
+    const { userId } = acting;
+    if (userId === null) return acting;
+    const user = this.#users.find(userId, reader);
+    if (user !== null) return { ...acting, role: user.role };
+    throw new AppError("unauthorized", `db.as: there is no user ${quote(userId)}; the account may have been deleted.`);
   }
 
   async #claimsOf(token: string): Promise<AccessClaims> {

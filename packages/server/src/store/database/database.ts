@@ -1,6 +1,6 @@
 /** Database: a SQLite file with a write-ahead log, one writer, and readers on the event loop and on threads. `store.ts` has the guarantees. */
 import { statSync } from "node:fs";
-import { AppError, type Bearer, isAdmin, type Principal, shareOf } from "../../base/kernel/index.ts";
+import { type Acting, AppError, type Bearer, isAdmin, type Principal, shareOf } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { ChainPlace, History } from "../journal/index.ts";
 import type { CommitEntry, MigrationSite } from "./entry.ts";
@@ -46,7 +46,7 @@ export interface DatabaseOptions extends WriteSideOptions {
  * Checks a caller again inside the transaction of the caller's change. Answers the caller with the present role.
  * @throws AppError `unauthorized` when the session has ended.
  */
-type CallerGuard = (reader: Reader, caller: Bearer) => Bearer;
+type CallerGuard = (reader: Reader, caller: Bearer | Acting) => Principal;
 
 /** The bound of waiting queries, as a multiple of the bound of one caller. */
 const callersAtOnce = 4;
@@ -210,9 +210,11 @@ export class Database {
     this.#callerGuard = guard;
   }
 
-  /** The caller with the present role. @throws AppError `unauthorized` when the session has ended. */
+  /** The caller with the present role. @throws AppError `unauthorized` when the session has ended, or the user of `db.as` is gone. */
+  recheck(principal: Acting, reader?: Reader): Acting;
+  recheck(principal: Principal, reader?: Reader): Principal;
   recheck(principal: Principal, reader: Reader = this.reader): Principal {
-    if (principal === null || !("sessionId" in principal)) return principal;
+    if (principal === null || !("sessionId" in principal || "code" in principal)) return principal;
     if (this.#callerGuard === null) throw new Error("Nobody looks at callers");
     return this.#callerGuard(reader, principal);
   }

@@ -29,7 +29,7 @@ export function makeContext({ input, scope, calls, recorder, onUser, output, env
     attempt,
     signal: scope.signal,
     logger: output.loggerOf(scope),
-    db: databaseOf(calls, recorder, onUser !== null),
+    db: databaseOf({ calls, recorder, onlyReads: onUser !== null }),
     cause: { user, chain },
     auth: { user, users: usersOf(calls), ...accountsOf(calls) },
     storage: storageOf(calls),

@@ -1,11 +1,13 @@
 /** The `db` of a handler: reads and writes of records as calls to the service. */
 import { isObject } from "../../../base/kernel/index.ts";
 import {
+  callerOf,
   collectionOf,
   jsonOf,
   query,
   type ReadRecorder,
   readsOf,
+  refuseQuery,
   tagOf,
   type UpsertOptions,
   type VersionOptions,
@@ -14,14 +16,32 @@ import {
 import type { ServiceClient } from "./service-client.ts";
 import { runTransaction } from "./transaction.ts";
 
-/** The `db` of a handler, with `transaction`, which the service refuses to a handler that only reads. */
-export function databaseOf(calls: ServiceClient, recorder: ReadRecorder | null, onlyReads: boolean): object {
-  const make = readsOf(calls, recorder);
+interface DatabaseParts {
+  readonly calls: ServiceClient;
+  /** See `ContextParts`. */
+  readonly recorder: ReadRecorder | null;
+  /** Whether the service refuses writes to the handler, which is a server query. */
+  readonly onlyReads: boolean;
+}
+
+/** The `db` of a handler. */
+export function databaseOf(parts: DatabaseParts): object {
+  const make = readsOf(parts.calls, parts.recorder, undefined);
   return withCollections({
-    collection: (name: string) => {
+    ...membersOf(parts, undefined),
+    query: (sql: string, params?: unknown) => query(make, sql, params),
+    as: (user: unknown) => withCollections({ ...membersOf(parts, callerOf(user)), query: refuseQuery }),
+  });
+}
+
+/** The members of a `db` for which rules can apply. @param as see `CallMessage`. */
+function membersOf({ calls, recorder, onlyReads }: DatabaseParts, as: string | undefined): DatabaseMembers {
+  const make = readsOf(calls, recorder, as);
+  return {
+    collection: (name) => {
       const call = (method: string, ...args: unknown[]): Promise<unknown> => {
         recorder?.forget([name]);
-        return calls.call(`db.${method}`, [name, ...args]);
+        return calls.call(`db.${method}`, [name, ...args], as);
       };
       return collectionOf(make, name, {
         create: async (values: unknown) => call("create", jsonOf(values)),
@@ -32,16 +52,21 @@ export function databaseOf(calls: ServiceClient, recorder: ReadRecorder | null, 
         delete: (id: string, options?: VersionOptions) => call("delete", id, tagOf(options)),
       });
     },
-    batch: async (operations: unknown, { enqueue }: { enqueue?: unknown } = {}) => {
+    batch: async (operations, { enqueue } = {}) => {
       const sent = jsonOf({ operations: withTags(operations), enqueue });
       recorder?.forget(collectionsOf(operations));
-      const results = (await calls.call("db.batch", [sent])) as { body: unknown }[];
+      const results = (await calls.call("db.batch", [sent], as)) as { body: unknown }[];
       return results.map(({ body }) => body);
     },
-    query: (sql: string, params?: unknown) => query(make, sql, params),
-    transaction: (work: unknown) =>
-      onlyReads ? calls.call("db.transaction", []) : runTransaction(calls, recorder, work),
-  });
+    transaction: (work) =>
+      onlyReads ? calls.call("db.transaction", []) : runTransaction(calls, recorder, { work, as }),
+  };
+}
+
+interface DatabaseMembers {
+  collection(name: string): object;
+  batch(operations: unknown, options?: { enqueue?: unknown }): Promise<unknown[]>;
+  transaction(work: unknown): Promise<unknown>;
 }
 
 function collectionsOf(operations: unknown): string[] {

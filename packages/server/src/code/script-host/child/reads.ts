@@ -1,8 +1,10 @@
 /** Reads of records in a script process, as calls to the service. A recorder may keep the reads. */
 import { versionOf } from "@socle/protocol";
 import { QueryBuilder, type QuerySource } from "@socle/protocol/query";
+import { isObject } from "../../../base/kernel/index.ts";
 import type { EarlierRecord } from "../../../data/records/index.ts";
 import { AnswerHash, failureHash, type Read } from "../protocol.ts";
+import { kindOf } from "./errors.ts";
 import { type ServiceClient, ServiceError } from "./service-client.ts";
 
 /** The most reads that a recorder keeps: a transaction or a hook that reads more fails. */
@@ -56,13 +58,17 @@ export class ReadRecorder {
 }
 
 /** Codes of refused reads that others may be the reason of. */
-const refusals: ReadonlySet<string> = new Set(["bad_request", "not_found"]);
+const refusals: ReadonlySet<string> = new Set(["bad_request", "not_found", "unauthorized", "forbidden"]);
 
 /** Makes a read, and answers the pieces of the JSON. */
 export type MakeRead = (method: Read["method"], args: readonly string[]) => Promise<string[]>;
 
-/** Reads that are calls to the service. @param recorder keeps the reads; null for reads that nobody looks at again. */
-export function readsOf(calls: ServiceClient, recorder: ReadRecorder | null): MakeRead {
+/**
+ * Reads that are calls to the service.
+ * @param recorder keeps the reads; null for reads that nobody looks at again.
+ * @param as see `CallMessage`.
+ */
+export function readsOf(calls: ServiceClient, recorder: ReadRecorder | null, as: string | undefined): MakeRead {
   return async (method, args) => {
     const hash = new AnswerHash();
     const pieces: string[] = [];
@@ -75,16 +81,16 @@ export function readsOf(calls: ServiceClient, recorder: ReadRecorder | null): Ma
       if (recorder !== null) hash.add(answer.slice(end + 1));
     };
     try {
-      take(await calls.ask(method, args, method === "db.list" ? take : undefined));
+      take(await calls.ask(method, args, { as, ...(method === "db.list" && { onPart: take }) }));
     } catch (thrown) {
       const code = thrown instanceof ServiceError ? thrown.code : "";
       // A refusal may follow from records that others change.
-      if (refusals.has(code)) recorder?.add({ method, args, version: "", hash: failureHash(code), after: 0 }, null);
+      if (refusals.has(code)) recorder?.add({ method, args, as, version: "", hash: failureHash(code), after: 0 }, null);
       throw thrown;
     }
     if (recorder === null) return pieces;
     const [now = "", version = ""] = head.split(" ");
-    recorder.add({ method, args, version, hash: hash.text, after: 0 }, now);
+    recorder.add({ method, args, as, version, hash: hash.text, after: 0 }, now);
     return pieces;
   };
 }
@@ -116,6 +122,19 @@ function sourceOf(make: MakeRead): QuerySource {
       );
     },
   };
+}
+
+/** The user of `db.as`, as calls name the user: see `CallMessage`. @throws TypeError for anything but a user, an id or null. */
+export function callerOf(user: unknown): string {
+  if (user === null) return "";
+  const id = isObject(user) ? user["id"] : user;
+  if (typeof id === "string" && id !== "") return id;
+  throw new TypeError(`db.as needs a user, the id of a user, or null for nobody; it got ${kindOf(user)}`);
+}
+
+/** In the place of `query` where rules apply. @throws TypeError. */
+export function refuseQuery(): never {
+  throw new TypeError("db.as(…) has no query(), because SQL knows no rules: use db.as(…).posts.where({ … })");
 }
 
 /** The members of a `db`, and each collection under its name. A member hides the collection of its name. */

@@ -79,14 +79,18 @@ export class ServiceClient {
     return now - this.#startedAt - this.#calledMs - (this.#open > 0 ? now - this.#callsSince : 0);
   }
 
-  /** Resolves with the value of an answer in JSON. @throws ServiceError with the stack of the caller. */
-  async call(method: string, args: readonly unknown[]): Promise<unknown> {
-    const answer = await this.ask(method, args);
+  /** Resolves with the value of an answer in JSON. @param as see `CallMessage`. @throws ServiceError with the stack of the caller. */
+  async call(method: string, args: readonly unknown[], as?: string): Promise<unknown> {
+    const answer = await this.ask(method, args, { as });
     return typeof answer === "string" ? JSON.parse(answer) : answer;
   }
 
   /** Resolves with an answer as sent. @throws ServiceError with the stack of the caller. */
-  async ask(method: string, args: readonly unknown[], onPart?: (value: unknown) => void): Promise<unknown> {
+  async ask(
+    method: string,
+    args: readonly unknown[],
+    { as, onPart }: { readonly as?: string | undefined; readonly onPart?: (value: unknown) => void } = {},
+  ): Promise<unknown> {
     const error = new ServiceError(told.test(method));
     const size = args.reduce<number>((sum, arg) => sum + sizeOf(arg), 0);
     const [limit, what] = this.#limitOf(method);
@@ -108,7 +112,7 @@ export class ServiceClient {
     try {
       const answer = Promise.withResolvers<unknown>();
       open.set(call, { ...answer, error, onPart });
-      this.#send({ type: "call", call, attempt: this.#attempt, method, args });
+      this.#send({ type: "call", call, attempt: this.#attempt, method, args, ...(as !== undefined && { as }) });
       return await answer.promise;
     } finally {
       this.#open -= 1;

@@ -6,6 +6,7 @@ import type { ErrorCode } from "@socle/protocol";
 import { newId } from "../../../base/kernel/index.ts";
 import { hashOf, type Read } from "../protocol.ts";
 import {
+  callerOf,
   collectionOf,
   jsonOf,
   type MakeRead,
@@ -13,6 +14,7 @@ import {
   ReadRecorder,
   readMethods,
   readsOf,
+  refuseQuery,
   tagOf,
   type UpsertOptions,
   type VersionOptions,
@@ -51,11 +53,12 @@ export function isRepeat(thrown: unknown): boolean {
 /**
  * Runs `work` in a transaction, and answers the value of `work`. @throws the error of `work`, or `ServiceError`.
  * @param recorder of the hook that runs the transaction; null for any other handler.
+ * @param given `as`: see `CallMessage`.
  */
 export async function runTransaction(
   calls: ServiceClient,
   recorder: ReadRecorder | null,
-  work: unknown,
+  { work, as }: { readonly work: unknown; readonly as: string | undefined },
 ): Promise<unknown> {
   if (typeof work !== "function")
     throw new TypeError("db.transaction needs a function: db.transaction(async (tx) => { … })");
@@ -63,7 +66,7 @@ export async function runTransaction(
   let turn: number | null = null;
   try {
     for (let times = 1; times <= maxTimes; times += 1) {
-      const attempt: TransactionAttempt = new TransactionAttempt(calls, turn);
+      const attempt: TransactionAttempt = new TransactionAttempt(calls, { turn, as });
       const outcome = await outcomeOf(() => withinTime(work(attempt.tx), deadline));
       // An error may follow from a read that has changed.
       const change = "error" in outcome ? await attempt.change() : await attempt.commit();
@@ -130,9 +133,9 @@ class TransactionAttempt {
   readonly #recorder = new ReadRecorder();
   readonly #operations: Operation[] = [];
   readonly #ids: (string | null)[] = [];
+  readonly #callers: (string | null)[] = [];
   readonly #enqueue: object[] = [];
   readonly #mails: object[] = [];
-  readonly #read: MakeRead;
   readonly #turn: number | null;
   readonly #writtenIds = new Set<string>();
   /** A read that would be answered otherwise now. */
@@ -143,15 +146,40 @@ class TransactionAttempt {
   #ownCost = 0;
   #isOver = false;
 
-  constructor(calls: ServiceClient, turn: number | null) {
+  constructor(calls: ServiceClient, { turn, as }: { turn: number | null; as: string | undefined }) {
     this.#calls = calls;
     this.#turn = turn;
-    this.#read = readsOf(calls, this.#recorder);
-    const make: MakeRead = (method, args) => this.#make(method, args);
-    this.tx = withCollections({
-      collection: (name: string) =>
-        collectionOf(make, name, quiet({ ...readMethods(make, name), ...this.#writes(name) })),
+    this.tx = as === undefined ? this.#free() : this.#ruled(as);
+  }
+
+  /** The `tx` of code without rules. */
+  #free(): object {
+    const make = this.#readsBy(undefined);
+    return withCollections({
+      ...this.#collectionsBy(undefined),
+      ...this.#effects(),
       ...quiet({ query: (sql: string, params?: unknown) => query(make, sql, params) }),
+      as: (user: unknown) => this.#ruled(callerOf(user)),
+    });
+  }
+
+  /** The `tx` under the rules of a user. @param as see `CallMessage`. */
+  #ruled(as: string): object {
+    return withCollections({ ...this.#collectionsBy(as), ...this.#effects(), query: refuseQuery });
+  }
+
+  /** The collections under the rules of a user. @param as see `CallMessage`. */
+  #collectionsBy(as: string | undefined): { collection(name: string): object } {
+    const make = this.#readsBy(as);
+    return {
+      collection: (name) =>
+        collectionOf(make, name, quiet({ ...readMethods(make, name), ...this.#writes(name, as ?? null) })),
+    };
+  }
+
+  /** The runs of queues and the mails of the commit. */
+  #effects(): object {
+    return {
       jobs: quiet({
         enqueue: async (name: string, payload: unknown = null, options: object | null = null) => {
           this.#admitWrite();
@@ -164,7 +192,7 @@ class TransactionAttempt {
           this.#mails.push(copyOf(mail));
         },
       }),
-    });
+    };
   }
 
   get reads(): readonly Read[] {
@@ -195,21 +223,24 @@ class TransactionAttempt {
     return changeIn(await this.#calls.call("db.check", [jsonOf({ reads: this.#recorder.reads })]));
   }
 
-  /** A read: all reads of the attempt are of one moment. */
-  async #make(method: Read["method"], args: readonly string[]): Promise<string[]> {
-    this.#admit();
-    if (this.#operations.length > 0) return this.#makeOwn(method, args);
-    const pieces = await this.#read(method, args);
-    if (this.#recorder.hasMoved) {
-      this.#recorder.hasMoved = false;
-      const { reads } = this.#recorder;
-      this.#note((await this.#calls.call("db.check", [jsonOf({ reads })])) as Change | Moment);
-    }
-    return pieces;
+  /** Reads of the attempt, all of one moment. @param as see `CallMessage`. */
+  #readsBy(as: string | undefined): MakeRead {
+    const read = readsOf(this.#calls, this.#recorder, as);
+    return async (method, args) => {
+      this.#admit();
+      if (this.#operations.length > 0) return this.#makeOwn({ method, args, as });
+      const pieces = await read(method, args);
+      if (this.#recorder.hasMoved) {
+        this.#recorder.hasMoved = false;
+        const { reads } = this.#recorder;
+        this.#note((await this.#calls.call("db.check", [jsonOf({ reads })])) as Change | Moment);
+      }
+      return pieces;
+    };
   }
 
   /** A read that sees the writes of the transaction. */
-  async #makeOwn(method: Read["method"], args: readonly string[]): Promise<string[]> {
+  async #makeOwn({ method, args, as }: Pick<Read, "method" | "args" | "as">): Promise<string[]> {
     const after = this.#operations.length;
     this.#ownCost += after;
     this.#at ??= Date.now();
@@ -217,9 +248,10 @@ class TransactionAttempt {
       throw untold(
         `db.transaction: too many reads after writes (${maxOwnCost} writes read through). Read before the first write.`,
       );
-    const answer = (await this.#calls.call("db.own", [jsonOf(this.#state()), method, ...args])) as Change | Own;
+    const asked = [jsonOf(this.#state()), method, ...args];
+    const answer = (await this.#calls.call("db.own", asked, as)) as Change | Own;
     const { now, version, text } = this.#note(answer);
-    this.#recorder.add({ method, args, version, hash: hashOf(text), after }, now);
+    this.#recorder.add({ method, args, as, version, hash: hashOf(text), after }, now);
     return [text];
   }
 
@@ -232,28 +264,30 @@ class TransactionAttempt {
     return answer;
   }
 
-  #writes(collection: string): object {
+  /** @param as of the operations; null for operations without rules. */
+  #writes(collection: string, as: string | null): object {
     return {
       create: async (body: object) => {
         const id = newId("rec", Date.now());
-        this.#write({ method: "create", collection, body }, id);
+        this.#write({ method: "create", collection, body }, { id, as });
         return { ...body, id };
       },
       update: async (id: string, body: object, options?: VersionOptions) =>
-        this.#write({ method: "update", collection, id, body, ifMatch: tagOf(options) }, null),
+        this.#write({ method: "update", collection, id, body, ifMatch: tagOf(options) }, { id: null, as }),
       upsert: async (body: object, options?: UpsertOptions) =>
-        this.#write({ method: "upsert", collection, by: options?.by, body, ifMatch: tagOf(options) }, null),
+        this.#write({ method: "upsert", collection, by: options?.by, body, ifMatch: tagOf(options) }, { id: null, as }),
       delete: async (id: string, options?: VersionOptions) =>
-        this.#write({ method: "delete", collection, id, ifMatch: tagOf(options) }, null),
+        this.#write({ method: "delete", collection, id, ifMatch: tagOf(options) }, { id: null, as }),
     };
   }
 
-  #write(operation: Operation, id: string | null): void {
+  #write(operation: Operation, { id, as }: { id: string | null; as: string | null }): void {
     this.#admitWrite();
     // The transaction knows its own writes: the version of the record changes with the commit.
     const isWritten = operation.id !== undefined && this.#writtenIds.has(operation.id);
     this.#operations.push(copyOf(isWritten ? { ...operation, ifMatch: null } : operation));
     this.#ids.push(id);
+    this.#callers.push(as);
     this.#writtenIds.add(id ?? operation.id ?? "");
   }
 
@@ -270,7 +304,8 @@ class TransactionAttempt {
   }
 
   #state(): object {
-    return { reads: this.#recorder.reads, operations: this.#operations, ids: this.#ids, at: this.#at };
+    const { reads } = this.#recorder;
+    return { reads, operations: this.#operations, ids: this.#ids, callers: this.#callers, at: this.#at };
   }
 }
 
