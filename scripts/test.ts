@@ -49,7 +49,7 @@ const longForms = [
   "e2e/dashboard-{api,cluster,factors,keys,mails,pages,rules,runs,users}.test.ts",
   "e2e/{backups,endpoints,queues,script-faults,test-command}.test.ts",
   "packages/server/src/code/functions/hook-reads.test.ts",
-  "packages/server/src/code/script-host/{loading,serializable.property,silent-process,transactions}.test.ts",
+  "packages/server/src/code/script-host/{acting.property,loading,serializable.property,silent-process,transactions}.test.ts",
   "packages/server/src/code/server-queries/live-random.test.ts",
   "packages/server/src/data/expressions/agreement.test.ts",
   "packages/server/src/edge/http/routes/{paging.property,search}.test.ts",

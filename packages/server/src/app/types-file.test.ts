@@ -169,7 +169,7 @@ test("queries of db, of transactions and of server queries have the types of the
     "jobs/ask.ts": `export const schedule = "@daily";
 type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
 const isTrue = <_ extends true>(): void => undefined;
-const job: Job = async ({ db }) => {
+const job: Job = async ({ db, cause }) => {
   const { items, nextCursor } = await db.posts.where({ title: "x", n: { gte: 3 }, writer: { name: ["a", "b"] } }).orderBy("-n", "writer.name");
   isTrue<Same<typeof items, RecordOf<"posts">[]>>();
   isTrue<Same<typeof nextCursor, string | null>>();
@@ -191,6 +191,20 @@ const job: Job = async ({ db }) => {
     await tx.collection("transaction").create({ text });
   });
   await db.collection("transaction").where({ text: "x" }).first();
+  const ruled = db.as(cause.user);
+  isTrue<Same<Awaited<ReturnType<typeof ruled.posts.get>>, RecordOf<"posts">>>();
+  await ruled.notes.create({ text: "x" });
+  await db.transaction(async (tx) => {
+    await tx.as("usr_1").notes.create({ text: "x" });
+    await tx.as(null).posts.where({ title: "x" }).first();
+  });
+  await ruled.transaction((tx) => tx.notes.create({ text: "x" }));
+  // @ts-expect-error: the owner is missing
+  await db.notes.create({ text: "x" });
+  // @ts-expect-error: SQL knows no rules
+  ruled.query("SELECT 1");
+  // @ts-expect-error: undefined is no user
+  db.as(undefined);
   // @ts-expect-error: no such field
   await db.posts.where({ titel: "x" });
   // @ts-expect-error: no such value
@@ -206,10 +220,12 @@ const job: Job = async ({ db }) => {
 };
 export default job;
 `,
-    "queries/some.ts": `export default query({}, async ({ db }) => {
+    "queries/some.ts": `export default query({}, async ({ db, user }) => {
   // @ts-expect-error: a query only reads
   await db.posts.create({ title: "x" });
-  return await db.posts.where({ n: 1 }).count();
+  // @ts-expect-error: a query only reads, also under rules
+  await db.as(user).posts.create({ title: "x" });
+  return (await db.as(user).posts.where({ n: 1 }).count()) + (await db.posts.where({ n: 1 }).count());
 });
 `,
   });
@@ -231,6 +247,13 @@ export default job;
       ],
     },
     { name: "transaction", fields: [{ name: "text", type: "string" }] },
+    {
+      name: "notes",
+      fields: [
+        { name: "text", type: "string" },
+        { name: "writer", type: "relation", collection: "users", owner: true, required: true },
+      ],
+    },
   ];
   expect(await compiled(folder, definitions)).toBe("");
 });
