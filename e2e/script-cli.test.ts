@@ -7,6 +7,31 @@ import type { StoredRecord } from "@socle/protocol";
 import { post, root, serve, socle, temporaryFolder, until } from "./kit.ts";
 import { collection, RunEvents, scriptProject, write } from "./scripts-kit.ts";
 
+test("check warns of a value in the text of a filter, with file and line, and does not fail", async () => {
+  const files = {
+    "functions/posts/count.ts": `import { counted } from "../../lib/counts.ts";
+export const onCreate: OnCreate<"posts"> = async ({ record, db }) => {
+  await db.posts.list({ filter: \`title = "\${record.title}"\` });
+  await db.posts.filter\`title = \${record.title}\`.first();
+  await counted(db, record.title);
+};
+`,
+    "lib/counts.ts": `export async function counted(db: SocleDatabase, title: string): Promise<number> {
+  const text = \`title = "\${title}"\`;
+  return db.posts.filter(text).count();
+}
+`,
+  };
+  const definition = { name: "posts", fields: [{ name: "title", type: "string", required: true }] };
+  const cwd = await scriptProject({ collections: [definition], files });
+  const { code, stdout } = await socle(["check"], { cwd });
+  const warnings = stdout.split("\n").filter((line) => line.includes("with the tag"));
+  expect([code, warnings.map((line) => line.split(": ")[0])]).toEqual([
+    0,
+    ["functions/posts/count.ts:3", "lib/counts.ts:2"],
+  ]);
+});
+
 describe("types", () => {
   const definition = {
     name: "posts",

@@ -160,6 +160,7 @@ export async function openApi(options: {
     liveStreams: new LiveStreams(auth),
     upgrade: () => false,
     keepOpen: () => undefined,
+    listenUrl: () => "http://socle.test",
     addressOf: (request) => request.headers.get("x-test-address") ?? "test",
   });
 

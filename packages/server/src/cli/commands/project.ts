@@ -24,6 +24,7 @@ import { DatabaseFile } from "../../store/database/index.ts";
 import { type Command, type CommandInvocation, type Settings, type Terminal, textOption } from "../command.ts";
 import { parseUrl } from "../remote.ts";
 import { template } from "../template.ts";
+import { untaggedFilterWarnings } from "../untagged-filters.ts";
 import { showPlanAgainst } from "./schema.ts";
 
 export const init: Command = {
@@ -148,7 +149,7 @@ async function checkProject({ terminal }: CommandInvocation, settings: Settings)
   const { problems, missing, notices } = await checkScripts({ config, logger, environment: terminal.environment });
   // A machine that checks the project need not have the secrets.
   for (const name of missing) terminal.out(`${name}, which scripts.env declares, is not set here\n`);
-  for (const notice of notices) terminal.out(`${notice}\n`);
+  for (const notice of [...notices, ...untaggedFilterWarnings(config.folder)]) terminal.out(`${notice}\n`);
   for (const { path, message } of problems) terminal.out(`${path} does not load: ${message}\n`);
   return problems.length > 0 ? 1 : Math.max(typesCode, code);
 }

@@ -40,6 +40,7 @@ export {
   fingerprintOfFile,
   listTests,
   middlewaresOf,
+  readCode,
   type ScriptFolder,
 } from "./script-files.ts";
 export { ScriptHost, type ScriptHostOptions } from "./script-host.ts";

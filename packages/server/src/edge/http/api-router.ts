@@ -100,6 +100,8 @@ export interface Connections {
   upgrade: Upgrade;
   /** The address that a request comes from, as a key. */
   addressOf: (request: Request) => string;
+  /** The address at which the service listens. */
+  listenUrl: () => string;
   keepOpen: KeepOpen;
 }
 
@@ -110,7 +112,7 @@ const batchesAtATime = 2;
 
 /** The router of the whole API. */
 export function openRouter(parts: ApiParts, connections: Connections): Router {
-  const { addressOf, keepOpen, liveStreams, upgrade } = connections;
+  const { addressOf, keepOpen, listenUrl, liveStreams, upgrade } = connections;
   const { auth, collections, config, database, instance, keptAnswers, limits, logger, version } = parts;
   const cors = new Cors(config["cors.origins"], logger);
   const rates = new RateLimiter(config);
@@ -169,6 +171,7 @@ export function openRouter(parts: ApiParts, connections: Connections): Router {
       callers: auth.callers,
       cors,
       inFlight: inFlightOf(config, limits),
+      listenUrl,
       positions: parts.positions,
     },
   });

@@ -18,6 +18,7 @@ function open(timing = { patienceMs: 60_000, stalledMs: 60_000 }) {
   const service: ExchangeService = {
     cors: new Cors(["*"], quietLogger()),
     callers: { authenticate: () => Promise.reject(new Error("No request has a token")) },
+    listenUrl: () => "http://localhost",
     addressOf: ({ headers }) => headers.get("x-address") ?? "a",
     inFlight,
     bodies: new Bodies(mib),

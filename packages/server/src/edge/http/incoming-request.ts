@@ -11,6 +11,8 @@ export interface RequestService {
   /** Answers the caller of a token or a key. */
   readonly callers: { authenticate(token: string): Bearer | Promise<Bearer> };
   readonly addressOf: (request: Request) => string;
+  /** The address at which the service listens, as `HttpServer.url`. */
+  readonly listenUrl: () => string;
   readonly bodies: Bodies;
   /** Bytes of the body of a request, if the route has no other limit. */
   readonly bodyLimit: number;
@@ -28,6 +30,11 @@ export class IncomingRequest {
     this.request = request;
     this.params = params;
     this.#service = service;
+  }
+
+  /** See `RequestService`. */
+  get listenUrl(): string {
+    return this.#service.listenUrl();
   }
 
   /** The address of the request, as a key of limits. */

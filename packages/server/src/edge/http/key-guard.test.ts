@@ -17,6 +17,7 @@ const router = openRouter(api.parts, {
   liveStreams: new LiveStreams(api.service.auth),
   upgrade: () => false,
   keepOpen: () => undefined,
+  listenUrl: () => "http://localhost",
   addressOf: () => "test",
 });
 const patterns = Object.keys(router.native()).filter((path) => /^\/api\/(auth|admin)\//.test(path));

@@ -64,7 +64,10 @@ function readsOf(
 }
 
 /** The router of a reader process, with all paths of the leader. */
-export function openReaderRouter(own: ReaderParts, connections: Pick<Connections, "upgrade" | "addressOf">): Router {
+export function openReaderRouter(
+  own: ReaderParts,
+  connections: Pick<Connections, "upgrade" | "addressOf" | "listenUrl">,
+): Router {
   const { parts, paths } = own;
   const { auth, config, limits, logger } = parts;
   const cors = new Cors(config["cors.origins"], logger);
@@ -95,6 +98,7 @@ export function openReaderRouter(own: ReaderParts, connections: Pick<Connections
       callers: auth.callers,
       cors,
       inFlight: inFlightOf(config, limits),
+      listenUrl: connections.listenUrl,
       positions: own.positions,
     },
   });

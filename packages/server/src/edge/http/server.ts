@@ -73,6 +73,7 @@ export class HttpServer {
       liveStreams: this.#liveStreams,
       upgrade: (exchange, connection) => this.#upgrade(exchange, connection),
       addressOf: (request) => this.addressOf(request),
+      listenUrl: () => this.url,
       keepOpen: (request, over, longestMs) => this.keepOpen(request, over, longestMs),
     });
     const sockets = realtime.handlers();

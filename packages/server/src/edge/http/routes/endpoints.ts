@@ -106,7 +106,7 @@ export function endpointRoutes(options: {
       const second = await admit(exchange, found, method);
       const user = second && auth.callers.userOf(second);
       const headers = [...exchange.request.headers].filter(([name]) => !ofConnection.has(name));
-      const request = { method, url: urlOf(exchange), headers, body };
+      const request = { method, url: urlOf(exchange, config), headers, body };
       const { requestId, address } = exchange;
       // A client that has left sends a request with a key again: the answer is for that request.
       const caller = keyed === null ? exchange.request.signal : new AbortController().signal;
@@ -189,10 +189,14 @@ function partsBehind(prefix: string, exchange: Exchange): string[] | null {
   return prefix === "/" && reserved.includes(parts[0] ?? "") ? null : parts;
 }
 
-/** The URL for the handler, without an odd Host header. */
-function urlOf({ request, search }: Exchange): string {
-  if (URL.canParse(request.url)) return request.url;
-  return `http://localhost${pathIn(request.url)}${search === "" ? "" : `?${search}`}`;
+/**
+ * The URL for the handler: `publicUrl`, the first domain of the certificate, or the address at which the service listens, with the path
+ * of the request. The header `Host` is the client's to choose, and must not get into links of the user's code.
+ */
+function urlOf({ request, search, listenUrl }: Exchange, config: Config): string {
+  const [domain] = config["tls.acme.domains"] ?? [];
+  const certified = domain === undefined ? undefined : `https://${domain}:${config.port}`;
+  return `${config.publicUrl ?? certified ?? listenUrl}${pathIn(request.url)}${search === "" ? "" : `?${search}`}`;
 }
 
 /** A small body whole; a large body, or a body without a declared length, in pieces. */

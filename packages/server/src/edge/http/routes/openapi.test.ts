@@ -61,6 +61,7 @@ test("every route and method of the router is in the document, and the other way
     liveStreams: new LiveStreams(described.service.auth),
     upgrade: () => false,
     keepOpen: () => undefined,
+    listenUrl: () => "http://localhost",
     addressOf: () => "test",
   });
   const ofRouter: string[] = [];
