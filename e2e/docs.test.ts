@@ -119,6 +119,7 @@ describe("docs/functions.md", async () => {
       "jobs/clean-up.ts",
       "jobs/mail.ts",
       "functions/orders/confirm.ts",
+      "endpoints/search.ts",
     ]);
     const { code, stdout } = await socle(["check"], { cwd });
     expect([code, stdout]).toEqual([0, ""]);
