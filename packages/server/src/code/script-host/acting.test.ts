@@ -14,6 +14,7 @@ const collections = [
     name: "posts",
     fields: [
       { name: "title", type: "string", required: true },
+      { name: "slug", type: "string", unique: true },
       { name: "secret", type: "string", permissions: { read: "admin" } },
       { name: "author", type: "relation", collection: "users", owner: true },
       { name: "folder", type: "relation", collection: "folders" },
@@ -154,6 +155,22 @@ describe("db.as of a user", () => {
     const { key } = await makeKey(opened, { token: ann.accessToken, scopes: ["function:/run"] });
     expect((await request("GET", "/api/posts", { token: key })).status).toBe(403);
     expect(await answered("return await db.as(user).posts.count()", {}, key)).toBe(1);
+  });
+
+  test("upserts as HTTP does", async () => {
+    const upsert = (token: string, slug: string) =>
+      request("PUT", "/api/posts?by=slug", { token, body: { title: "x", slug } });
+    const byCode = (caller: string, slug: string) =>
+      run("return await db.as(v.caller).posts.upsert({ title: 'x', slug: v.slug }, { by: 'slug' })", { caller, slug });
+    expect((await upsert(bob.accessToken, "of-bob")).status).toBe(201);
+    const refused = await upsert(ann.accessToken, "of-bob");
+    const { code, details } = await byCode(ann.user.id, "of-bob");
+    const { error } = refused.body as { error?: { code: string; details?: unknown } };
+    expect({ code, details }).toEqual({ code: error?.code, details: error?.details });
+    const { value } = (await byCode(ann.user.id, "of-ann")) as { value: { id: string; author: string } };
+    expect(value.author).toBe(ann.user.id);
+    expect((await byCode(ann.user.id, "of-ann")).value).toMatchObject({ id: value.id });
+    await answered("for (const { id } of (await db.posts.where({ title: 'x' })).items) await db.posts.delete(id)");
   });
 
   test("cursors are those of the user over HTTP", async () => {
