@@ -86,7 +86,7 @@ export function untaggedFilterWarnings(root: string): string[] {
   return readCode(root).flatMap(({ path, content }) =>
     untaggedFilters(content).map(
       (line) =>
-        `${path}:${line}: the filter takes a value as a part of its text; write filter\`…\` with the tag, or where({ … })`,
+        `${path}:${line}: a value is read as a part of the filter; write filter\`…\` with the tag, or where({ … })`,
     ),
   );
 }

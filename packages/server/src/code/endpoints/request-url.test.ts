@@ -12,7 +12,7 @@ export const GET = (request) => Response.json([
     "export default (request, context, next) => next(new Request(new URL(request.url), request));",
 };
 
-/** What a client, or a proxy that passes on what the client says, sends to get a host of its choice into links. */
+/** Headers by which a client may try to get a host of its choice into links, also through a proxy that passes the headers on. */
 const forged: readonly Record<string, string>[] = [
   {},
   { Host: "evil.example" },

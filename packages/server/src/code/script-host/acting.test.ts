@@ -185,7 +185,7 @@ describe("db.as of a user", () => {
   test("has no SQL, and needs a user, an id or null", async () => {
     expect((await run("return await db.as(v.ann).query('SELECT 1')")).message).toContain("SQL knows no rules");
     expect((await run("return await db.as(undefined).posts.list()")).message).toBe(
-      "db.as needs a user, the id of a user, or null for nobody; it got undefined",
+      "db.as needs a user, the id of a user, or null for nobody, not undefined",
     );
     for (const given of ["", "5", "{}", "{ id: null }", "''"])
       expect((await run(`return await db.as(${given}).posts.list()`)).code).toBe("TypeError");

@@ -117,9 +117,7 @@ function sourceOf(make: MakeRead): QuerySource {
       }
     },
     live: () => {
-      throw new TypeError(
-        "A query of db has no live(): a page sees changes by a live query of the client, or of queries/",
-      );
+      throw new TypeError("A query of db has no live(): pages follow changes by live queries of the client");
     },
   };
 }
@@ -129,7 +127,7 @@ export function callerOf(user: unknown): string {
   if (user === null) return "";
   const id = isObject(user) ? user["id"] : user;
   if (typeof id === "string" && id !== "") return id;
-  throw new TypeError(`db.as needs a user, the id of a user, or null for nobody; it got ${kindOf(user)}`);
+  throw new TypeError(`db.as needs a user, the id of a user, or null for nobody, not ${kindOf(user)}`);
 }
 
 /** In the place of `query` where rules apply. @throws TypeError. */
