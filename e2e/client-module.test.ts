@@ -58,6 +58,13 @@ export default query({ args, access: "public" }, async ({ db, args: { project } 
 const job: QueueJob<{ to: string }> = ({ payload }) => payload;
 export default job;
 `,
+  "rooms/board.json": JSON.stringify({
+    key: { collection: "projects" },
+    join: "public",
+    presence: ["cursor", "is-typing"],
+    events: ["cursor", "hi"],
+  }),
+  "rooms/lobby.json": JSON.stringify({ key: "string", join: "public" }),
   // The file of an app, which is not compiled with the code of the service.
   "src/app.ts": `import { admin, type Queues, socle, SocleError, storage } from "./socle";
 
@@ -89,6 +96,17 @@ export async function work(id: string, signal: AbortSignal): Promise<unknown[]> 
   }
   const users: number = (await admin(socle, { signal }).overview()).users;
   await storage(socle).delete("fil_1");
+  const room = socle.room("board", id).join({ state: { cursor: [1, 2] } });
+  room.setState({ "is-typing": true });
+  room.send("hi", room.members.get()[0]?.state.cursor);
+  // @ts-expect-error: no room of this name
+  socle.room("bord", id);
+  // @ts-expect-error: no field of this name
+  room.setState({ curser: 1 });
+  // @ts-expect-error: no event of this name
+  room.send("bye");
+  // @ts-expect-error: the room has no events
+  socle.room("lobby", "k").join().send("hi");
   // @ts-expect-error: no field of this name
   socle.tasks.where({ titel: "x" });
   // @ts-expect-error: not one of the values

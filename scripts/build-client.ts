@@ -89,7 +89,10 @@ async function buildBinding(name: (typeof bindings)[number]): Promise<void> {
   const outdir = join(folder, "dist");
   await rm(outdir, { recursive: true, force: true });
   await must([tool("tsc"), "-p", join(folder, "tsconfig.build.json")]);
-  await bundle({ entrypoints: [join(folder, "src/index.ts")], outdir, minify: false, external: ["*"] });
+  for (const file of new Glob("**/*.d.ts").scanSync(outdir)) await makePortable(join(outdir, file), outdir);
+  const { peerDependencies }: { peerDependencies: object } = await Bun.file(join(folder, "package.json")).json();
+  const external = Object.keys(peerDependencies).flatMap((each) => [each, `${each}/*`]);
+  await bundle({ entrypoints: [join(folder, "src/index.ts")], outdir, minify: false, external });
   await cp(join(root, "LICENSE"), join(folder, "LICENSE"));
 }
 

@@ -39,7 +39,7 @@ const browserGroups = [
   ["e2e/dashboard-[m-z]*.test.ts"],
   [
     "e2e/dashboard-[a-l]*.test.ts",
-    "e2e/{auth-pages,bindings-pages,chat,shared-worker,sign-in-pages,tracker,tracker-walls}.test.ts",
+    "e2e/{auth-pages,bindings-pages,chat,shared-rooms,shared-worker,sign-in-pages,tracker,tracker-walls}.test.ts",
   ],
 ];
 

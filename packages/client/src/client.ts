@@ -12,6 +12,7 @@ import type { Live, LiveFeature } from "./live-types.ts";
 import type { Observable } from "./observable.ts";
 import type { Listener, SubscribeOptions } from "./realtime.ts";
 import { type NamedClient, Records } from "./records.ts";
+import type { AnyRoom, JoinOptions, Room, RoomClient, RoomTypes } from "./room.ts";
 import { type QueryCalls, queriesOf } from "./server-queries.ts";
 import { type Source, sourceOf } from "./source.ts";
 import { type CallOptions, type ClientOptions, type OnceOptions, type Tokens, Transport } from "./transport.ts";
@@ -22,7 +23,13 @@ export interface ProjectTypes {
   /** By method and path: `POST /orders/[id]/pay`. */
   endpoints: object;
   queries: object;
+  rooms?: object;
 }
+
+type RoomsOf<P extends ProjectTypes> = P["rooms"] extends object ? P["rooms"] : { [name: string]: AnyRoom };
+type RoomOf<P extends ProjectTypes, Name extends keyof RoomsOf<P>> = RoomsOf<P>[Name] extends RoomTypes
+  ? RoomsOf<P>[Name]
+  : AnyRoom;
 
 type CollectionsOf<P extends ProjectTypes> = P["collections"] extends {
   [name in keyof P["collections"]]: CollectionTypes;
@@ -87,6 +94,14 @@ export class ClientBase<P extends ProjectTypes> {
 
   get accessToken(): string | null {
     return this.#transport.tokens?.accessToken ?? null;
+  }
+
+  /** A room of `rooms/{name}.json`: `socle.room("board", id).join({ state: { cursor: null } })`. */
+  room<Name extends keyof RoomsOf<P> & string>(name: Name, key: string): RoomClient<RoomOf<P, Name>> {
+    const { $source } = this;
+    // The types of the project say which rooms exist, and the fields of their states.
+    const join = (options: JoinOptions = {}): Room => $source.live().room({ ...options, room: name, key });
+    return { name, key, source: $source, join } as object as RoomClient<RoomOf<P, Name>>;
   }
 
   /** The state of the connection for live queries and channels. @throws Error for a client without `live`. */

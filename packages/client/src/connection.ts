@@ -124,7 +124,7 @@ export class Connection {
   #receive(frame: ReceivedFrame): void {
     this.#heardAt = Date.now();
     // The service does the work that was asked for: the next break begins with a short wait.
-    if (frame.type === "subscribed") this.#failures = 0;
+    if (frame.type === "subscribed" || frame.type === "joined") this.#failures = 0;
     for (const part of this.#parts) part.heard(frame);
   }
 

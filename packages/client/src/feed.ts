@@ -5,6 +5,7 @@ import type { LiveQuery } from "./live-frames.ts";
 import { LiveQueries, type NewsListener } from "./live-queries.ts";
 import type { Observable } from "./observable.ts";
 import type { Channels, Listener, SubscribeOptions } from "./realtime.ts";
+import { Rooms } from "./rooms.ts";
 import type { TabMessage, WorkerMessage } from "./shared-messages.ts";
 import type { WebSocketConstructor } from "./socket.ts";
 import type { Transport } from "./transport.ts";
@@ -14,6 +15,8 @@ export interface Feed {
   /** Undefined for a client without channels. */
   readonly subscribe: Subscribe | undefined;
   query(query: LiveQuery, listener: NewsListener): () => void;
+  /** See `Rooms.join`. */
+  room: Rooms["join"];
   /** Connects as the caller who is signed in now. */
   reconnect(): void;
   close(): void;
@@ -45,6 +48,8 @@ export class OwnFeed implements Feed {
   readonly #connection: Connection;
   readonly #channels: Channels | undefined;
   readonly #queries: LiveQueries;
+  readonly #rooms: Rooms;
+  readonly room: Rooms["join"];
 
   constructor(options: {
     baseUrl: string;
@@ -58,6 +63,8 @@ export class OwnFeed implements Feed {
     this.#channels = channels;
     this.subscribe = channels?.subscribe.bind(channels);
     this.#queries = new LiveQueries(this.#connection);
+    this.#rooms = new Rooms(this.#connection);
+    this.room = this.#rooms.join.bind(this.#rooms);
   }
 
   query(query: LiveQuery, listener: NewsListener): () => void {
@@ -73,6 +80,7 @@ export class OwnFeed implements Feed {
   close(): void {
     this.#channels?.close();
     this.#queries.close();
+    this.#rooms.close();
   }
 }
 

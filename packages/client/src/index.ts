@@ -55,6 +55,7 @@ export type {
   VersionOptions,
   WriteOptions,
 } from "./records.ts";
+export type { AnyRoom, JoinOptions, Member, MessageListener, Room, RoomClient, RoomStatus, RoomTypes } from "./room.ts";
 export type { QueryCalls, ServerQuery } from "./server-queries.ts";
 export type { WebSocketConstructor, WebSocketLike } from "./socket.ts";
 export { type CollectionClient, type RecordChange, SocleClient } from "./socle-client.ts";

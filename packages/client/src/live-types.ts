@@ -6,6 +6,7 @@ import type { LiveQuery } from "./live-frames.ts";
 import type { Observable } from "./observable.ts";
 
 import type { Listener, SubscribeOptions } from "./realtime.ts";
+import type { JoinOptions, Room } from "./room.ts";
 import type { Answered, ClientOptions, Transport } from "./transport.ts";
 
 /**
@@ -73,6 +74,8 @@ export interface Live {
     listener: (state: LiveState & LiveValue) => void,
     options?: LiveOptions,
   ): () => void;
+  /** Makes this browser a member of a room. */
+  room(options: JoinOptions & { room: string; key: string }): Room;
   /** Shows a change in the live queries, and sends the change. Answers the value of the answer. */
   write(change: OptimisticWrite, send: () => Promise<Answered<unknown>>): Promise<unknown>;
   close(): void;

@@ -21,6 +21,7 @@ import { callSafely, tell } from "./observable.ts";
 import { type Overlay, type Shown, withOverlay } from "./overlay.ts";
 
 import type { Listener, SubscribeOptions } from "./realtime.ts";
+import { type JoinOptions, Room } from "./room.ts";
 import { SharedFeed, sharedWorker } from "./shared.ts";
 import { socketConstructor } from "./socket.ts";
 import type { Answered, Transport } from "./transport.ts";
@@ -158,6 +159,10 @@ export class LiveClient implements Live {
     if (signal?.aborted) stop();
     else signal?.addEventListener("abort", stop);
     return stop;
+  }
+
+  room(options: JoinOptions & { room: string; key: string }): Room {
+    return new Room(options, (frame, listener) => this.feed.room(frame, listener));
   }
 
   async write({ collection, id, values }: OptimisticWrite, send: () => Promise<Answered<unknown>>): Promise<unknown> {

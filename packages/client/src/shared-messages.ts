@@ -3,9 +3,10 @@ import type { Event } from "@socle/protocol";
 import type { ConnectionState } from "./connection.ts";
 import type { LiveQuery } from "./live-frames.ts";
 import type { LiveNews } from "./live-queries.ts";
+import type { RoomAction, RoomJoin, RoomNews } from "./rooms.ts";
 
 /** Changes with the messages. A worker of another version is not used. */
-export const sharedVersion = "1";
+export const sharedVersion = "2";
 
 /** From a tab. Numbers name the subscriptions of the tab. */
 export type TabMessage =
@@ -13,6 +14,8 @@ export type TabMessage =
   | { type: "hello"; baseUrl: string; session: string; lock: string }
   | { type: "channel"; n: number; channel: string; filter: string | undefined }
   | { type: "query"; n: number; query: LiveQuery }
+  | { type: "room"; n: number; frame: RoomJoin }
+  | { type: "roomAction"; n: number; action: RoomAction }
   | { type: "stop"; n: number }
   /** The answer to `ask`. */
   | { type: "bearer"; bearer: string | null };
@@ -25,6 +28,7 @@ export type WorkerMessage =
   | { type: "live"; n: number }
   | { type: "refused"; n: number; message: string }
   | { type: "news"; n: number; news: LiveNews }
+  | { type: "roomNews"; n: number; news: RoomNews }
   /** Asks for the token; `used` was refused, and must be renewed first. */
   | { type: "ask"; used: string | null };
 

@@ -5,6 +5,7 @@ import type { ChannelFeature, Feed, Opened, Subscribe } from "./feed.ts";
 import type { LiveQuery } from "./live-frames.ts";
 import type { NewsListener } from "./live-queries.ts";
 import { Observed } from "./observable.ts";
+import type { RoomHandle, RoomJoin, RoomListener } from "./rooms.ts";
 import { type Locks, type Port, sharedVersion, type TabMessage, type WorkerMessage } from "./shared-messages.ts";
 
 type WorkerPort = Port<TabMessage, WorkerMessage>;
@@ -93,6 +94,30 @@ export class SharedFeed implements Feed {
       },
       openAt: (feed) => feed.query(query, listener),
     }));
+  }
+
+  room(asked: RoomJoin, listener: RoomListener): RoomHandle {
+    let own: RoomHandle | undefined;
+    const message = { type: "room" as const, n: 0, frame: asked };
+    const stop = this.#open((n) => ({
+      message: Object.assign(message, { n }),
+      heard: (heard) => {
+        if (heard.type === "roomNews") listener(heard.news);
+      },
+      openAt: (feed) => {
+        own = feed.room(message.frame, listener);
+        return own.leave;
+      },
+    }));
+    return {
+      send: (action) => {
+        // After another greeting, the tab joins with the last state.
+        if (action.action === "state") message.frame = { ...asked, state: action.state };
+        if (own) own.send(action);
+        else if (this.#isWelcome) this.#port.postMessage({ type: "roomAction", n: message.n, action });
+      },
+      leave: stop,
+    };
   }
 
   /** The worker serves the other tabs as before, and this tab with the socket of the present session. */

@@ -2,6 +2,7 @@
 import type { Identity } from "./connection.ts";
 import { OwnFeed } from "./feed.ts";
 import { Channels } from "./realtime.ts";
+import type { RoomHandle } from "./rooms.ts";
 import type { Locks, Port, TabMessage, WorkerMessage } from "./shared-messages.ts";
 import { socketConstructor } from "./socket.ts";
 
@@ -52,6 +53,7 @@ const hubs = new Map<string, Hub>();
 class Tab {
   readonly port: TabPort;
   readonly #stops = new Map<number, () => void>();
+  readonly #rooms = new Map<number, RoomHandle>();
   #hub: Hub | null = null;
   #answers: ((bearer: string | null | undefined) => void)[] = [];
 
@@ -71,13 +73,25 @@ class Tab {
   }
 
   #receive(message: TabMessage): void {
-    if (message.type === "hello") this.#join(message);
+    if (message.type === "hello") this.#greet(message);
     else if (message.type === "bearer") this.#answers.shift()?.(message.bearer);
     else if (message.type === "stop") this.#stop(message.n);
+    else if (message.type === "room") this.#join(message);
+    else if (message.type === "roomAction") this.#rooms.get(message.n)?.send(message.action);
     else this.#stops.set(message.n, this.#open(message));
   }
 
-  #join({ baseUrl, session }: TabMessage & { type: "hello" }): void {
+  #join({ n, frame }: TabMessage & { type: "room" }): void {
+    const handle = this.#hub?.feed.room(frame, (news) => this.port.postMessage({ type: "roomNews", n, news }));
+    if (handle === undefined) throw new Error("A tab greets before it joins");
+    this.#rooms.set(n, handle);
+    this.#stops.set(n, () => {
+      handle.leave();
+      this.#rooms.delete(n);
+    });
+  }
+
+  #greet({ baseUrl, session }: TabMessage & { type: "hello" }): void {
     this.#leave();
     const key = JSON.stringify([baseUrl, session]);
     const hub = hubs.get(key) ?? new Hub(key, baseUrl);

@@ -28,6 +28,8 @@ import {
 } from "@socle/client/store";
 import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
 
+export { useRoom } from "./room.ts";
+
 export interface HookOptions {
   /** Suspends the component until there is something to show, and throws errors to the next error boundary. */
   suspense?: boolean;

@@ -25,6 +25,8 @@ import {
 } from "@socle/client/store";
 import type { Readable } from "svelte/store";
 
+export { room } from "./room.ts";
+
 /** A store of Svelte tells the present value at once. */
 function readable<State>({ get, subscribe }: Pick<Store<State>, "get" | "subscribe">): Readable<State> {
   return {

@@ -34,6 +34,8 @@ import {
   watch,
 } from "vue";
 
+export { useRoom } from "./room.ts";
+
 /** Follows a store, and another store when the query depends on something that changes. A server, which renders a page, follows nothing. */
 function follow<State>(storeNow: () => Store<State>): Readonly<ShallowRef<State>> {
   const state = shallowRef(storeNow().get());

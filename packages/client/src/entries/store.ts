@@ -1,6 +1,7 @@
 /** `@socle/client/store`: stores for the bindings of frameworks. */
 export { livePagesStore, type PagedQuery, type PagesState, pagesStart } from "../live-pages.ts";
 export { isPage, type Store } from "../open-store.ts";
+export { type RoomStore, type RoomView, roomStore } from "../room-store.ts";
 export {
   type InitialOf,
   type LiveStart,

@@ -1,5 +1,5 @@
 /**
- * The client of a project: the types of the collections, endpoints, queues and server queries as a module without globals, beside the client that is
+ * The client of a project: the types of the collections, endpoints, queues, server queries and rooms as a module without globals, beside the client that is
  * inside the executable.
  */
 import { rm } from "node:fs/promises";
@@ -9,6 +9,7 @@ import type { Config } from "../base/config/index.ts";
 import { SetupError } from "../base/kernel/index.ts";
 import { collectionMembers, findScripts, toolOutput } from "../code/script-host/index.ts";
 import { clientBuild, EmbeddedFiles } from "../edge/http/index.ts";
+import { readRooms } from "../live/rooms/index.ts";
 import { checkFile, writeCheckSettings, writeIfChanged, writeTypes } from "./types-file.ts";
 
 interface Project {
@@ -90,7 +91,7 @@ async function shownTypes({
   }
 }
 
-/** The types of a project as the text of a module: `Collections`, `Endpoints`, `Queues`, `Queries` and `Project`. */
+/** The types of a project as the text of a module: `Collections`, `Endpoints`, `Queues`, `Queries`, `Rooms` and `Project`. */
 async function projectTypes(project: Project): Promise<string> {
   await writeTypes(project.config, project.definitions);
   const { endpoints, queues, queries } = await shownTypes(project);
@@ -99,10 +100,20 @@ ${recordTypes()}
 ${declarationOf("Endpoints", endpoints, "The endpoints by method and path, without the prefix: params, query, body and answer.")}
 ${declarationOf("Queues", queues, "The queues, with the payload of each.")}
 ${declarationOf("Queries", queries, "The server queries, with the arguments and the value of each.")}
-${declarationOf("Project", "{ collections: Collections; endpoints: Endpoints; queries: Queries }", "For `createClient<Project>`.")}`;
+${declarationOf("Rooms", await roomTypes(project), "The rooms, with the fields of a member's state and the names of the events.")}
+${declarationOf("Project", "{ collections: Collections; endpoints: Endpoints; queries: Queries; rooms: Rooms }", "For `createClient<Project>`.")}`;
   // A type that nothing uses is an error under `noUnusedLocals`.
   const json = "type JsonValue = null | boolean | number | string | JsonValue[] | { [key: string]: JsonValue };\n\n";
   return `${note}\n${types.includes("JsonValue") ? json : ""}${types}\nexport {};\n`;
+}
+
+async function roomTypes({ config }: Project): Promise<string> {
+  const members = (await readRooms(config.folder)).map(({ definition: { name, presence, events } }) => {
+    const fields = presence.map((field) => `${JSON.stringify(field)}?: unknown`);
+    const event = events.map((each) => JSON.stringify(each)).join(" | ") || "never";
+    return `  ${name}: { state: { ${fields.join("; ")} }; event: ${event} };\n`;
+  });
+  return `{\n${members.join("")}}`;
 }
 
 function declarationOf(name: string, text: string, about: string): string {

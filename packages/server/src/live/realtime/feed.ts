@@ -21,7 +21,7 @@ import {
 } from "./audience.ts";
 import type { FilterOptions } from "./filter.ts";
 import { FilterTable } from "./filter-table.ts";
-import { errorText, eventText, FrameError, parseKnown } from "./frames.ts";
+import { errorText, eventText, FrameError, parseKnown, toText } from "./frames.ts";
 import { ListenerClass } from "./listener-class.ts";
 import { type LiveOptions, LiveQueries } from "./live-queries.ts";
 import { Outdated, PerListenerEvent } from "./per-listener-events.ts";
@@ -131,7 +131,10 @@ export class Feed {
       records,
       turns,
       broadcast: (room, text, sender) => this.#sendInRoom(room, text, sender),
-      onEnd: ({ room, socket }, error) => socket.send(errorText(frameErrorOf(error, room.definition.name, room.key))),
+      onEnd: ({ room: { definition, key }, socket }, error) => {
+        socket.send(errorText(frameErrorOf(error, definition.name, key)));
+        socket.send(toText({ type: "left", room: definition.name, key }));
+      },
     });
   }
 
