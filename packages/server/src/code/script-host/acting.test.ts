@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { makeKey } from "../../../test/keys.ts";
 import { setRole } from "../../../test/kit.ts";
 import { openScripts } from "../../../test/scripts.ts";
+import { listen, until } from "../../../test/sockets.ts";
 
 const collections = [
   {
@@ -52,6 +53,8 @@ const opened = await openScripts({
     "endpoints/told.ts": `export const access = "public"; export const GET = async (request, { db, user }) =>
       Response.json(await db.as(user).posts.get(new URL(request.url).searchParams.get("id")));`,
     "queries/mine.ts": `export default query({ access: "public" }, async ({ db, user }) => (await db.as(user).posts.list()).length);`,
+    "queries/of.ts": `export default query({ access: "public", args: { "~standard": { version: 1, vendor: "own", validate: (value) => ({ value }) } } },
+      async ({ db, args }) => await db.as(args.user).folders.count());`,
     "queries/writes.ts": `export default query({ access: "public" }, ({ db, user }) => db.as(user).open.create({ n: 1 }));`,
     "functions/posts/tell.ts": `export const onCreate = async ({ record, auth, db, cause }) => {
       if (record.title === "chain") await db.as(auth.user).posts.create({ title: "chain" });
@@ -282,6 +285,45 @@ describe("in a transaction", () => {
     }
     await answered("for (const { id } of await db.open.list()) await db.open.delete(id)");
   });
+});
+
+test("a refused read counts: a right that begins before the commit lets the function run again", async () => {
+  const { user } = await opened.register("later@example.com");
+  const code = `let times = 0;
+    const seen = await db.transaction(async (tx) => {
+      times += 1;
+      const code = await tx.as(v.later).posts.get(v.ofBob).then(() => "read", (error) => error.code);
+      if (times === 1) await fetch(v.url);
+      await tx.open.create({ n: times });
+      return code;
+    });
+    return [times, seen]`;
+  const server = Bun.serve({
+    port: 0,
+    fetch: async () => {
+      await setRole(service, user.id, "admin");
+      return new Response();
+    },
+  });
+  try {
+    expect(await answered(code, { later: user.id, url: server.url.href })).toEqual([2, "read"]);
+  } finally {
+    await server.stop(true);
+  }
+  await answered("for (const { id } of await db.open.list()) await db.open.delete(id)");
+});
+
+test("a live server query follows the rights of the user of db.as, who is not its caller", async () => {
+  const { user } = await opened.register("watched@example.com");
+  const socket = await listen(opened).connect(ann.accessToken);
+  const values = (): unknown[] => socket.frames.flatMap((frame) => (frame.type === "result" ? [frame.value] : []));
+  socket.send({ action: "subscribe", id: "q", query: { name: "of", args: { user: user.id } } });
+  await until(() => values().length === 1);
+  await setRole(service, user.id, "admin");
+  await until(() => values().length === 2);
+  const [before, after] = values();
+  expect(Number(after)).toBe(Number(before) + 1);
+  socket.socket.close();
 });
 
 test("an endpoint answers the error of db.as to its client", async () => {

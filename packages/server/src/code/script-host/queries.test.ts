@@ -139,9 +139,12 @@ describe("in a transaction", () => {
         times += 1;
         await tx.posts.where({ n: 1 }).first();
         if (times === 1) await db.posts.create({ n: 1 });
-        const [first, second] = [tx.posts.where({ n: 2 }).first(), tx.posts.where({ n: 3 }).first()];
+        const first = tx.posts.where({ n: 2 }).first();
+        await Bun.sleep(20);
+        // Refused in the first call, before the await of the other read tells.
+        tx.posts.where({ n: 3 }).first();
+        await Bun.sleep(20);
         await first;
-        await second;
         await tx.posts.create({ n: 4 });
       });
       await Bun.sleep(20);

@@ -139,10 +139,7 @@ export function refuseQuery(): never {
 export function withCollections<T extends { collection(name: string): object }>(members: T): T {
   return new Proxy(members, {
     get: (target, name) =>
-      // A promise, and a wait for a promise, look for `then`.
-      typeof name === "symbol" || name === "then" || name in target
-        ? Reflect.get(target, name)
-        : target.collection(name),
+      typeof name === "symbol" || name in target ? Reflect.get(target, name) : target.collection(name),
   });
 }
 
