@@ -148,4 +148,5 @@ export const pages = {
   api: "/api",
   operation: "/api?operation=createPosts",
   settings: "/settings",
+  account: "/account",
 } as const;

@@ -33,6 +33,7 @@ import {
   IconSearch,
   IconSettings,
   IconSun,
+  IconUserCircle,
   IconUsers,
 } from "@tabler/icons-react";
 import { Link, useLocation, useNavigate } from "@tanstack/react-router";
@@ -153,6 +154,7 @@ function ScriptBadge({ kind, isOpen }: { kind: ScriptKind; isOpen: boolean }) {
 function Account({ onShortcuts }: { onShortcuts: () => void }) {
   const session = useSession();
   const navigate = useNavigate();
+  const path = useLocation({ select: ({ pathname }) => pathname });
   const { colorScheme, setColorScheme } = useMantineColorScheme();
   const email = session.phase === "out" ? "" : session.user.email;
   const leave = async (): Promise<void> => {
@@ -171,6 +173,14 @@ function Account({ onShortcuts }: { onShortcuts: () => void }) {
         </UnstyledButton>
       </Menu.Target>
       <Menu.Dropdown>
+        <Menu.Item
+          renderRoot={(props) => <Link to="/account" {...props} />}
+          leftSection={<IconUserCircle size={16} />}
+          aria-current={path === "/account" ? "page" : undefined}
+        >
+          {text.account.title}
+        </Menu.Item>
+        <Menu.Divider />
         <Menu.Label>{text.shell.theme}</Menu.Label>
         {themes.map(({ value, label, icon: Icon }) => (
           <Menu.Item

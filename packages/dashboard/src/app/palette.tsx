@@ -18,6 +18,7 @@ import {
   IconSchema,
   IconSearch,
   IconUpload,
+  IconUserCircle,
 } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
@@ -142,10 +143,13 @@ export function Palette({ query, onQuery, isEntered, onFocus, onClose }: Palette
   const groups: SpotlightActionGroupData[] = [
     {
       group: text.palette.pages,
-      actions: pages.map(({ to, label, icon, keys }) => ({
-        ...actionOf(label, icon, () => void navigate({ to })),
-        rightSection: <Keys keys={keys} />,
-      })),
+      actions: [
+        ...pages.map(({ to, label, icon, keys }) => ({
+          ...actionOf(label, icon, () => void navigate({ to })),
+          rightSection: <Keys keys={keys} />,
+        })),
+        actionOf(text.account.title, IconUserCircle, () => void navigate({ to: "/account" })),
+      ],
     },
     { group: text.palette.collections, actions: perCollection },
     { group: text.palette.actions, actions },

@@ -190,6 +190,12 @@ const api = createRoute({
   component: lazyRouteComponent(() => import("../pages/api/api-page.tsx"), "ApiPage"),
 });
 
+const account = createRoute({
+  getParentRoute: () => inside,
+  path: "/account",
+  component: lazyRouteComponent(() => import("../pages/account/account-page.tsx"), "AccountPage"),
+});
+
 const settings = createRoute({
   getParentRoute: () => inside,
   path: "/settings",
@@ -214,6 +220,7 @@ const tree = root.addChildren([
     keys,
     api,
     settings,
+    account,
   ]),
 ]);
 

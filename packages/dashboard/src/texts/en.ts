@@ -1,4 +1,5 @@
 /** Every text of the dashboard, in English. A section belongs to a page or part; functions take the values inside a text. */
+import { account } from "./en/account.ts";
 import { api } from "./en/api.ts";
 import { editor } from "./en/editor.ts";
 import * as functions from "./en/functions.ts";
@@ -23,7 +24,7 @@ export const en = {
   ...functions,
   ...settings,
   ...mails,
-  ...{ api, overview, editor, schema, diagram, users, storage, jobs, keys, sockets },
+  ...{ account, api, overview, editor, schema, diagram, users, storage, jobs, keys, sockets },
   import: transfer.importing,
   export: transfer.exporting,
 };

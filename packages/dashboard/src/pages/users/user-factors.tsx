@@ -77,7 +77,8 @@ function FactorList({ userId, factors: { totp, recoveryCodes, passkeys } }: { us
   );
 }
 
-function PasskeyNote({ passkey: { createdAt, lastUsedAt, isBackedUp } }: { passkey: Passkey }) {
+/** When a passkey was made and last used. */
+export function PasskeyNote({ passkey: { createdAt, lastUsedAt, isBackedUp } }: { passkey: Passkey }) {
   return (
     <span className="quiet">
       {" · "}

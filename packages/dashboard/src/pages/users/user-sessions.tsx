@@ -86,10 +86,20 @@ export function UserSessions({ user }: { user: UserEntry }) {
   );
 }
 
-function SessionRow(props: { session: SessionEntry; isOwn: boolean; isEnding: boolean; onEnd: () => void }) {
-  const { session, isOwn, isEnding, onEnd } = props;
+interface SessionRowProps {
+  session: SessionEntry;
+  isOwn: boolean;
+  isEnding: boolean;
+  /** The label of the button. */
+  label?: string;
+  /** Without this function, the row has no button. */
+  onEnd?: () => void;
+}
+
+export function SessionRow({ session, isOwn, isEnding, label = text.users.endSession, onEnd }: SessionRowProps) {
+  const button = onEnd && <Action label={label} size="compact-xs" isQuiet loading={isEnding} onClick={onEnd} />;
   return (
-    <Row action={<Action label={text.users.endSession} size="compact-xs" isQuiet loading={isEnding} onClick={onEnd} />}>
+    <Row action={button}>
       {text.users.sessionSince} <RelativeTime at={session.createdAt} />
       <span className="quiet">
         {" · "}
