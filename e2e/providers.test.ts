@@ -61,18 +61,13 @@ await Bun.write(
   join(cwd, "public/index.html"),
   `<!doctype html><title>App</title><pre></pre><script type="module">
     import { SocleClient } from "/client.js";
-    const tokens = JSON.parse(localStorage.getItem("tokens"));
-    const client = new SocleClient({
-      baseUrl: "",
-      ...(tokens && { tokens }),
-      onTokens: (tokens) => localStorage.setItem("tokens", JSON.stringify(tokens)),
-    });
+    const client = new SocleClient({ baseUrl: "" });
     globalThis.client = client;
     const outcome = { providers: await client.auth.providers() };
     try {
       outcome.user = await client.auth.finishSignIn();
       outcome.link = await client.auth.links.finish();
-      if (localStorage.getItem("tokens") !== null) outcome.links = await client.auth.links.list();
+      if (client.session.get() !== null) outcome.links = await client.auth.links.list();
     } catch ({ name, code, message }) {
       outcome.error = { name, code, message };
     }
@@ -171,7 +166,7 @@ test("a person who cancels, or whose email has an account, gets the reason in th
   await leave(other, 'signInWith("my-oidc")');
   await agree(other, "taken@example.com");
   expect((await outcomeOf(other)).error).toMatchObject({ name: "ProviderError", code: "conflict" });
-  expect(await other.evaluate('localStorage.getItem("tokens")')).toBeNull();
+  expect(await other.evaluate("client.session.get()")).toBeNull();
 });
 
 test("an app outside the browser opens an address, and ends the sign-in with the address of its scheme", async () => {

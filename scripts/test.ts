@@ -39,13 +39,13 @@ const browserGroups = [
   ["e2e/dashboard-[m-z]*.test.ts"],
   [
     "e2e/dashboard-[a-l]*.test.ts",
-    "e2e/{auth-pages,bindings-pages,chat,shared-rooms,shared-worker,sign-in-pages,tracker,tracker-walls}.test.ts",
+    "e2e/{auth-pages,bindings-pages,chat,shared-rooms,shared-sessions,shared-worker,sign-in-pages,tracker,tracker-walls}.test.ts",
   ],
 ];
 
 /** Tests of `npm test` with a long form, which the suite `long` runs (`isLong` in `packages/server/test/long.ts`). */
 const longForms = [
-  "e2e/{auth-pages,cities,hooks,loops,overload,script-innocents,sign-in-pages}.test.ts",
+  "e2e/{auth-pages,cities,hooks,loops,overload,script-innocents,session-model,sign-in-pages}.test.ts",
   "e2e/dashboard-{api,cluster,factors,keys,mails,pages,rules,runs,users}.test.ts",
   "e2e/{backups,endpoints,queues,script-faults,test-command}.test.ts",
   "packages/server/src/code/functions/hook-reads.test.ts",

@@ -38,10 +38,8 @@ const isShownAtOnce = seen.at(-1) === "live one";
 const { id } = await creating;
 sockets.at(-1).close();
 await until("offline one");
-await createClient({ baseUrl, tokens: { accessToken: socle.accessToken, refreshToken: "" } }).notes.create({
-  title: "two",
-  body: "live",
-});
+const session = { load: () => JSON.stringify({ accessToken: socle.accessToken }), save: () => undefined };
+await createClient({ baseUrl, session }).notes.create({ title: "two", body: "live" });
 await until("live one,two");
 const deleting = socle.notes.delete("rec_0", { optimistic: true }).catch((error) => error.code);
 const stored = await storage(socle).upload(new Blob(["content"]), { visibility: "public", filename: "a.txt" });

@@ -4,22 +4,12 @@ import { createClient, live } from "/_/client.js";
 import { $ } from "./dom.js";
 import { render } from "./views.js";
 
-const kept = JSON.parse(localStorage.getItem("tokens") ?? "null");
-const socle = createClient({
-  live,
-  tokens: kept ?? undefined,
-  onTokens: (tokens) => {
-    if (tokens !== null) return localStorage.setItem("tokens", JSON.stringify(tokens));
-    // Signed out, or the session was ended elsewhere.
-    localStorage.removeItem("tokens");
-    location.reload();
-  },
-});
-// Another tab has renewed the tokens, or signed in or out.
-addEventListener("storage", ({ key, newValue }) => {
-  if (key !== "tokens") return;
-  if (newValue === null || state.user === null) location.reload();
-  else socle.adoptTokens(JSON.parse(newValue));
+const socle = createClient({ live });
+// A sign-in or the end of a session, here or in another tab.
+socle.session.subscribe((session) => {
+  if (session === null || state.user !== null) return location.reload();
+  signIn.close();
+  attempt(enter);
 });
 
 socle.connection.subscribe((connection) => {
@@ -161,6 +151,7 @@ $("delete-issue").onclick = () => page.remove("issues", state.issue);
 const signIn = $("sign-in");
 const signInForm = signIn.querySelector("form");
 let isNew = false;
+let chosenName = "";
 
 function showSignIn() {
   $("sign-in-title").textContent = isNew ? "Make an account" : "Sign in";
@@ -177,22 +168,18 @@ $("other-way").onclick = () => {
 };
 // Nothing is there for who is not signed in.
 signIn.oncancel = (event) => event.preventDefault();
-onSubmit(signInForm, async ({ email, password, name }) => {
-  const isIn = await attempt(() => socle[isNew ? "register" : "login"]({ email, password }));
-  if (isIn) {
-    signIn.close();
-    await attempt(() => enter(name));
-  }
-  return isIn;
+onSubmit(signInForm, ({ email, password, name }) => {
+  chosenName = name;
+  return attempt(() => socle[isNew ? "register" : "login"]({ email, password }));
 });
 
 $("sign-out").onclick = () => attempt(() => socle.logout());
 
 /** The page of somebody who is signed in. */
-async function enter(name) {
+async function enter() {
   state.user = await socle.me();
   if ((await socle.people.where({ user: state.user.id }).count()) === 0)
-    await socle.people.create({ name: name || state.user.email.split("@")[0].slice(0, 40) });
+    await socle.people.create({ name: chosenName || state.user.email.split("@")[0].slice(0, 40) });
   show("workspaces", socle.workspaces.orderBy("name"));
   show("people", socle.people);
   changed();
@@ -224,5 +211,5 @@ function followInvitation() {
 
 addEventListener("hashchange", followInvitation);
 followInvitation();
-if (kept === null) showSignIn();
-else attempt(() => enter());
+if (socle.session.get() === null) showSignIn();
+else attempt(enter);

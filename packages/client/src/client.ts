@@ -14,8 +14,9 @@ import type { Listener, SubscribeOptions } from "./realtime.ts";
 import { type NamedClient, Records } from "./records.ts";
 import type { AnyRoom, JoinOptions, Room, RoomClient, RoomTypes } from "./room.ts";
 import { type QueryCalls, queriesOf } from "./server-queries.ts";
+import type { SessionUser, Tokens } from "./session.ts";
 import { type Source, sourceOf } from "./source.ts";
-import { type CallOptions, type ClientOptions, type OnceOptions, type Tokens, Transport } from "./transport.ts";
+import { type CallOptions, type ClientOptions, type LogoutOptions, type OnceOptions, Transport } from "./transport.ts";
 
 /** The types of a project, as `socle client` writes the types. */
 export interface ProjectTypes {
@@ -93,7 +94,15 @@ export class ClientBase<P extends ProjectTypes> {
   }
 
   get accessToken(): string | null {
-    return this.#transport.tokens?.accessToken ?? null;
+    return this.#transport.session.tokens?.accessToken ?? null;
+  }
+
+  /**
+   * The user who is signed in: null for nobody, undefined until an asynchronous store of sessions has answered. Listeners hear of sign-ins,
+   * sign-outs and the end of the session, also from other tabs; not of renewed tokens.
+   */
+  get session(): Observable<SessionUser | null | undefined> {
+    return this.#transport.session.user;
   }
 
   /** A room of `rooms/{name}.json`: `socle.room("board", id).join({ state: { cursor: null } })`. */
@@ -110,11 +119,11 @@ export class ClientBase<P extends ProjectTypes> {
   }
 
   /**
-   * Goes on with the tokens of another client, for example of a second tab that has renewed the tokens: a refresh token works
-   * a single time. `onTokens` is not called. The realtime connection stays if the client had tokens before.
+   * Goes on with the tokens of another client.
+   * @deprecated Use the option `session`: tabs then share a session.
    */
   adoptTokens(tokens: Tokens | null): void {
-    this.#transport.adopt(tokens);
+    void this.#transport.session.keep(tokens, tokens);
   }
 
   /**
@@ -140,8 +149,12 @@ export class ClientBase<P extends ProjectTypes> {
     return this.#transport.signIn("login", credentials, options);
   }
 
-  logout(options: CallOptions = {}): Promise<void> {
-    return this.#transport.signOut("POST", "/api/auth/logout", { ...options, body: {} });
+  /**
+   * Signs out, in all tabs that share the session; with `{ everywhere: true }`, on all devices.
+   * @throws SocleError if the service cannot be told. The client has forgotten the session all the same, unless `everywhere` has failed.
+   */
+  logout(options?: LogoutOptions): Promise<void> {
+    return this.#transport.logout(options);
   }
 
   async me({ signal }: CallOptions = {}): Promise<User> {

@@ -4,6 +4,7 @@ import type { LiveSubscribe } from "./live-frames.ts";
 import { Observed } from "./observable.ts";
 import { searchOf } from "./search.ts";
 import type { WebSocketConstructor, WebSocketLike } from "./socket.ts";
+import { onWake } from "./wake.ts";
 
 /** `idle`: nothing needs the connection; `offline`: the connection is lost, and is tried again. */
 export type ConnectionState = "idle" | "connecting" | "open" | "offline";
@@ -31,9 +32,11 @@ export interface ReceivedFrame {
 }
 
 const firstDelayMs = 250;
-const longestDelayMs = 15_000;
+/** Half as long to one and a half times as long: clients that lost the same service do not come back at the same moment. */
+const longestDelayMs = 4_000;
 const pingEveryMs = 25_000;
-const answerWithinMs = 10_000;
+const openWithinMs = 10_000;
+const pongWithinMs = 5_000;
 /** `WebSocket.OPEN`. */
 const open = 1;
 
@@ -50,12 +53,15 @@ export class Connection {
   #failures = 0;
   /** Of the next attempt, of the end of an attempt, or of the pings; `clearTimeout` ends an interval, too. */
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #heardAt = 0;
+  /** Of the answer to a ping; null for no ping that waits. */
+  #pong: ReturnType<typeof setTimeout> | null = null;
+  #renewed: Promise<unknown> | undefined;
 
   constructor(options: { baseUrl: string; identity: Identity; webSocket: WebSocketConstructor }) {
     this.#baseUrl = options.baseUrl;
     this.#identity = options.identity;
     this.#webSocket = options.webSocket;
+    onWake(() => this.wake());
   }
 
   add(part: ConnectionPart): void {
@@ -75,12 +81,23 @@ export class Connection {
     this.update();
   }
 
+  /** Does not wait any longer: the network is there again, or somebody looks at the page. */
+  wake(): void {
+    const state = this.state.get();
+    if (state === "open") this.#ping();
+    if (state !== "offline") return;
+    this.#failures = 0;
+    this.#disconnect("offline");
+    void this.#connect();
+  }
+
   send(frame: ClientFrame | LiveSubscribe): void {
     if (this.#socket?.readyState === open) this.#socket.send(JSON.stringify(frame));
   }
 
   #disconnect(state: ConnectionState): void {
     clearTimeout(this.#timer);
+    this.#heard();
     this.#attempt += 1;
     const socket = this.#socket;
     this.#socket = null;
@@ -95,6 +112,7 @@ export class Connection {
     this.#attempt += 1;
     const attempt = this.#attempt;
     if (this.state.get() !== "offline") this.state.set("connecting");
+    await this.#renewed;
     const bearer = await this.#identity.bearer();
     if (attempt !== this.#attempt) return;
     this.#bearer = bearer;
@@ -102,11 +120,10 @@ export class Connection {
     const socket = new this.#webSocket(url);
     this.#socket = socket;
     // A server that is not the service may leave the handshake without an answer.
-    this.#timer = setTimeout(() => this.#lost(), answerWithinMs);
+    this.#timer = setTimeout(() => this.#lost(), openWithinMs);
     socket.addEventListener("open", () => {
       if (socket !== this.#socket) return;
       clearTimeout(this.#timer);
-      this.#heardAt = Date.now();
       this.#timer = setInterval(() => this.#ping(), pingEveryMs);
       this.state.set("open");
       for (const part of this.#parts) part.opened();
@@ -122,7 +139,7 @@ export class Connection {
   }
 
   #receive(frame: ReceivedFrame): void {
-    this.#heardAt = Date.now();
+    this.#heard();
     // The service does the work that was asked for: the next break begins with a short wait.
     if (frame.type === "subscribed" || frame.type === "joined") this.#failures = 0;
     for (const part of this.#parts) part.heard(frame);
@@ -135,18 +152,20 @@ export class Connection {
     const mayBeToken = code === TOKEN_EXPIRED_CLOSE_CODE || this.state.get() !== "open";
     this.#disconnect("offline");
     // Without new tokens, the socket is opened anonymously; while the service is away, with the old tokens.
-    const renewed = mayBeToken && used !== null && this.#identity.renew(used).catch(() => undefined);
+    this.#renewed = mayBeToken && used !== null ? this.#identity.renew(used).catch(() => undefined) : undefined;
     const delay = Math.min(longestDelayMs, firstDelayMs * 2 ** this.#failures) * (0.5 + Math.random());
     this.#failures += 1;
-    const attempt = this.#attempt;
-    this.#timer = setTimeout(async () => {
-      await renewed;
-      if (attempt === this.#attempt) void this.#connect();
-    }, delay);
+    this.#timer = setTimeout(() => void this.#connect(), delay);
   }
 
+  /** Asks for a sign of life. The clock of the device may be wrong: timers alone measure the answer. */
   #ping(): void {
-    if (Date.now() - this.#heardAt > pingEveryMs + answerWithinMs) this.#lost();
-    else this.send({ action: "ping" });
+    this.send({ action: "ping" });
+    this.#pong ??= setTimeout(() => this.#lost(), pongWithinMs);
+  }
+
+  #heard(): void {
+    clearTimeout(this.#pong ?? undefined);
+    this.#pong = null;
   }
 }

@@ -55,6 +55,11 @@ export class SocleError<Code extends SocleErrorCode = SocleErrorCode> extends Er
   }
 }
 
+/** Whether the service has refused the token, or a proof of an identity. */
+export function isUnauthorized(thrown: unknown): thrown is SocleError {
+  return thrown instanceof SocleError && thrown.status === 401;
+}
+
 /** The number that a header has; null without the header. */
 export function numberIn(headers: Headers, name: string): number | null {
   const text = headers.get(name);

@@ -77,6 +77,11 @@ export class OwnFeed implements Feed {
     this.#queries.reset();
   }
 
+  /** A tab of the worker tells what the worker does not hear: see `onWake`. */
+  wake(): void {
+    this.#connection.wake();
+  }
+
   close(): void {
     this.#channels?.close();
     this.#queries.close();
@@ -86,11 +91,15 @@ export class OwnFeed implements Feed {
 
 /** The user of a client, with the tokens that the transport renews. */
 export function identityOf(transport: Transport): Identity {
+  const { session } = transport;
   return {
-    bearer: () => transport.bearer,
+    async bearer() {
+      await session.loaded();
+      return transport.bearer;
+    },
     async renew(used) {
-      const { tokens } = transport;
-      if (tokens?.accessToken === used) await transport.refresh(tokens);
+      const { tokens } = session;
+      if (tokens?.accessToken === used) await session.renew(tokens);
     },
   };
 }

@@ -6,12 +6,20 @@ import { SocleError } from "./error.ts";
 
 /** How often a change is sent again, unless the client's options say otherwise. */
 export const defaultRetries = 5;
-/** The wait before the second try; each further wait is twice as long. */
+/** The wait before the second try; each further wait is twice as long. A service that does not answer at all is waited for half as long. */
 const firstWaitMs = 500;
 /** A service that asks for a longer wait is not waited for. */
 const longestWaitMs = 60_000;
 
 const answersOfOutage: readonly number[] = [502, 503, 504];
+
+interface Tries {
+  readonly idempotencyKey?: string;
+  readonly retries: number;
+  readonly signal?: AbortSignal | undefined;
+  /** Whether the user of the change is not signed in any more: nobody else sends the change again. */
+  isOver(): boolean;
+}
 
 /**
  * Sends a change until an answer comes.
@@ -20,7 +28,7 @@ const answersOfOutage: readonly number[] = [502, 503, 504];
  */
 export async function once<T>(
   send: (key: string | null) => Promise<T>,
-  { idempotencyKey, retries, signal }: { idempotencyKey?: string; retries: number; signal?: AbortSignal | undefined },
+  { idempotencyKey, retries, signal, isOver }: Tries,
 ): Promise<T> {
   // React Native has no `crypto`, and a key that somebody may guess is no key.
   const isKeyless = idempotencyKey === undefined && (retries === 0 || globalThis.crypto === undefined);
@@ -34,12 +42,13 @@ export async function once<T>(
       const waitMs = failures < retries && !signal?.aborted ? waitAfter(thrown, failures) : null;
       if (waitMs === null) throw thrown;
       await wait(waitMs, signal);
+      if (isOver()) throw thrown;
     }
   }
 }
 
 /** Waits; an abort ends the wait, and the next try rejects with the reason of the signal. */
-function wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
+export function wait(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = (): void => {
       clearTimeout(timer);
@@ -56,7 +65,7 @@ function waitAfter(thrown: unknown, failures: number): number | null {
   // Waits of different lengths: clients that lost the same service do not come back at the same moment.
   const ownMs = firstWaitMs * 2 ** failures * (0.75 + Math.random() / 2);
   // Without a whole answer, nobody knows whether the change was made.
-  if (!(thrown instanceof SocleError) || thrown.is("offline")) return ownMs;
+  if (!(thrown instanceof SocleError) || thrown.is("offline")) return ownMs / 2;
   const { status, retryAfter } = thrown;
   // The service asks to wait while the first request with the key is under way. Other conflicts are answers.
   const isUnderWay = status === 409 && retryAfter !== null;

@@ -57,7 +57,8 @@ export type {
 } from "./records.ts";
 export type { AnyRoom, JoinOptions, Member, MessageListener, Room, RoomClient, RoomStatus, RoomTypes } from "./room.ts";
 export type { QueryCalls, ServerQuery } from "./server-queries.ts";
+export type { SessionOption, SessionStore, SessionUser, Tokens } from "./session.ts";
 export type { WebSocketConstructor, WebSocketLike } from "./socket.ts";
 export { type CollectionClient, type RecordChange, SocleClient } from "./socle-client.ts";
 export type { DeviceFile, StorageClient, UploadOptions } from "./storage.ts";
-export type { CallOptions, ClientOptions, OnceOptions, SendOptions, Tokens } from "./transport.ts";
+export type { CallOptions, ClientOptions, LogoutOptions, OnceOptions, SendOptions } from "./transport.ts";

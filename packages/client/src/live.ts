@@ -244,7 +244,7 @@ export function liveFeature(channels?: ChannelFeature, Client = LiveClient): Liv
     const own = (): Feed => new OwnFeed({ ...parts, webSocket: socket });
     const shared = webSocket === undefined ? sharedWorker(parts.baseUrl, worker) : null;
     const feed = shared === null ? own() : new SharedFeed(shared, { ...parts, own });
-    transport.onSignIn(() => feed.reconnect());
+    transport.session.user.subscribe(() => feed.reconnect());
     return new Client(feed, transport);
   };
 }

@@ -17,6 +17,8 @@ export type TabMessage =
   | { type: "room"; n: number; frame: RoomJoin }
   | { type: "roomAction"; n: number; action: RoomAction }
   | { type: "stop"; n: number }
+  /** Somebody looks at the tab, or the network is there again. */
+  | { type: "wake" }
   /** The answer to `ask`. */
   | { type: "bearer"; bearer: string | null };
 

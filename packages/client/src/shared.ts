@@ -7,6 +7,7 @@ import type { NewsListener } from "./live-queries.ts";
 import { Observed } from "./observable.ts";
 import type { RoomHandle, RoomJoin, RoomListener } from "./rooms.ts";
 import { type Locks, type Port, sharedVersion, type TabMessage, type WorkerMessage } from "./shared-messages.ts";
+import { onWake } from "./wake.ts";
 
 type WorkerPort = Port<TabMessage, WorkerMessage>;
 interface SharedWorkerLike {
@@ -68,6 +69,8 @@ export class SharedFeed implements Feed {
   /** Messages that come before the welcome are for an earlier session. */
   #isWelcome = false;
   #own: Feed | null = null;
+  /** The session with which the tab has greeted. */
+  #session = "";
 
   constructor(worker: SharedWorkerLike, options: SharedOptions) {
     this.#port = worker.port;
@@ -79,6 +82,7 @@ export class SharedFeed implements Feed {
       clearTimeout(timer);
       void this.#receive(data);
     };
+    onWake(() => this.#port.postMessage({ type: "wake" }));
     const { navigator } = globalThis as Browser;
     void navigator?.locks?.request(this.#lock, () => {
       void this.#greet();
@@ -139,8 +143,8 @@ export class SharedFeed implements Feed {
   async #greet(): Promise<void> {
     this.#isWelcome = false;
     const { baseUrl, identity } = this.#options;
-    const session = sessionOf(await identity.bearer());
-    this.#port.postMessage({ type: "hello", baseUrl, session, lock: this.#lock });
+    this.#session = sessionOf(await identity.bearer());
+    this.#port.postMessage({ type: "hello", baseUrl, session: this.#session, lock: this.#lock });
   }
 
   #giveUp(): void {
@@ -174,7 +178,10 @@ export class SharedFeed implements Feed {
     } else if (message.type === "ask") {
       const { identity } = this.#options;
       if (message.used !== null) await identity.renew(message.used).catch(() => undefined);
-      this.#port.postMessage({ type: "bearer", bearer: await identity.bearer() });
+      const bearer = await identity.bearer();
+      // The tokens of another user are not for the socket of this session. After the greeting, the worker asks another tab.
+      if (sessionOf(bearer) === this.#session) this.#port.postMessage({ type: "bearer", bearer });
+      else void this.#greet();
     } else if (message.type === "state") this.connection.set(message.state);
     else if (this.#isWelcome) this.#opened.get(message.n)?.heard(message);
   }

@@ -6,9 +6,10 @@ import type { User } from "@socle/protocol";
 import type { SocleError } from "./error.ts";
 import type { LiveQuery } from "./live-frames.ts";
 import type { LiveOptions, LiveState, LiveStatus, LiveValue } from "./live-types.ts";
-import { Observed } from "./observable.ts";
+import { type Observable, Observed } from "./observable.ts";
 import { idleStore, type Store, sharedStore } from "./open-store.ts";
-import type { CallOptions, Transport } from "./transport.ts";
+import type { SessionUser } from "./session.ts";
+import type { CallOptions } from "./transport.ts";
 
 /** In the place of a query: nothing is asked, and the status is `idle`. */
 export type Skipped = null | undefined | false;
@@ -231,8 +232,8 @@ export interface SessionState {
 
 /** A client of any project, also of another copy of the module. */
 export interface SessionClient {
-  readonly $source: { readonly transport: Pick<Transport, "onSignIn"> };
-  readonly accessToken: string | null;
+  readonly $source: object;
+  readonly session: Observable<SessionUser | null | undefined>;
   me(options?: CallOptions): Promise<User>;
 }
 
@@ -248,27 +249,23 @@ export function sessionStart({ initial }: SessionStart): SessionState {
 
 /** The store of the session: the signed-in user. */
 export function sessionStore(client: SessionClient, { initial }: SessionStart = {}): Store<SessionState> {
-  const source = client.$source;
-  return sharedStore<SessionState, User | null>({ client: source, key: "session", initial }, () => ({
-    start: (first) => sessionStart({ initial: first === undefined && client.accessToken === null ? null : first }),
+  const { session } = client;
+  return sharedStore<SessionState, User | null>({ client: client.$source, key: "session", initial }, () => ({
+    start: (first) => sessionStart({ initial: first === undefined && session.get() === null ? null : first }),
     open(set) {
       const ask = (): void => {
-        const token = client.accessToken;
-        if (token === null) {
-          set({ status: "done", user: null });
-          return;
-        }
-        set({ status: "loading", user: null });
-        client.me().then(
-          (user) => set({ status: "done", user }),
-          (error: unknown) => {
-            // The refusal of the tokens of an ended session has ended the session here, too.
-            if (client.accessToken === token) set({ status: "error", user: null, error });
-          },
-        );
+        const asked = session.get();
+        set(sessionStart({ initial: asked === null ? null : undefined }));
+        // An answer for an earlier user comes too late.
+        const tell = (state: SessionState): void => void (session.get() === asked && set(state));
+        if (asked)
+          client.me().then(
+            (user) => tell({ status: "done", user }),
+            (error: unknown) => tell({ status: "error", user: null, error }),
+          );
       };
       ask();
-      return source.transport.onSignIn(ask);
+      return session.subscribe(ask);
     },
   }));
 }

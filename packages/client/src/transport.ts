@@ -1,8 +1,10 @@
 /** Transport of the client: sends requests with the tokens of a user and renews the tokens. */
-import { type LoginResponse, SERIES, type TokenResponse, type User, VERSION_HEADER } from "@socle/protocol";
-import { errorOf, numberIn, offline, SecondFactorRequired, SocleError } from "./error.ts";
+import { type LoginResponse, SERIES, type User, VERSION_HEADER } from "@socle/protocol";
+import { errorOf, isUnauthorized, numberIn, offline, SecondFactorRequired } from "./error.ts";
 import { defaultRetries, once } from "./idempotency.ts";
 import { POSITION_HEADER } from "./live-frames.ts";
+import { openSession, type Session, type SessionOption, type Tokens } from "./session.ts";
+import { storeOf } from "./session-stores.ts";
 import type { WebSocketConstructor } from "./socket.ts";
 
 export interface ClientOptions {
@@ -10,8 +12,14 @@ export interface ClientOptions {
   baseUrl: string;
   /** The service's `endpoints.prefix`; `/api/function` by default. */
   endpointsPrefix?: string;
-  /** Tokens of an earlier session. */
-  tokens?: Tokens;
+  /**
+   * Where the session of a user stays. `local`, the default in a page: for all tabs, also after a reload and a restart of the browser.
+   * `tab`: until the tab is closed. `memory`, the default elsewhere, and with an API key: until the page or the program ends.
+   * Otherwise a place of your own.
+   */
+  session?: SessionOption | undefined;
+  /** Tokens of an earlier session; without `session`. @deprecated Use `session`, which keeps the tokens. */
+  tokens?: Tokens | undefined;
   /** An API key (`sk_…`), for requests and realtime without tokens. A key belongs on a server, never in a page. */
   key?: string | undefined;
   /** For runtimes without a WebSocket, for example Node 20: the WebSocket of the package `ws`. */
@@ -23,17 +31,27 @@ export interface ClientOptions {
   worker?: string | URL | false | undefined;
   /**
    * How often a create or a batch is sent again after a network failure or a 502, 503 or 504, each time with the same
-   * `Idempotency-Key`, so that the change is made once. Default 5, which takes about 15 seconds; 0 sends no key by itself.
+   * `Idempotency-Key`, so that the change is made once. Default 5, which takes about 15 seconds, and 8 if the service does not
+   * answer at all; 0 sends no key by itself.
    */
   retries?: number;
-  /** Called with new tokens after login, register and refresh, and with null after logout: the place to store tokens. */
-  onTokens?: (tokens: Tokens | null) => void;
+  /**
+   * Called with new tokens after login, register and refresh, and with null after logout; without `session`.
+   * @deprecated Use `session`, which keeps the tokens, and `client.session` to hear who is signed in.
+   */
+  onTokens?: ((tokens: Tokens | null) => void) | undefined;
 }
 
 /** Options of every call. */
 export interface CallOptions {
   /** Aborts the request, which rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
+}
+
+/** Options of a sign-out. */
+export interface LogoutOptions extends CallOptions {
+  /** Ends the sessions on all devices. If the service refuses or cannot be reached, no session ends. */
+  everywhere?: boolean;
 }
 
 /** Options of a create and of a batch. */
@@ -52,6 +70,8 @@ export interface SendOptions extends CallOptions {
   headers?: Readonly<Record<string, string>>;
   /** Sends the request in the place of `fetch`, with the same rejections. */
   send?: Send | undefined;
+  /** For a request for which others wait: without an answer in time, the request fails. */
+  isTimed?: boolean;
 }
 
 /** The part of `fetch` that the client uses. */
@@ -69,8 +89,6 @@ interface RequestOptions extends SendOptions {
   token: string | null;
 }
 
-export type Tokens = Pick<TokenResponse, "accessToken" | "refreshToken">;
-
 /** An answer in the shape of the route, and the position of the write in the log; null for a read. */
 export interface Answered<T> {
   readonly value: T;
@@ -80,48 +98,38 @@ export interface Answered<T> {
 /** The requests that the parts of a client send. */
 export type Requests = Pick<Transport, "baseUrl" | "call" | "fetch" | "signIn" | "signOut">;
 
+/** Milliseconds within which a refresh and a sign-out must be answered. */
+const longestAnswerMs = 15_000;
+
 /** Requests to a service with the tokens of a user, which the transport renews. */
 export class Transport {
   readonly baseUrl: string;
+  /** The tokens of the user, and their store. */
+  readonly session: Session;
   readonly #options: ClientOptions;
-  #tokens: Tokens | null;
-  #refreshing: Promise<boolean> | null = null;
   /** The highest position that the client has seen. */
   #position = 0;
   #isTold = false;
-  readonly #listeners = new Set<() => void>();
 
   constructor(options: ClientOptions) {
     this.baseUrl = options.baseUrl.replace(/\/+$/, "");
     this.#options = options;
-    this.#tokens = options.tokens ?? null;
-  }
-
-  get tokens(): Tokens | null {
-    return this.#tokens;
+    const store = storeOf(this.baseUrl, options);
+    store.open?.(this.baseUrl);
+    this.session = openSession(store, async (used) => {
+      const body = { refreshToken: used };
+      return read(await this.#request("POST", "/api/auth/refresh", { body, token: null, isTimed: true }));
+    });
   }
 
   /** The access token, or the API key of a client without tokens. */
   get bearer(): string | null {
-    return this.#tokens?.accessToken ?? this.#options.key ?? null;
-  }
-
-  /** Uses tokens that the caller has and keeps: `onTokens` is not called. */
-  adopt(tokens: Tokens | null): void {
-    const wasSignedIn = this.#tokens !== null;
-    this.#tokens = tokens;
-    if (wasSignedIn !== (tokens !== null)) this.#tell();
+    return this.session.tokens?.accessToken ?? this.#options.key ?? null;
   }
 
   /** Notes a position of the log: the answers to later requests have the events up to the position. */
   heard(position: number): void {
     this.#position = Math.max(this.#position, position);
-  }
-
-  /** Calls back when somebody else is signed in, or nobody: not for renewed tokens. Answers the function that ends the calls. */
-  onSignIn(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
   }
 
   /**
@@ -141,27 +149,42 @@ export class Transport {
   async #keepAnswer(response: Response): Promise<User> {
     const answer = await read<LoginResponse>(response);
     if ("next" in answer) throw new SecondFactorRequired(answer);
-    this.#keep(answer);
-    this.#tell();
+    await this.session.begin({ userId: answer.user?.id, id: Math.random() }, answer);
     return answer.user;
   }
 
   /** Sends a request that ends the session, and forgets the tokens. */
   async signOut(method: string, path: string, options: SendOptions): Promise<void> {
     await this.fetch(method, path, options);
-    this.#keep(null);
-    this.#tell();
+    await this.session.keep(null);
   }
 
-  /** Sends a request with the access token or the API key; with an expired token, a second time with a new token. */
+  /** Ends the session here, also when the service does not answer. With `everywhere`, first the sessions on all other devices. */
+  async logout({ everywhere, signal }: LogoutOptions = {}): Promise<void> {
+    await this.session.loaded();
+    const { tokens } = this.session;
+    if (tokens === null) return;
+    if (everywhere) await this.fetch("DELETE", "/api/auth/sessions", { signal });
+    try {
+      const body = { refreshToken: tokens.refreshToken };
+      await this.fetch("POST", "/api/auth/logout", { body, signal, isTimed: true });
+    } finally {
+      await this.session.keep(null);
+    }
+  }
+
+  /**
+   * Sends a request with the access token or the API key; with an expired token, a second time with a new token of the same user: a
+   * request is never sent as another user than the user at the time of the call.
+   */
   async fetch(method: string, path: string, options: SendOptions = {}): Promise<Response> {
-    const tokens = this.#tokens;
+    await this.session.loaded();
+    const { tokens } = this.session;
     const send = (): Promise<Response> => this.#request(method, path, { ...options, token: this.bearer });
     try {
       return await send();
     } catch (thrown) {
-      const isExpired = thrown instanceof SocleError && thrown.status === 401 && tokens !== null;
-      if (!isExpired || !(await this.refresh(tokens))) throw thrown;
+      if (tokens === null || !isUnauthorized(thrown) || !(await this.session.renew(tokens))) throw thrown;
       return send();
     }
   }
@@ -179,11 +202,13 @@ export class Transport {
   }
 
   /** Sends a change, by default a POST, that is made once, however often the change must be sent, and reads the answer. */
-  writeOnce<T>(
+  async writeOnce<T>(
     path: string,
     change: object,
     { method = "POST", headers, ...options }: OnceOptions & { method?: string; headers?: SendOptions["headers"] } = {},
   ): Promise<Answered<T>> {
+    await this.session.loaded();
+    const user = this.session.user.get();
     const body = JSON.stringify(change);
     const { signal } = options;
     const send = (key: string | null): Promise<Answered<T>> =>
@@ -192,51 +217,15 @@ export class Transport {
         signal,
         headers: { ...headers, ...(key !== null && { "Idempotency-Key": key }) },
       });
-    return once(send, { ...options, retries: this.#options.retries ?? defaultRetries });
-  }
-
-  /**
-   * Replaces tokens that were refused. Callers that fail together share a refresh. Answers whether the
-   * session has new tokens.
-   */
-  refresh(used: Tokens): Promise<boolean> {
-    if (this.#tokens !== used) return Promise.resolve(this.#tokens !== null);
-    this.#refreshing ??= this.#renew(used).finally(() => {
-      this.#refreshing = null;
-    });
-    return this.#refreshing;
-  }
-
-  async #renew(used: Tokens): Promise<boolean> {
-    const body = { refreshToken: used.refreshToken };
-    let answer: TokenResponse | null = null;
-    try {
-      answer = await read<TokenResponse>(await this.#request("POST", "/api/auth/refresh", { body, token: null }));
-    } catch (thrown) {
-      if (!(thrown instanceof SocleError) || thrown.status !== 401) throw thrown;
-    }
-    // A login that came meanwhile is newer than this answer.
-    if (this.#tokens === used) {
-      this.#keep(answer);
-      if (answer === null) this.#tell();
-    }
-    return this.#tokens !== null;
-  }
-
-  #keep(answer: Tokens | null): void {
-    this.#tokens = answer === null ? null : { accessToken: answer.accessToken, refreshToken: answer.refreshToken };
-    this.#options.onTokens?.(this.#tokens);
-  }
-
-  #tell(): void {
-    for (const listener of [...this.#listeners]) listener();
+    const isOver = (): boolean => this.session.user.get() !== user;
+    return once(send, { ...options, isOver, retries: this.#options.retries ?? defaultRetries });
   }
 
   /** A form is sent as a form, any other body as JSON. */
   async #request(
     method: string,
     path: string,
-    { body, token, headers: extra, signal, send = fetch }: RequestOptions,
+    { body, token, headers: extra, signal, send = fetch, isTimed }: RequestOptions,
   ): Promise<Response> {
     const headers: Record<string, string> = { ...extra };
     const isForm = body instanceof FormData;
@@ -249,7 +238,8 @@ export class Transport {
       method,
       headers,
       body: content ?? null,
-      signal: signal ?? null,
+      // React Native has no `AbortSignal.timeout`, and limits of its own.
+      signal: signal ?? ((isTimed && AbortSignal.timeout?.(longestAnswerMs)) || null),
     }).catch(lost(signal, url));
     this.heard(positionOf(response) ?? 0);
     this.#compare(response.headers.get(VERSION_HEADER) ?? SERIES);

@@ -78,6 +78,7 @@ class Tab {
     else if (message.type === "stop") this.#stop(message.n);
     else if (message.type === "room") this.#join(message);
     else if (message.type === "roomAction") this.#rooms.get(message.n)?.send(message.action);
+    else if (message.type === "wake") this.#hub?.feed.wake();
     else this.#stops.set(message.n, this.#open(message));
   }
 

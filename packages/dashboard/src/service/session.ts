@@ -4,7 +4,7 @@
  */
 import type { Credentials, SecondFactorProof, User } from "@socle/protocol";
 import { text } from "../texts/index.ts";
-import { client, forgetTokens, onTokens } from "./client.ts";
+import { client } from "./client.ts";
 import { Store, useStore } from "./store.ts";
 import { askOtherTabs } from "./tabs.ts";
 
@@ -27,13 +27,16 @@ const current = new Store<Session>({ phase: "out" });
 let isLeaving = false;
 let isEntering = false;
 
-onTokens((tokens) => {
+// Here or in another tab: null when a session has ended.
+client.session.subscribe((signedIn) => {
+  if (isLeaving || isEntering) return;
   const session = current.get();
-  if (tokens === null && session.phase === "in" && !isLeaving) current.set({ phase: "expired", user: session.user });
+  const isOther = signedIn?.userId !== undefined && session.phase === "in" && signedIn.userId !== session.user.id;
+  if (session.phase === "in" && (!signedIn || isOther)) current.set({ phase: "expired", user: session.user });
   // Another tab has signed in again.
-  if (tokens !== null && session.phase === "expired" && !isEntering) void resume(session.user);
+  else if (signedIn && session.phase === "expired") void resume(session.user);
   // Another tab has signed in, or has answered after this tab stopped waiting. A failure leaves the form to sign in.
-  if (tokens !== null && session.phase === "out" && !isEntering && !isLeaving) restoreSession().catch(() => undefined);
+  else if (signedIn && session.phase === "out") restoreSession().catch(() => undefined);
 });
 
 /** Goes on when the tokens belong to the same admin; another admin has to sign in here, too. */
@@ -61,9 +64,9 @@ async function enter(request: Promise<User>): Promise<User> {
 async function leave(): Promise<void> {
   isLeaving = true;
   try {
+    // The client forgets the session also when the service cannot be told.
     await client.logout();
   } finally {
-    forgetTokens();
     isLeaving = false;
     current.set({ phase: "out" });
   }

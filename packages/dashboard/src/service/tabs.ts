@@ -1,40 +1,54 @@
 /**
  * The session among the tabs of a browser. Tokens stay in each tab's session storage (spec, "Authentication" 10); a new tab
- * asks the other tabs for their tokens, and a tab that renews its tokens tells the other tabs, because a refresh token works once.
+ * asks the other tabs for the session, and a tab that renews its tokens tells the other tabs, because a refresh token works once.
  */
-import type { Tokens } from "@socle/client";
+import type { SessionStore } from "@socle/client";
 
-type Message = { type: "ask" } | { type: "tokens"; tokens: Tokens | null };
+/** The text is the session of the client. */
+type Message = { type: "ask" } | { type: "session"; text: string | null };
 
 /** How long a new tab waits for an answer: as long as a person does not notice. */
 const answerWithinMs = 150;
+const storageKey = "socle.tokens";
 
 const channel = new BroadcastChannel("socle.session");
-let current: () => Tokens | null = () => null;
-let adopt: (tokens: Tokens | null) => void = () => undefined;
+let changed: () => void = () => undefined;
+
+// Unit tests of parts that only import the client have no page.
+const load = (): string | null => globalThis.sessionStorage?.getItem(storageKey) ?? null;
+
+function keep(text: string | null): void {
+  if (text === null) sessionStorage.removeItem(storageKey);
+  else sessionStorage.setItem(storageKey, text);
+}
+
+const tell = (text: string | null): void => channel.postMessage({ type: "session", text } satisfies Message);
 
 channel.addEventListener("message", ({ data }: MessageEvent<Message>) => {
-  if (data.type === "tokens") adopt(data.tokens);
-  else if (current() !== null) tell(current());
+  if (data.type === "session") {
+    keep(data.text);
+    changed();
+  } else if (load() !== null) tell(load());
 });
 
-/** Tells the other tabs. */
-export function tell(tokens: Tokens | null): void {
-  channel.postMessage({ type: "tokens", tokens } satisfies Message);
-}
+/** The store of the client: each change is told to the other tabs. */
+export const tabSession: SessionStore = {
+  load,
+  save(text) {
+    keep(text);
+    tell(text);
+  },
+  watch(listener) {
+    changed = listener;
+  },
+};
 
-/** @param options.current answers the tokens of this tab. @param options.adopt takes the tokens of another tab; null after a sign-out. */
-export function shareTokens(options: { current: () => Tokens | null; adopt: (tokens: Tokens | null) => void }): void {
-  current = options.current;
-  adopt = options.adopt;
-}
-
-/** Resolves once another tab has given its tokens, or when no tab answers in time. */
+/** Resolves once another tab has given its session, or when no tab answers in time. */
 export function askOtherTabs(): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, answerWithinMs);
     channel.addEventListener("message", ({ data }: MessageEvent<Message>) => {
-      if (data.type !== "tokens") return;
+      if (data.type !== "session") return;
       clearTimeout(timer);
       resolve();
     });

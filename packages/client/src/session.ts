@@ -1,0 +1,207 @@
+/**
+ * Session of a client: the tokens of a user, in memory and in a store that other tabs may share. A session ends by a sign-out, or when
+ * the service refuses the refresh token; never because an answer was lost, the service is away, or a clock is wrong.
+ */
+import type { TokenResponse } from "@socle/protocol";
+import { isUnauthorized, SocleError } from "./error.ts";
+import { wait } from "./idempotency.ts";
+import { type Observable, Observed } from "./observable.ts";
+
+export type Tokens = Pick<TokenResponse, "accessToken" | "refreshToken">;
+
+interface Named extends Partial<Tokens> {
+  readonly userId?: string | undefined;
+  /** Tells the session from other sessions of the user. */
+  readonly id?: number | string | undefined;
+}
+
+/** A session as a client has the session. The refresh token is absent in a page whose server keeps the session. */
+export interface HeldSession extends Named {
+  readonly accessToken: string;
+}
+
+/** A place for the text of a session. `load` and `save` may answer promises. */
+export interface SessionStore {
+  /** The text that was saved last; null without a session. Called again before each renewal of the tokens. */
+  load(): string | null | PromiseLike<string | null>;
+  /** Keeps a text; null when the session is over. */
+  save(text: string | null): void | PromiseLike<void>;
+  /** For a store that others change, too: calls back after each such change. */
+  watch?(changed: () => void): void;
+  /** For a store that others renew, too: does the work of all of them one after the other. */
+  exclusive?(work: () => Promise<void>): Promise<void>;
+  /** Called at first, with the address of the service. */
+  open?(baseUrl: string): void;
+}
+
+/** `local` and `tab` are places of a browser: for all tabs, also after a restart, and for a tab until the tab is closed. */
+export type SessionOption = "local" | "tab" | "memory" | SessionStore;
+
+/** The user who is signed in. */
+export interface SessionUser {
+  /** Undefined for tokens that the application has brought. */
+  readonly userId: string | undefined;
+}
+
+/** A store of this client alone. @param saved hears of each change, with the session. */
+export function memoryStore(text: string | null, saved?: (tokens: Tokens | null) => void): SessionStore {
+  let kept = text;
+  return {
+    load: () => kept,
+    save(next) {
+      const isNew = kept !== next;
+      kept = next;
+      if (isNew) saved?.(JSON.parse(next ?? "null"));
+    },
+  };
+}
+
+/** The text of a session. */
+export const textOf = (session: HeldSession | null): string | null => session && JSON.stringify(session);
+
+/** The session of a text; null for a text that is damaged. */
+function sessionIn(text: string | null): HeldSession | null {
+  try {
+    const session: HeldSession | null = JSON.parse(text ?? "null");
+    return session?.accessToken ? session : null;
+  } catch {
+    return null;
+  }
+}
+
+/** The session of a client. */
+export interface Session {
+  /** Undefined until an asynchronous store has answered. Changes with a sign-in and the end of a session, not with renewed tokens. */
+  readonly user: Observable<SessionUser | null | undefined>;
+  readonly tokens: HeldSession | null;
+  /** Resolves once the store has answered. @throws SocleError of a store that asks a service; the next call asks again. */
+  loaded(): Promise<void>;
+  /** Takes a session with tokens, or null at the end, and saves. With a synchronous store, at once. */
+  keep(session: Named | null, tokens?: Tokens | null): Promise<void>;
+  /** Takes the session of a sign-in, after a renewal of another tab: else the renewed tokens of the former user could come later. */
+  begin(session: Named, tokens: Tokens): Promise<void>;
+  /**
+   * Renews tokens that were refused, once for all callers and all tabs. Answers whether the same user has other tokens now.
+   * @throws SocleError if the service does not answer: the session stays.
+   */
+  renew(used: HeldSession): Promise<boolean>;
+}
+
+/**
+ * Waits for the changes that other tabs have made while this page slept: other tabs do not wait for the turn of a page that sleeps, and a page
+ * that awakes may go on before the changes arrive. Within ten seconds, the service takes a refresh token again.
+ */
+async function awake(since: number): Promise<void> {
+  for (let at = since; !isWithin(5_000, at); ) {
+    at = Date.now();
+    await wait(1_000);
+  }
+}
+
+/** Whether a time is near now. The clock of the device may have been set since. */
+export function isWithin(ms: number, time: number): boolean {
+  return Math.abs(Date.now() - time) < ms;
+}
+
+/** A tab that waits longer for its turn goes on: another tab may sleep in its turn. The service bears two renewals at once. */
+export const longestTurnMs = 15_000;
+
+/** Makes the session of a client. @param refresh exchanges a refresh token. */
+export function openSession(store: SessionStore, refresh: (refreshToken: string) => Promise<Tokens>): Session {
+  const user = new Observed<SessionUser | null | undefined>(undefined);
+  let place = store;
+  let held: HeldSession | null = null;
+  let renewing: Promise<void> | undefined;
+  /** Of the session that the listeners know. */
+  let known: string | null | undefined;
+
+  /** Tells the listeners if somebody else is signed in, or nobody. */
+  const tell = (): void => {
+    const name = held && `${held.userId} ${held.id}`;
+    if (name === known) return;
+    known = name;
+    user.set(held && { userId: held.userId });
+  };
+
+  /** Goes on without the store, which is full or forbidden. */
+  const fallBack = (thrown: unknown): void => {
+    console.warn(`The session is kept in memory alone: ${thrown}`);
+    place = memoryStore(textOf(held));
+  };
+
+  const keep: Session["keep"] = async (session, tokens) => {
+    held = tokens ? { ...session, accessToken: tokens.accessToken, refreshToken: tokens.refreshToken } : null;
+    try {
+      const saving = place.save(textOf(held));
+      if (saving) await saving;
+    } catch (thrown) {
+      fallBack(thrown);
+    }
+    // A listener may leave the page: the store has the change before.
+    tell();
+  };
+
+  /** Takes the session that the store has. */
+  const load = async (): Promise<void> => {
+    const before = held;
+    try {
+      const loaded = place.load();
+      const text = typeof loaded === "object" ? loaded && (await loaded) : loaded;
+      // A sign-in that came meanwhile is newer.
+      if (before === held) held = sessionIn(text);
+    } catch (thrown) {
+      if (thrown instanceof SocleError) throw thrown;
+      fallBack(thrown);
+    }
+    tell();
+  };
+
+  const renewOnce = async (isUsed: () => boolean, askedAt: number): Promise<void> => {
+    await awake(askedAt);
+    // Another tab may have renewed the tokens, or signed out, and the message of the change may be under way.
+    await load();
+    if (!held?.refreshToken || !isUsed()) return;
+    const session = held;
+    const beganAt = Date.now();
+    let renewed: Tokens | null = null;
+    try {
+      renewed = await refresh(held.refreshToken);
+    } catch (thrown) {
+      // A page comes from a proxy, or from a network that asks to sign in: only the service itself ends a session.
+      if (!isUnauthorized(thrown) || /^\s*</.test(String(thrown.body))) throw thrown;
+    }
+    await awake(beganAt);
+    // A sign-in or a sign-out that came meanwhile is newer than this answer, and so are the tokens of another tab.
+    await load();
+    if (isUsed()) await keep(session, renewed);
+  };
+
+  const inTurn = (work: () => Promise<void>): Promise<void> => place.exclusive?.(work) ?? work();
+
+  // A store that asks a service may fail: the next request asks again.
+  const look = (): void => void load().catch(() => undefined);
+  look();
+  store.watch?.(look);
+  return {
+    user,
+    get tokens() {
+      return held;
+    },
+    async loaded() {
+      if (known === undefined) await load();
+    },
+    keep,
+    begin: (session, tokens) => inTurn(() => keep(session, tokens)),
+    async renew(used) {
+      const isUsed = (): boolean => held?.accessToken === used.accessToken;
+      if (isUsed()) {
+        const askedAt = Date.now();
+        renewing ??= inTurn(() => renewOnce(isUsed, askedAt)).finally(() => {
+          renewing = undefined;
+        });
+        await renewing;
+      }
+      return held !== null && !isUsed() && held.userId === used.userId;
+    },
+  };
+}
