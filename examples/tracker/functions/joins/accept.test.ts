@@ -54,6 +54,17 @@ test("30 users who join at once: 24 become members beside the owner", async () =
   expect(outcomes.filter((outcome) => outcome === "refused")).toHaveLength(6);
 });
 
+test("an invitation ends when its maker is no owner any more", async () => {
+  const bob = await service.client(`bob${n}@example.com`);
+  expect(await join(bob, await invite())).toBe("accepted");
+  const token = await invite();
+  const members = await owner.collection("members").list();
+  const [first, second] = ["owner", "member"].map((role) => members.find((member) => member.role === role)?.id ?? "");
+  await owner.collection("members").update(second ?? "", { role: "owner" });
+  await bob.collection("members").update(first ?? "", { role: "member" });
+  expect(await join(await service.client(`eva${n}@example.com`), token)).toBe("refused");
+});
+
 test("an invitation by email is for its address only", async () => {
   const token = await invite({ email: `eva${n}@example.com` });
   expect(await join(await service.client(`bob${n}@example.com`), token)).toBe("refused");
