@@ -132,6 +132,25 @@ describe("in a transaction", () => {
     expect(await run(api)).toEqual([2, 1]);
   });
 
+  test("an error of a function that is called again does not grow", async () => {
+    const api = await open(`
+      const sizes = [];
+      for (let round = 0; round < 3; round += 1) {
+        let times = 0;
+        await db.transaction(async (tx) => {
+          times += 1;
+          await tx.posts.where({ n: 1 }).first();
+          if (times > 1) return;
+          await db.posts.create({ n: 1 });
+          for (let again = 0; again < 5; again += 1)
+            await tx.posts.where({ n: 2 }).first().catch(({ stack }) => sizes.push(stack.length));
+          await tx.posts.create({ n: 3 });
+        });
+      }
+      ${tell("[sizes.length, new Set(sizes).size]")}`);
+    expect(await run(api)).toEqual([15, 1]);
+  });
+
   test("reads that nobody waits for when the function runs again are no failure", async () => {
     const api = await open(`
       let times = 0;

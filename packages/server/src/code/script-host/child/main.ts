@@ -26,9 +26,8 @@ import { type Invoke, Liveness } from "./liveness.ts";
 import { Loader, type LoaderOptions } from "./loader.ts";
 import { answerOf } from "./middleware.ts";
 import { type AttemptScope, Budget, Output, scopes } from "./output.ts";
-import { frozen, ReadRecorder } from "./reads.ts";
+import { frozen, ReadRecorder, repeated } from "./reads.ts";
 import { answered, answeredPart, refused, ServiceClient, ServiceError } from "./service-client.ts";
-import { isRepeat } from "./transaction.ts";
 
 interface Active extends AttemptScope {
   readonly path: string;
@@ -139,7 +138,8 @@ class Child {
 
   /** An exception from a timer, or an unhandled rejection: neither may end the process. */
   stray(thrown: unknown): void {
-    if (isRepeat(thrown)) return;
+    // The function of a transaction need not wait for its reads when the function is called again.
+    if (thrown === repeated) return;
     const attempt = this.#culprit(thrown);
     if (attempt !== null && this.#active.has(attempt)) {
       // The attempt has failed, whether or not the handler would have returned.

@@ -60,6 +60,13 @@ export class ReadRecorder {
 /** Codes of refused reads that others may be the reason of. */
 const refusals: ReadonlySet<string> = new Set(["bad_request", "not_found", "unauthorized", "forbidden"]);
 
+/** Refuses the calls of a transaction whose function is called again, because a read would be answered otherwise now. */
+export const repeated = new ServiceError(true).fill({
+  code: "conflict",
+  message: "The transaction runs again, because a read value was changed.",
+  retryAfter: 1,
+});
+
 /** Makes a read, and answers the pieces of the JSON. */
 export type MakeRead = (method: Read["method"], args: readonly string[]) => Promise<string[]>;
 
@@ -112,7 +119,7 @@ function sourceOf(make: MakeRead): QuerySource {
           (await make("db.page", [query.collection, searchOf({ limit: 1_000, ...query.parameters() })]))[0] ?? "",
         );
       } catch (thrown) {
-        if (thrown instanceof Error) thrown.stack += `\n${origin.stack}`;
+        if (thrown instanceof Error && thrown !== repeated) thrown.stack += `\n${origin.stack}`;
         throw thrown;
       }
     },

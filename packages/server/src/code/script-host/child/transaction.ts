@@ -15,6 +15,7 @@ import {
   readMethods,
   readsOf,
   refuseQuery,
+  repeated,
   tagOf,
   type UpsertOptions,
   type VersionOptions,
@@ -40,14 +41,6 @@ function untold(message: string): ServiceError {
 /** A copy: the code may change the values before the commit. */
 function copyOf<T>(value: T): T {
   return JSON.parse(jsonOf(value)) as T;
-}
-
-/** A read would be answered otherwise now: the function is called again. */
-const changed = errorOf("conflict", "The transaction runs again, because a read value was changed.");
-
-/** Whether a call of a transaction was refused because the function is called again: nobody need wait for that call. */
-export function isRepeat(thrown: unknown): boolean {
-  return thrown === changed;
 }
 
 /**
@@ -258,7 +251,7 @@ class TransactionAttempt {
   #note<T extends Moment>(answer: Change | T): T {
     if ("changed" in answer) {
       this.#change = answer;
-      throw changed;
+      throw repeated;
     }
     this.#recorder.now = answer.now;
     return answer;
@@ -299,7 +292,7 @@ class TransactionAttempt {
   }
 
   #admit(): void {
-    if (this.#change !== null) throw changed;
+    if (this.#change !== null) throw repeated;
     if (this.#isOver) throw untold("The transaction is over: await each call before the end.");
   }
 
