@@ -135,7 +135,7 @@ async function finish({ page, visit, socle }: Begun): Promise<string> {
   const { id, email } = await visit.finish(page.url());
   expect((await socle.me()).id).toBe(id);
   await expect(visit.finish(page.url())).rejects.toThrow("unknown, used or expired");
-  return email;
+  return String(email);
 }
 
 async function newestCode(email: string): Promise<string> {

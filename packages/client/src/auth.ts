@@ -58,6 +58,20 @@ export class AuthClient extends ProofsClient {
     return this.#signIns.finish();
   }
 
+  /** Makes an anonymous user, and signs the user in. @throws SocleError `forbidden` unless the service has `auth.anonymous`. */
+  signInAnonymously(): Promise<User> {
+    return this.#transport.signIn("anonymous", {});
+  }
+
+  /**
+   * Asks for a mail with a token (`verify`) that gives the signed-in anonymous user the address and the password; a code for an address
+   * (`requestCode`) and an account at a provider (`links.add`) do so, too. The user keeps id and records.
+   * @throws SocleError `conflict` for an address that another user has.
+   */
+  async claim(account: { email: string; password: string }): Promise<void> {
+    await this.#transport.fetch("POST", "/api/auth/anonymous/claim", { body: account });
+  }
+
   /** Ends a sign-in that has thrown `SecondFactorRequired`. */
   secondFactor(proof: SecondFactorProof): Promise<User> {
     return this.#transport.signIn("second-factor", proof);

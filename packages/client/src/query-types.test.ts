@@ -132,7 +132,7 @@ test("items have the selected fields, with records in the place of ids", () => {
   gives<{ id: string; project: { client: { name: string } | null } | null }>()(
     tasks.select({ project: [{ client: ["name"] }] }),
   );
-  gives<{ id: string; "comments(task)": { text: string }[]; writer: { email: string } | null }>()(
+  gives<{ id: string; "comments(task)": { text: string }[]; writer: { email: string | null } | null }>()(
     tasks.select({ "comments(task)": ["text"], writer: ["email"] }),
   );
   gives<{ id: string; task: { title: string; project: { name: string } | null } | null }>()(

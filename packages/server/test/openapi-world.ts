@@ -65,6 +65,7 @@ export const notRefused: readonly string[] = [
   "GET /health",
   "GET /health/ready",
   "GET /api/auth/providers",
+  "POST /api/auth/anonymous",
   "POST /api/auth/oauth/callback",
   "POST /api/auth/oauth/callback/{name}",
 ];
@@ -87,6 +88,7 @@ export async function openDescribedService(): Promise<DescribedService> {
     settings: {
       SERVICE_MAIL_FROM: "shop@example.com",
       SERVICE_PUBLIC_URL: publicUrl,
+      SERVICE_AUTH_ANONYMOUS: "true",
       SERVICE_AUTH_CODES: "true",
       SERVICE_AUTH_PROVIDERS: JSON.stringify({ fake: fake.settings, own: { ...own.settings, ownCallback: true } }),
       ...Object.fromEntries(

@@ -156,7 +156,7 @@ function Account({ onShortcuts }: { onShortcuts: () => void }) {
   const navigate = useNavigate();
   const path = useLocation({ select: ({ pathname }) => pathname });
   const { colorScheme, setColorScheme } = useMantineColorScheme();
-  const email = session.phase === "out" ? "" : session.user.email;
+  const email = session.phase === "out" ? "" : (session.user.email ?? "");
   const leave = async (): Promise<void> => {
     await finishDeletes();
     await signOut().catch(notifyFailure);

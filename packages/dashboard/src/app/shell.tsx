@@ -110,7 +110,7 @@ function ReloginDialog({ user }: { user: User }) {
     >
       <Stack>
         <Text size="sm">{text.login.expiredBody}</Text>
-        <SignInForm email={user.email} onDone={() => queryClient.invalidateQueries()} />
+        <SignInForm email={user.email ?? ""} onDone={() => queryClient.invalidateQueries()} />
         <Action label={text.login.otherAccount} isQuiet onClick={leave} />
       </Stack>
     </Modal>
@@ -134,7 +134,7 @@ function RecentSignInDialog({ user }: { user: User }) {
     >
       <Stack>
         <Text size="sm">{text.login.recentBody}</Text>
-        <SignInForm email={user.email} onDone={async () => question.answer(true)} />
+        <SignInForm email={user.email ?? ""} onDone={async () => question.answer(true)} />
         <Action label={text.common.cancel} isQuiet onClick={() => question.answer(false)} />
       </Stack>
     </Modal>

@@ -12,7 +12,7 @@ import {
 } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
-import { usePicture, visible } from "../kit/index.ts";
+import { nameOfUser, usePicture, visible } from "../kit/index.ts";
 import { preloadable } from "../kit/preloadable.tsx";
 import { expanded, shownText } from "../pages/records/data/rows.ts";
 import type { Target } from "../pages/records/data/targets.ts";
@@ -55,7 +55,7 @@ function LateChip({ target, label, id }: { target: Target; label: string; id: st
   const { data, error } = useQuery({
     queryKey: ["labels", target.collection, id, label],
     queryFn: async () => {
-      if (target.collection === "users") return (await client.admin.users.get(id)).email;
+      if (target.collection === "users") return nameOfUser(await client.admin.users.get(id));
       const record = await client.collection(target.collection).get(id, { fields: label });
       return String(record[label] ?? "");
     },

@@ -47,5 +47,5 @@ export {
 } from "./states.tsx";
 export { type TailState, useBatch, useTail } from "./tail.ts";
 export { RelativeTime, WholeTime } from "./time.tsx";
-export { UserLink, UserName, UserSelect } from "./user.tsx";
+export { nameOfUser, UserLink, UserName, UserSelect } from "./user.tsx";
 export { CodeText, Complaint, Dim } from "./words.tsx";

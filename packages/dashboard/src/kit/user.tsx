@@ -8,6 +8,11 @@ import { userQuery } from "../service/queries.ts";
 import { text } from "../texts/index.ts";
 import { TextLink } from "./action.tsx";
 
+/** A user in words: the email, or the end of the id of an anonymous user. */
+export function nameOfUser({ id, email }: { id: string; email: string | null }): string {
+  return email ?? text.users.anonymous(`…${id.slice(-8)}`);
+}
+
 interface UserNameProps {
   id: string | null;
   /** Shown when no user is meant. */
@@ -24,7 +29,7 @@ export function UserName({ id, nobody }: UserNameProps) {
   if (id === null) return <>{nobody}</>;
   const end = `…${id.slice(-8)}`;
   // The account may be deleted: the event or the file stays.
-  return <>{isKey(id) ? text.common.apiKey(end) : (data?.email ?? end)}</>;
+  return <>{isKey(id) ? text.common.apiKey(end) : data === undefined ? end : nameOfUser(data)}</>;
 }
 
 export function UserLink({ id, nobody }: UserNameProps) {
@@ -55,8 +60,9 @@ export function UserSelect({ label, anyLabel, value, onChange }: UserSelectProps
     queryFn: () => client.admin.users.list({ search: words === "" ? undefined : words, limit: 20 }),
     placeholderData: keepPreviousData,
   });
-  const users = new Map((found?.items ?? []).map(({ id, email }) => [id, email]));
-  if (value !== undefined) users.set(value, chosen?.email ?? value);
+  const users = new Map((found?.items ?? []).map((user) => [user.id, nameOfUser(user)]));
+  const chosenName = chosen && nameOfUser(chosen);
+  if (value !== undefined) users.set(value, chosenName ?? value);
   return (
     <Select
       size="xs"
@@ -67,7 +73,7 @@ export function UserSelect({ label, anyLabel, value, onChange }: UserSelectProps
       value={value ?? null}
       onChange={(id) => onChange(id ?? undefined)}
       searchable
-      onSearchChange={(search) => setTyped(search === chosen?.email ? "" : search)}
+      onSearchChange={(search) => setTyped(search === chosenName ? "" : search)}
       nothingFoundMessage={text.common.noUser}
       clearable
       clearButtonProps={{ "aria-label": anyLabel }}

@@ -63,9 +63,9 @@ export type Term =
   | { readonly type: "macro"; readonly name: Macro; readonly shift: number; readonly offset: number }
   | { readonly type: "call"; readonly call: Call; readonly argument: Term; readonly offset: number };
 
-export const macros = ["now", "today", "user.id", "user.role", "user.email", "key"] as const;
+export const macros = ["now", "today", "user.id", "user.role", "user.email", "user.anonymous", "key"] as const;
 export type Macro = (typeof macros)[number];
-const macroNames = "@now, @today, @user.id, @user.role, @user.email or @record";
+const macroNames = "@now, @today, @user.id, @user.role, @user.email, @user.anonymous or @record";
 /** The macro that begins a path. */
 const recordMacro = "record";
 

@@ -32,7 +32,8 @@ export interface AnyCollections {
 
 /** A user, in a project that defines no fields of users. */
 interface PlainUser extends SystemFields {
-  email: string;
+  /** Null for an anonymous user. */
+  email: string | null;
   role: string;
   verified: boolean;
 }

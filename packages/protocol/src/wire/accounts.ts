@@ -28,11 +28,14 @@ const base64url = textOf({ pattern: "^[\\w-]+$" }, (value) => /^[\w-]+$/.test(va
 const userMembers = {
   /** `usr_` and a UUIDv7. */
   id: string,
-  email: string,
+  /** Null for an anonymous user. */
+  email: orNull(string),
   role: enumOf(ROLES),
   createdAt: time,
   /** Whether the user has proven the address, for example by a link of a mail. Absent if the service has neither mail nor providers. */
   verified: optional(boolean),
+  /** Whether the user has no email and may claim an account. Absent unless the service has anonymous users. */
+  anonymous: optional(boolean),
 };
 
 const sessionMembers = {

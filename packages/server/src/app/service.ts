@@ -220,7 +220,13 @@ export function assemble(database: Database, options: Omit<ServiceOptions, "onFa
     records: records.users,
     turns: records.turns,
   });
-  const userDeletions = new UserDeletions({ database, users: auth.users, relations: records.deletions });
+  const userDeletions = new UserDeletions({
+    database,
+    logger: logger.for("auth"),
+    users: auth.users,
+    relations: records.deletions,
+  });
+  auth.sweepWith((before, signal) => userDeletions.removeUnused(before, signal));
   const queries = new Queries({
     collections,
     cursorKey: () => auth.secretFor("cursors"),

@@ -23,7 +23,12 @@ const word = /[@\p{L}_$][\p{L}\p{N}_.$-]*$/u;
 
 type Texts = readonly (readonly [label: string, detail: string])[];
 
-const caller: Texts = [callerId, ["@user.role", "their role"], callerEmail];
+const caller: Texts = [
+  callerId,
+  ["@user.role", "their role"],
+  callerEmail,
+  ["@user.anonymous", "whether they are an anonymous user"],
+];
 
 const functions: Texts = [
   ["lower(", "a text in lower case"],

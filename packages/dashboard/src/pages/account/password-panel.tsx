@@ -50,7 +50,7 @@ export function PasswordPanel({ user }: { user: User }) {
           <Dim>{text.account.passwordHint}</Dim>
           {problems.other !== undefined && <Notice tone="bad">{problems.other}</Notice>}
           {/* The store of passwords of the browser keeps the new password under this name. */}
-          <input type="hidden" autoComplete="username" value={user.email} readOnly />
+          <input type="hidden" autoComplete="username" value={user.email ?? ""} readOnly />
           <PasswordInput
             label={text.account.currentPassword}
             autoComplete="current-password"

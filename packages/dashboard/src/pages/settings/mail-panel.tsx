@@ -71,7 +71,7 @@ function MailFacts({ settings }: { settings: MailSettings }) {
 
 function MailTest() {
   const session = useSession();
-  const [to, setTo] = useState(session.phase === "out" ? "" : session.user.email);
+  const [to, setTo] = useState(session.phase === "out" ? "" : (session.user.email ?? ""));
   const test = useMutation({ mutationFn: () => client.admin.mails.test(to) });
   return (
     <Form onSubmit={() => test.isPending || test.mutate()}>

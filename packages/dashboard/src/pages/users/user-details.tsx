@@ -12,6 +12,7 @@ import {
   Fact,
   Facts,
   LinkAction,
+  nameOfUser,
   notifyDone,
   QueryView,
   Warning,
@@ -53,8 +54,14 @@ function Details({ user, onGone }: { user: UserEntry; onGone: () => void }) {
     <>
       <DetailsSection title={text.users.account} actions={isOwn && <OwnBadge label={text.users.you} />}>
         <Facts>
-          <Fact name={text.users.email} value={user.email} copy={text.users.copyEmail} />
-          <Fact name={text.users.address} value={<Verification user={user} />} />
+          <Fact
+            name={text.users.email}
+            value={nameOfUser(user)}
+            {...(user.email !== null && { copy: text.users.copyEmail })}
+          />
+          {user.email !== null && (
+            <Fact name={text.users.address} value={<Verification user={user} email={user.email} />} />
+          )}
           <Fact name={text.users.role} value={<UserRole user={user} isOwn={isOwn} onOwnLoss={leave} />} />
           <Fact name={text.users.createdAt} value={<WholeTime at={user.createdAt} />} />
           <Fact name={text.users.id} value={user.id} isMono copy={text.users.copyId} />
@@ -70,15 +77,15 @@ function Details({ user, onGone }: { user: UserEntry; onGone: () => void }) {
       <UserLinks user={user} />
       <UserKeys user={user} />
       <UserSessions user={user} />
-      <UserMails user={user} />
-      <UserPassword user={user} />
+      {user.email !== null && <UserMails email={user.email} />}
+      {user.email !== null && <UserPassword user={user} email={user.email} />}
       <Deletion user={user} isOwn={isOwn} onGone={isOwn ? leave : onGone} />
     </>
   );
 }
 
 /** Whether the user has proven the address; otherwise, a button sends a mail for the proof. */
-function Verification({ user: { id, email, verified } }: { user: UserEntry }) {
+function Verification({ user: { id, verified }, email }: { user: UserEntry; email: string }) {
   return (
     <Group gap="4px 12px">
       {verified !== undefined && <VerifiedMark isVerified={verified} />}
@@ -96,13 +103,13 @@ function Verification({ user: { id, email, verified } }: { user: UserEntry }) {
 function Deletion({ user, isOwn, onGone }: { user: UserEntry; isOwn: boolean; onGone: () => void }) {
   const ask = (): void =>
     confirmDanger({
-      title: text.users.deleteTitle(user.email),
+      title: text.users.deleteTitle(nameOfUser(user)),
       body: isOwn ? text.users.deleteSelf : text.users.deleteBody,
       action: text.users.deleteAction,
-      typed: user.email,
+      typed: nameOfUser(user),
       onConfirm: async () => {
         await client.admin.users.delete(user.id);
-        if (!isOwn) notifyDone(text.users.deleted(user.email));
+        if (!isOwn) notifyDone(text.users.deleted(nameOfUser(user)));
         onGone();
         // The own account has no session to read with.
         if (!isOwn) await refreshUsers();

@@ -7,6 +7,7 @@ import {
   DetailsSection,
   Dim,
   formatDay,
+  nameOfUser,
   notifyDone,
   QueryView,
   RelativeTime,
@@ -24,7 +25,7 @@ export function UserFactors({ user }: { user: User }) {
   const count = query.data === undefined ? 0 : Number(query.data.totp) + query.data.passkeys.length;
   const removeAll = (): void =>
     confirmDanger({
-      title: text.users.removeAllTitle(user.email),
+      title: text.users.removeAllTitle(nameOfUser(user)),
       body: text.users.removeFactorBody,
       action: text.users.removeAllFactors,
       onConfirm: async () => {

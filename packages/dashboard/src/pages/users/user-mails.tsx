@@ -1,5 +1,4 @@
 /** The newest mails of the outbox to a user, each with a way to the mail. */
-import type { User } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
 import { DetailsSection, Dim, LinkAction, QueryView, RelativeTime, RowsSkeleton, TextLink } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
@@ -7,7 +6,7 @@ import { MailMark } from "../mails/mail-mark.tsx";
 import { mailsToQuery } from "../mails/queries.ts";
 import { Row } from "./row.tsx";
 
-export function UserMails({ user: { email } }: { user: User }) {
+export function UserMails({ email }: { email: string }) {
   const query = useQuery(mailsToQuery(email));
   const total = query.data?.total ?? 0;
   return (

@@ -13,7 +13,7 @@ import { refreshUsers } from "./queries.ts";
 import { SendMail } from "./send-mail.tsx";
 import { NewPassword } from "./user-form.tsx";
 
-export function UserPassword({ user }: { user: User }) {
+export function UserPassword({ user, email }: { user: User; email: string }) {
   const [isOpen, setOpen] = useState(false);
   const wasOpen = useRef(false);
   const open = (): void => {
@@ -37,7 +37,7 @@ export function UserPassword({ user }: { user: User }) {
           <Group gap="4px 12px">
             <SendMail
               label={text.users.sendReset}
-              done={text.users.resetSent(user.email)}
+              done={text.users.resetSent(email)}
               send={() => client.admin.users.sendReset(user.id)}
             />
           </Group>

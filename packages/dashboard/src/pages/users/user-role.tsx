@@ -1,7 +1,7 @@
 /** The role of a user as a control: a question comes before a user gets or loses the admin role. */
 import type { Role, User } from "@socle/protocol";
 import { useMutation } from "@tanstack/react-query";
-import { Choice, confirmDanger, messageOf, notifyDone } from "../../kit/index.ts";
+import { Choice, confirmDanger, messageOf, nameOfUser, notifyDone } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { afterRecentSignIn } from "../../service/recent.ts";
 import { text } from "../../texts/index.ts";
@@ -19,9 +19,9 @@ export function UserRole({ user, isOwn, onOwnLoss }: UserRoleProps) {
     mutationFn: (role: Role) => afterRecentSignIn(() => client.admin.users.setRole(user.id, role)),
     onSuccess: async (_, role) => {
       if (isOwn && role !== "admin") return onOwnLoss();
-      if (role === "admin") notifyDone(text.users.promoted(user.email));
-      else if (user.role === "admin") notifyDone(text.users.demoted(user.email));
-      else notifyDone(text.users.roleChanged(user.email, text.users.roles[role]));
+      if (role === "admin") notifyDone(text.users.promoted(nameOfUser(user)));
+      else if (user.role === "admin") notifyDone(text.users.demoted(nameOfUser(user)));
+      else notifyDone(text.users.roleChanged(nameOfUser(user), text.users.roles[role]));
       return refreshUsers();
     },
   });
@@ -33,7 +33,7 @@ export function UserRole({ user, isOwn, onOwnLoss }: UserRoleProps) {
     }
     const isPromotion = role === "admin";
     confirmDanger({
-      title: isPromotion ? text.users.promoteTitle(user.email) : text.users.demoteTitle(user.email),
+      title: isPromotion ? text.users.promoteTitle(nameOfUser(user)) : text.users.demoteTitle(nameOfUser(user)),
       body: isPromotion ? text.users.promoteBody : isOwn ? text.users.demoteSelf : text.users.demoteBody,
       action: isPromotion ? text.users.promoteAction : text.users.demoteAction,
       // The control shows a refusal.

@@ -7,6 +7,7 @@ import {
   DetailsSection,
   Dim,
   formatDay,
+  nameOfUser,
   notifyDone,
   notifyFailure,
   RelativeTime,
@@ -41,7 +42,7 @@ export function UserSessions({ user }: { user: UserEntry }) {
   const askForAll = (): void =>
     confirmDanger({
       title: text.users.endAllTitle(sessions.length),
-      body: sessions.some(({ id }) => id === own) ? text.users.endAllOwn : text.users.endAllBody(user.email),
+      body: sessions.some(({ id }) => id === own) ? text.users.endAllOwn : text.users.endAllBody(nameOfUser(user)),
       action: text.users.endAll,
       onConfirm: async () => {
         try {

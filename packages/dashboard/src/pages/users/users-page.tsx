@@ -13,6 +13,7 @@ import {
   IdText,
   LinkAction,
   NothingFound,
+  nameOfUser,
   PagedTable,
   SearchBox,
   Toolbar,
@@ -34,10 +35,10 @@ function columnsOf(ownId: string | null): Column<User>[] {
   return [
     {
       header: text.users.email,
-      render: ({ id, email }) => (
+      render: (user) => (
         <span className="inline">
-          {email}
-          {id === ownId && <OwnBadge label={text.users.you} />}
+          {nameOfUser(user)}
+          {user.id === ownId && <OwnBadge label={text.users.you} />}
         </span>
       ),
     },
@@ -125,7 +126,7 @@ export function UsersPage() {
       <DetailsDrawer
         isOpen={search.user !== undefined}
         onClose={close}
-        title={isForm(search.user) ? formTitles[search.user] : (shown?.email ?? text.users.one)}
+        title={isForm(search.user) ? formTitles[search.user] : shown === undefined ? text.users.one : nameOfUser(shown)}
       >
         {isForm(search.user) ? (
           <UserForm

@@ -4,6 +4,7 @@ import { count } from "./count.ts";
 export const users = {
   title: "Users",
   one: "User",
+  anonymous: (id: string) => `anonymous ${id}`,
   new: "New user",
   invite: "Invite",
   inviteTitle: "Invite a user",

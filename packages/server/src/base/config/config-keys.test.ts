@@ -46,6 +46,8 @@ const values: { [path in KeyPath]: [unknown, string, unknown] } = {
   "auth.accessTokenTtl": ["15m", "15m", 900_000],
   "auth.refreshTokenTtl": [3600, "3600", 3_600_000],
   "auth.registration": [false, "0", false],
+  "auth.anonymous": [true, "1", true],
+  "auth.anonymousKeep": ["7d", "7d", 7 * 86_400_000],
   "auth.requireVerified": [true, "yes", true],
   "auth.codes": [true, "1", true],
   "auth.passwordMinLength": [12, "12", 12],

@@ -147,6 +147,16 @@ export const keys = {
   "auth.accessTokenTtl": key(duration(1_000), "1h", "lifetime of an access token"),
   "auth.refreshTokenTtl": key(duration(1_000), "30d", "lifetime of a session without a refresh"),
   "auth.registration": key(boolean, true, "whether people may register"),
+  "auth.anonymous": key(
+    boolean,
+    false,
+    "whether people may use the service as anonymous users, without an email, until they claim an account",
+  ),
+  "auth.anonymousKeep": key(
+    duration(60_000),
+    "30d",
+    "time without a sign-in or a refresh after which an anonymous user is deleted",
+  ),
   "auth.requireVerified": key(
     boolean,
     false,

@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import type { CollectionDefinition } from "@socle/protocol";
 import {
   checkFile,
   checkScripts,
@@ -136,6 +137,8 @@ async function checkProject({ terminal }: CommandInvocation, settings: Settings)
   const faults = await roomFaults(config, definitions);
   for (const fault of faults) terminal.out(`${fault}\n`);
   const code = faults.length > 0 ? 1 : found;
+  for (const rule of config["auth.anonymous"] ? rulesForAnybody(definitions) : [])
+    terminal.out(`${rule} lets anonymous users in, too (auth.anonymous); @user.anonymous = false keeps them out\n`);
   for (const line of sharedAddressesIn(config.database)) terminal.out(`${line}\n`);
   if (findScripts(config.folder).scripts.length === 0) {
     const collections = count(definitions.length, "collection");
@@ -152,6 +155,19 @@ async function checkProject({ terminal }: CommandInvocation, settings: Settings)
   for (const notice of [...notices, ...untaggedFilterWarnings(config.folder)]) terminal.out(`${notice}\n`);
   for (const { path, message } of problems) terminal.out(`${path} does not load: ${message}\n`);
   return problems.length > 0 ? 1 : Math.max(typesCode, code);
+}
+
+/** The rules "authenticated" of collections and fields, each as the subject of a sentence. */
+function rulesForAnybody(definitions: readonly CollectionDefinition[]): string[] {
+  const placed = definitions.flatMap(({ name, permissions, fields }) => [
+    [name, permissions] as const,
+    ...fields.map((field) => [`${name}.${field.name}`, field.permissions] as const),
+  ]);
+  return placed.flatMap(([place, rules = {}]) =>
+    Object.entries(rules).flatMap(([operation, rule]) =>
+      rule === "authenticated" ? `${place}: "${operation}": "authenticated"` : [],
+    ),
+  );
 }
 
 /** The lines about users with one address; the service may have the database open. */

@@ -43,9 +43,11 @@ function noteOf(field: FieldDefinition): string {
   return text === "" ? "" : `      /** ${text} */\n`;
 }
 
-/** Whether a record may lack a value of a required field: a user who was made without a form lacks the field. */
+/** Whether a record may lack a value of a required field: an anonymous user has no email, and a user who was made without a form lacks the field. */
 function mayBeOpen({ name }: CollectionDefinition, field: FieldDefinition): boolean {
-  return name === USERS && !isAccountField(name, field.name) && field.default === undefined;
+  return (
+    name === USERS && (field.name === "email" || (!isAccountField(name, field.name) && field.default === undefined))
+  );
 }
 
 /**

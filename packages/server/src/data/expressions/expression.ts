@@ -144,8 +144,9 @@ export interface ExpressionCaller {
   /** Null for a service key. */
   readonly id: string | null;
   readonly role: string;
-  /** Called only for an expression with `@user.email`; null for an unknown address. */
+  /** Null for an unknown address: SQL looks `@user.email` and `@user.anonymous` up in the table of users. */
   readonly email: string | null;
+  readonly anonymous?: boolean | null;
 }
 
 /** The values of macros, as `@now`, for an evaluation. */
@@ -172,6 +173,8 @@ export function constantValue(constant: Constant, { now, user, key }: Evaluation
       return user?.role ?? null;
     case "user.email":
       return user?.email ?? null;
+    case "user.anonymous":
+      return user?.anonymous ?? null;
     case "key":
       return key ?? null;
   }

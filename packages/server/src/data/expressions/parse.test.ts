@@ -52,7 +52,7 @@ describe("an error has its position and the expected piece", () => {
     ["count = .5", `at position 9: expected ${operand}, found "."`],
     [
       "due > @yesterday",
-      'at position 7: expected @now, @today, @user.id, @user.role, @user.email or @record, found "@yesterday"',
+      'at position 7: expected @now, @today, @user.id, @user.role, @user.email, @user.anonymous or @record, found "@yesterday"',
     ],
     ["titel = 1", 'at position 1: "posts" has no field "titel"; did you mean "title"?'],
     ["author.nam = 1", 'at position 8: "authors" has no field "nam"; did you mean "name"?'],
@@ -147,7 +147,7 @@ describe("an error has its position and the expected piece", () => {
     ["title = @record.5", "at position 17: expected a field after @record, found 5"],
     [
       "title = @records.title",
-      'at position 9: expected @now, @today, @user.id, @user.role, @user.email or @record, found "@records.title"',
+      'at position 9: expected @now, @today, @user.id, @user.role, @user.email, @user.anonymous or @record, found "@records.title"',
     ],
     ["links[title = @record.tilte]", 'at position 23: "posts" has no field "tilte"; did you mean "title"?'],
     [

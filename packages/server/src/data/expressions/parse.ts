@@ -6,7 +6,15 @@
  * order that sorts, and the same index serves both. Beside anything else the field is a text.
  */
 
-import { type Comparison, type PathTerm, parseSyntax, type Syntax, type Term, textOf } from "@socle/protocol/filter";
+import {
+  type Comparison,
+  type Macro,
+  type PathTerm,
+  parseSyntax,
+  type Syntax,
+  type Term,
+  textOf,
+} from "@socle/protocol/filter";
 import { nearest, parseDatetime, quote } from "../../base/kernel/index.ts";
 import type { ValueType } from "../fields/index.ts";
 import {
@@ -77,6 +85,13 @@ function noteText({ reference }: Side, { term }: Side): void {
   reference?.texts.push({ text: term.value, offset: term.offset, end: term.end });
 }
 
+/** The types of macros that are no texts. */
+const macroTypes: { readonly [name in Macro]?: ValueType } = {
+  now: "datetime",
+  today: "datetime",
+  "user.anonymous": "boolean",
+};
+
 /** Looks a term up in a scope. `passed` steps to several lie between that scope and the comparison. */
 function operandOf(term: Term, scope: LookupScope, passed: number): Operand {
   switch (term.type) {
@@ -88,8 +103,7 @@ function operandOf(term: Term, scope: LookupScope, passed: number): Operand {
           term.offset,
           "@key is the key of a room, in the rules of a room with a string as key",
         );
-      const valueType = term.name === "now" || term.name === "today" ? "datetime" : "text";
-      return { type: "macro", name: term.name, shift: term.shift, valueType };
+      return { type: "macro", name: term.name, shift: term.shift, valueType: macroTypes[term.name] ?? "text" };
     }
     case "value": {
       const { value } = term;

@@ -204,7 +204,7 @@ function refuse([position, { name }]: PlacedField, { values, problems }: Validat
 export type Observe = (state: RecordState) => void;
 
 /** The values of the account fields of a user, by name. */
-export type AccountValues = Readonly<Record<"email" | "role" | "verified", string | boolean>>;
+export type AccountValues = Readonly<Record<"email" | "role" | "verified", string | boolean | null>>;
 
 /** The system fields of an imported record or of a user, and the problems that the caller found. */
 export interface GivenFields {
@@ -227,7 +227,8 @@ function fillAccount(
   for (const [name, value] of Object.entries(account)) {
     const position = table.positions.get(name) ?? -1;
     const field = table.fields[position];
-    if (field !== undefined && record?.[name] !== value) values[position] = typeOf(field).encode(value);
+    if (field !== undefined && record?.[name] !== value)
+      values[position] = value === null ? null : typeOf(field).encode(value);
   }
 }
 

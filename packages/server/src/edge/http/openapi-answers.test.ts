@@ -49,8 +49,14 @@ test("accounts", async () => {
 });
 
 test("proofs", async () => {
+  const anonymous = await check.call<TokenResponse>("POST /api/auth/anonymous", 200);
+  const claim = { token: anonymous.accessToken, body: { email: "claimed@example.com", password } };
+  await check.call("POST /api/auth/anonymous/claim", 202, claim);
+  const taken = { ...claim, body: { email: "first@example.com", password } };
+  await check.refuse("POST /api/auth/anonymous/claim", 409, taken);
+  await check.call("GET /api/auth/me", 200, { token: anonymous.accessToken });
   const { user, accessToken: token } = await member("eve@example.com");
-  const { email } = user;
+  const email = String(user.email);
   await check.call("POST /api/auth/verify/request", 202, { token });
   await check.call("POST /api/auth/verify", 204, { body: { token: await mailbox.secret(email, "verify") } });
   await check.call("POST /api/auth/password/forgot", 202, { body: { email } });

@@ -104,9 +104,9 @@ function operatorsOf(field: FieldDefinition): Schema[] {
   return [{ type: "object", properties, minProperties: 1, additionalProperties: false }];
 }
 
-/** Whether a record may lack a value of a required field: a user who was made without a form lacks the field. */
+/** Whether a record may lack a value of a required field: an anonymous user has no email, and a user who was made without a form lacks the field. */
 function mayBeOpen({ name }: CollectionDefinition, field: FieldDefinition): boolean {
-  return name === USERS && !isAccountField(name, field.name);
+  return name === USERS && (field.name === "email" || !isAccountField(name, field.name));
 }
 
 function fieldOf(collection: DescribedCollection, field: FieldDefinition, mode: Mode): Schema {

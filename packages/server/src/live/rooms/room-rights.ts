@@ -71,8 +71,8 @@ export function policiesOf({ path, definition }: RoomFile, around: RoomSurroundi
   if (read !== undefined && !isRuleWord(read)) expressions.push(parseExpression(read, schema));
   const macros = expressions.flatMap(operandsIn).flatMap((each) => (each.type === "macro" ? [each.name] : []));
   const collections = new Set(expressions.flatMap((each) => [...collectionsIn(each)]));
-  // Role and email of the caller are in the table of users.
-  if (macros.some((macro) => macro === "user.role" || macro === "user.email")) collections.add(USERS);
+  // The values of the caller but the id are in the table of users.
+  if (macros.some((macro) => macro.startsWith("user.") && macro !== "user.id")) collections.add(USERS);
   return { policies, collections, isTimed: macros.some((macro) => macro === "now" || macro === "today") };
 }
 
@@ -130,6 +130,9 @@ export function hasRight(
     ...caller,
     get email() {
       return caller.id === null ? null : emailOf(caller.id);
+    },
+    get anonymous() {
+      return caller.id === null ? null : emailOf(caller.id) === null;
     },
   };
   return toPredicate(decision.condition)({}, { now: Date.now(), user, key, related: () => null });

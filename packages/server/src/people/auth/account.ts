@@ -1,6 +1,6 @@
 /** Account: the sessions, the password and the deletion of a signed-in user. Every method acts on the user of the caller alone. */
 import type { OwnSession, User } from "@socle/protocol";
-import type { SignedIn } from "../../base/kernel/index.ts";
+import { AppError, type SignedIn } from "../../base/kernel/index.ts";
 import type { Database, Transactor } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
 import type { Auth } from "./auth.ts";
@@ -85,7 +85,13 @@ export class Account {
     const { userId } = principal;
     const { checks } = auth;
     const shown = { principal, caller, field: "password", password };
-    const confirm = await demandOwner({ database, checks }, auth.user(userId), shown);
+    const stillAnonymous = (tx: Transactor): void => {
+      if (auth.users.anonymous(principal, tx) === null)
+        throw new AppError("conflict", "The account was changed meanwhile. Try again.");
+    };
+    // An anonymous user has nothing but the session.
+    const isAnonymous = auth.users.anonymous(principal) !== null;
+    const confirm = isAnonymous ? stillAnonymous : await demandOwner({ database, checks }, auth.user(userId), shown);
     await userDeletions.delete(userId, principal, (tx) => {
       confirm(tx);
       return (user: User): void => {

@@ -78,6 +78,7 @@ export class Auth {
   readonly #closing = new AbortController();
   #sweepTimer: Timer | undefined;
   #sweeping: Promise<void> = Promise.resolve();
+  #removeUnused: ((before: number, signal: AbortSignal) => Promise<void>) | null = null;
   #tokens: AccessTokens | null = null;
   #jwtSecret: Secret | null = null;
 
@@ -177,14 +178,24 @@ export class Auth {
     await Promise.all([this.#sweeping, this.proofs.close()]);
   }
 
-  /** Removes expired sessions, attempts, refresh tokens and API keys, and stores the uses of credentials. Never rejects. */
+  /** Lets the sweep remove anonymous users: see `UserDeletions.removeUnused`. */
+  sweepWith(removeUnused: (before: number, signal: AbortSignal) => Promise<void>): void {
+    this.#removeUnused = removeUnused;
+  }
+
+  /**
+   * Removes expired sessions, attempts, refresh tokens and API keys, stores the uses of credentials, and removes anonymous users. Never
+   * rejects.
+   */
   async sweep(): Promise<void> {
     const { signal } = this.#closing;
     try {
       await sweepExpired(this.#database, signal);
       await storeUses(this.uses, this.#database, signal);
+      await this.#removeUnused?.(Date.now() - this.#options.config["auth.anonymousKeep"], signal);
     } catch (error) {
-      if (!signal.aborted) this.#options.logger.warn("Expired sessions and API keys were not removed", { error });
+      if (!signal.aborted)
+        this.#options.logger.warn("Expired sessions, API keys and anonymous users were not removed", { error });
     }
   }
 
@@ -204,11 +215,11 @@ export class Auth {
     };
     const account = { email, passwordHash: found?.passwordHash ?? null, onFormer };
     const isRight = await this.checks.isRight(account, password, caller);
-    if (!isRight || found === null) throw wrongCredentials();
+    if (!isRight || email === null || found === null) throw wrongCredentials();
     const renewed = isFormer ? await this.#passwords.hash(password, caller, "allow") : null;
     const prove = (tx: Transactor): User => {
       // The user may have been deleted, or may have a new password, since the check began.
-      const current = findByEmail(tx, found.user.email);
+      const current = findByEmail(tx, email);
       if (current?.user.id !== found.user.id || current.passwordHash !== found.passwordHash) throw wrongCredentials();
       if (renewed !== null) setPasswordHash(tx, current.user.id, renewed);
       return current.user;

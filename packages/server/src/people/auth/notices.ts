@@ -59,17 +59,18 @@ export class Notices {
    */
   tell(tx: Transactor, user: Pick<User, "id" | "email">, { change, by }: CredentialChange): void {
     const { mails, logger } = this.#options;
-    if (!mails.isOn) return;
+    const { email: to } = user;
+    if (!mails.isOn || to === null) return;
     const origin = typeof by === "string" ? by : originOf(by);
     const language = typeof by === "string" ? null : languageOf(by);
     const leaveOut = (reason: string): void =>
       tx.onDurable(() => logger.often(`A notice was left out: ${reason}`, { userId: user.id, change }));
-    if ((this.#recipients?.take(user.email, performance.now()) ?? 0) > 0) {
+    if ((this.#recipients?.take(to, performance.now()) ?? 0) > 0) {
       leaveOut("too many notices go to the address");
       return;
     }
     try {
-      mails.add(tx, { kind: "notice", to: user.email, values: { change, origin }, language });
+      mails.add(tx, { kind: "notice", to, values: { change, origin }, language });
     } catch (thrown) {
       if (!(thrown instanceof AppError) || thrown.limit !== "mails") throw thrown;
       leaveOut("the outbox is full");

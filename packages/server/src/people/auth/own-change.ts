@@ -7,9 +7,9 @@ import { AppError, type SignedIn } from "../../base/kernel/index.ts";
 import type { Database, Reader, Transactor } from "../../store/database/index.ts";
 import type { Notices } from "./notices.ts";
 import type { PasswordCaller, PasswordChecks } from "./passwords.ts";
-import { sessionStart } from "./sessions.ts";
+import { isOfAnonymous, sessionStart } from "./sessions.ts";
 import { passwordHashOf } from "./user-table.ts";
-import type { Users } from "./users.ts";
+import { anonymousRefused, type Users } from "./users.ts";
 
 /** How long a sign-in counts as recent. */
 const recentMs = 10 * 60_000;
@@ -34,9 +34,10 @@ interface OwnerRequest {
 
 /**
  * For a change of credentials whose request proves no password. To be called in the transaction of the change.
- * @throws AppError `forbidden` with the rule `recent_login` for a session whose sign-in is older than ten minutes.
+ * @throws AppError `forbidden` for an anonymous user, and with the rule `recent_login` for a session whose sign-in is older than ten minutes.
  */
 export function checkRecent(reader: Reader, { sessionId }: Pick<SignedIn, "sessionId">): void {
+  if (isOfAnonymous(reader, sessionId)) throw anonymousRefused();
   const start = sessionStart(reader, sessionId);
   // The start lies in the future when the clock was set back: the age of the sign-in is unknown then.
   if (start !== null && Math.abs(Date.now() - start) <= recentMs) return;
@@ -55,6 +56,8 @@ export async function demandOwner(
   { principal, caller, field, password }: OwnerRequest,
 ): Promise<(tx: Transactor) => void> {
   const { reader } = database;
+  // The password of a claim counts from the proof on.
+  if (user.email === null) throw anonymousRefused();
   if (passwordHashOf(reader, user.id) === "") {
     checkRecent(reader, principal);
     return (tx) => {

@@ -4,7 +4,7 @@
  */
 import type { User } from "@socle/protocol";
 import { Thread } from "../../base/channel/index.ts";
-import { Admission, AppError, threadEntry } from "../../base/kernel/index.ts";
+import { Admission, AppError, type SignedIn, threadEntry } from "../../base/kernel/index.ts";
 import type { Database, Reader } from "../../store/database/index.ts";
 import type { PasswordCost, PasswordHandlers, PasswordTask } from "./password-worker.ts";
 import { passwordHashOf } from "./user-table.ts";
@@ -41,6 +41,12 @@ export function userAgentOf({ headers }: PasswordCaller): string | null {
 
 /** The answer to a new password that is one of the most common passwords (`auth.commonPasswords`). */
 export type CommonPasswords = "allow" | "refuse";
+
+/** The caller of a proof: the session, if the caller is signed in, and the address of the request. */
+export interface Prover {
+  readonly principal: SignedIn | null;
+  readonly caller: PasswordCaller;
+}
 
 /** The service itself, at a start or for a command. */
 export const ownCaller: PasswordCaller = { key: "service" };

@@ -30,6 +30,18 @@ export class Registrations {
   }
 
   /**
+   * Makes an anonymous user, and signs the user in. Required fields are left empty.
+   * @throws AppError `forbidden` when anonymous users are off; the refusal of a hook, which sees a user without an email.
+   */
+  async makeAnonymous(caller: PasswordCaller): Promise<TokenResponse> {
+    const { users, signIns, config } = this.#options;
+    if (!config["auth.anonymous"]) throw new AppError("forbidden", "Anonymous users are switched off.");
+    const values = { email: null, passwordHash: "", role: "authenticated" } as const;
+    const step = await signIns.beforeRegister({ email: null, role: values.role }, caller);
+    return signIns.signUp(step, caller, (tx) => users.add(tx, values, null));
+  }
+
+  /**
    * Answers tokens, or that the address has to be proven first.
    * @param body the email, the password, and the fields of a definition of `users`.
    * @throws AppError `validation_error`, `forbidden` when registration is off and for a field that the user may not write,

@@ -55,5 +55,11 @@ export const authSchema: ModuleSchema = {
     // The key of the caller whose share a step takes; empty in steps of earlier versions.
     "ALTER TABLE _provider_steps ADD COLUMN caller TEXT NOT NULL DEFAULT ''",
     "CREATE INDEX _provider_steps_caller ON _provider_steps (caller)",
+    // A user without an email is anonymous; `usedAt` is the time of the last sign-in or refresh of an anonymous user, in milliseconds since 1970.
+    "CREATE TABLE _users_new (_seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, email TEXT UNIQUE, passwordHash TEXT NOT NULL, role TEXT NOT NULL, createdAt TEXT NOT NULL, verifiedAt TEXT, hasGivenPassword INTEGER NOT NULL DEFAULT 0, usedAt INTEGER) STRICT",
+    "INSERT INTO _users_new SELECT _seq, id, email, passwordHash, role, createdAt, verifiedAt, hasGivenPassword, NULL FROM _users ORDER BY _seq",
+    "DROP TABLE _users",
+    "ALTER TABLE _users_new RENAME TO _users",
+    "CREATE INDEX _users_unused ON _users (usedAt) WHERE email IS NULL",
   ],
 };

@@ -7,6 +7,7 @@ import { endAttemptsOf } from "./attempt-table.ts";
 import { type ExpiringRows, expiredIn } from "./expiring-table.ts";
 import { ownCaller, type PasswordCaller, userAgentOf } from "./passwords.ts";
 import { findToken, generationOf, graceMs, hashOf, keepToken, markUsed } from "./refresh-token-table.ts";
+import { noteUse } from "./user-table.ts";
 import type { Uses } from "./uses.ts";
 
 const capacity = 20_000;
@@ -47,6 +48,12 @@ function sessionIdsOf(reader: Reader, userId: string): string[] {
 /** The time of the sign-in, in milliseconds since 1970; a refresh does not move the time. Null for an unknown session. */
 export function sessionStart(reader: Reader, id: string): number | null {
   return reader.get<{ createdAt: number }>("SELECT createdAt FROM _sessions WHERE id = ?", id)?.createdAt ?? null;
+}
+
+/** Whether a session is of an anonymous user. */
+export function isOfAnonymous(reader: Reader, id: string): boolean {
+  const sql = "SELECT 1 FROM _sessions s JOIN _users u ON u.id = s.userId WHERE s.id = ? AND u.email IS NULL";
+  return reader.get(sql, id) !== null;
 }
 
 /** Inserts a session that begins now: with the address and the browser of the caller who signs in. */
@@ -191,6 +198,7 @@ export class Sessions {
     const now = Date.now();
     const session: Session = { id: newId("ses", now), userId, role, expiresAt: now + this.#options.ttlMs };
     insertSession(tx, session, { now, caller });
+    noteUse(tx, userId, now);
     const refreshToken = this.#signed(`${session.id}.${randomToken(32)}`);
     keepToken(tx, hashOf(refreshToken), { sessionId: session.id, isSeen: 1 });
     this.#endOldest(tx, session, now);
@@ -223,6 +231,7 @@ export class Sessions {
     markUsed(tx, hash, { sessionId: session.id, at: now });
     tx.run("UPDATE _sessions SET expiresAt = ?, lastUsedAt = ? WHERE id = ?", renewed.expiresAt, now, session.id);
     keepToken(tx, next, { sessionId: session.id, isSeen: 0 });
+    noteUse(tx, session.userId, now);
     tx.note(sessionKept.of({ session: renewed, used: hash }));
     return { kind: "refreshed", session: renewed, refreshToken, generation: generationOf(next) };
   }

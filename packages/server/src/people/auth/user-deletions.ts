@@ -1,8 +1,10 @@
 /** Deletions of users: the one way in which a user goes, with the `onDelete` of the relations that point to the user. */
 import type { User } from "@socle/protocol";
-import type { Principal } from "../../base/kernel/index.ts";
+import { AppError, type Principal, system } from "../../base/kernel/index.ts";
+import type { Logger } from "../../base/logging/index.ts";
 import type { Records } from "../../data/records/index.ts";
 import type { Database, Transactor } from "../../store/database/index.ts";
+import { isUnused, noteUse, unusedUsers } from "./user-table.ts";
 import type { Users } from "./users.ts";
 
 /**
@@ -12,8 +14,12 @@ import type { Users } from "./users.ts";
  */
 type DeletionCheck = (tx: Transactor, caller: Principal) => (deleted: User) => void;
 
+/** Users whose removal is looked for at a time. */
+const sweepStep = 50;
+
 interface UserDeletionsOptions {
   database: Database;
+  logger: Logger;
   users: Users;
   relations: Records["deletions"];
 }
@@ -45,5 +51,31 @@ export class UserDeletions {
       await relations.followUser(tx, principal, id);
       done(users.delete(tx, id, principal));
     });
+  }
+
+  /**
+   * Deletes the anonymous users without a use since `before` (milliseconds since 1970), each in an own transaction, until `signal`
+   * is aborted. A user whose records refuse the deletion stays, and counts as used.
+   */
+  async removeUnused(before: number, signal: AbortSignal): Promise<void> {
+    const { database, logger } = this.#options;
+    let ids: readonly string[];
+    do {
+      ids = unusedUsers(database.reader, before, sweepStep);
+      for (const id of ids) {
+        if (signal.aborted) return;
+        const admit = (tx: Transactor): (() => void) => {
+          if (!isUnused(tx, id, before)) throw new AppError("conflict", "The user was used meanwhile.");
+          return () => undefined;
+        };
+        await this.delete(id, system, admit).catch(async (thrown: unknown) => {
+          if (!(thrown instanceof AppError) || thrown.code === "unavailable") throw thrown;
+          logger.often("An anonymous user without a use was not deleted", { userId: id, error: thrown });
+          await database.transact((tx) => noteUse(tx, id, Date.now()));
+        });
+        // Waiting writes run between two users.
+        await Bun.sleep(1);
+      }
+    } while (ids.length === sweepStep);
   }
 }

@@ -21,6 +21,21 @@ export function hasGivenPassword(reader: Reader, id: string): boolean {
   return reader.get("SELECT 1 FROM _users WHERE id = ? AND hasGivenPassword = 1", id) !== null;
 }
 
+/** Notes a sign-in or a refresh of a user, if the user is anonymous. */
+export function noteUse(tx: Transactor, id: string, now: number): void {
+  tx.run("UPDATE _users SET usedAt = ? WHERE id = ? AND email IS NULL", now, id);
+}
+
+/** Anonymous users without a use since a time, the longest unused first. */
+export function unusedUsers(reader: Reader, before: number, limit: number): string[] {
+  const sql = "SELECT id FROM _users WHERE email IS NULL AND usedAt < ? ORDER BY usedAt LIMIT ?";
+  return reader.all<{ id: string }>(sql, before, limit).map(({ id }) => id);
+}
+
+export function isUnused(reader: Reader, id: string, before: number): boolean {
+  return reader.get("SELECT 1 FROM _users WHERE id = ? AND email IS NULL AND usedAt < ?", id, before) !== null;
+}
+
 function isStored(reader: Reader, email: string): boolean {
   return reader.get("SELECT 1 FROM _users WHERE email = ?", email) !== null;
 }

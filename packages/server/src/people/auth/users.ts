@@ -1,7 +1,7 @@
 /** Users: the table, search, creation, changes and deletion. */
 import type { Credentials, ErrorDetail, Role, SessionEntry, StoredRecord, User } from "@socle/protocol";
 import type { Config } from "../../base/config/index.ts";
-import { AppError, type Clock, newId, type Principal, toTimestamp } from "../../base/kernel/index.ts";
+import { AppError, type Clock, newId, type Principal, type SignedIn, toTimestamp } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { TakesTarget, UserRecords } from "../../data/records/index.ts";
 import {
@@ -36,10 +36,15 @@ export const userQueryTable: QueryTable = {
 
 /** The columns of a `User`, and the row. */
 const userColumns = "id, email, role, createdAt, verifiedAt";
-type UserRow = User & { readonly verifiedAt: string | null };
+type UserRow = Omit<User, "verified" | "anonymous"> & { readonly verifiedAt: string | null };
 
 function userOf({ id, email, role, createdAt, verifiedAt }: UserRow): User {
-  return { id, email, role, createdAt, verified: verifiedAt !== null };
+  return { id, email, role, createdAt, verified: verifiedAt !== null, anonymous: email === null };
+}
+
+/** The refusal of a change that an anonymous user cannot make. */
+export function anonymousRefused(): AppError {
+  return new AppError("forbidden", "An anonymous user cannot do this: claim an account with an email address first.");
 }
 
 /** Looks a user up by the id. */
@@ -58,8 +63,8 @@ export function findByEmail(reader: Reader, email: string): { user: User; passwo
 }
 
 /** @throws AppError `conflict` when the email is taken. */
-function insertUser(tx: Transactor, { email, passwordHash, role }: NewUser & { role: Role }, now: number): User {
-  const user: User = { id: newId("usr", now), email, role, createdAt: toTimestamp(now), verified: false };
+function insertUser(tx: Transactor, { email, passwordHash, role }: AddedUser, now: number): User {
+  const user = userOf({ id: newId("usr", now), email, role, createdAt: toTimestamp(now), verifiedAt: null });
   const sql = "INSERT INTO _users (id, email, passwordHash, role, createdAt) VALUES (?, ?, ?, ?, ?)";
   unlessTaken(() => tx.run(sql, user.id, email, passwordHash, role, user.createdAt));
   return user;
@@ -109,6 +114,9 @@ export interface NewUser {
   readonly takes?: TakesTarget;
 }
 
+/** A user to be added; an anonymous user has no email. */
+type AddedUser = Omit<NewUser, "email"> & { readonly email: string | null; readonly role: Role };
+
 /** A form that is tried: an empty email stands for a wrong email, and for an email that the trial must not look at. */
 export interface TriedUser {
   readonly email: string;
@@ -125,7 +133,7 @@ interface AccountChange extends Partial<Pick<User, "email" | "role" | "verified"
 interface AddressProof {
   readonly shown: ShownCredentials;
   /** By default, the present address of the user. */
-  readonly email?: string;
+  readonly email?: string | null;
   /** The caller, for a notice of the removed credentials; null for a caller who mails a notice in any case. */
   readonly by: CredentialChange["by"] | null;
 }
@@ -183,14 +191,27 @@ export class Users {
   }
 
   /** A user as answers show the user: without mail and providers, nobody proves an address. */
-  shown<T extends User>(user: T): T {
+  shown<T extends User>({ verified, anonymous, ...user }: T): Omit<T, "verified" | "anonymous"> & User {
     const { mails, config } = this.#options;
-    const { verified: _, ...shown } = user;
-    return mails.isOn || config["auth.providers"]?.length ? user : (shown as T);
+    const isProvable = mails.isOn || (config["auth.providers"]?.length ?? 0) > 0;
+    return { ...user, ...(isProvable && { verified }), ...(config["auth.anonymous"] && { anonymous }) } as T;
   }
 
   find(id: string, reader: Reader = this.#options.database.reader): User | null {
     return findUser(reader, id);
+  }
+
+  /** The email of a user. @throws AppError `forbidden` for an anonymous user. */
+  emailOf(id: string): string {
+    const { email } = this.get(id);
+    if (email === null) throw anonymousRefused();
+    return email;
+  }
+
+  /** The anonymous user of a session; null for any other caller. */
+  anonymous(principal: SignedIn | null, reader?: Reader): User | null {
+    const user = principal && this.find(principal.userId, reader);
+    return user?.email === null ? user : null;
   }
 
   /** The role of a user who registers: the email of the configuration makes an admin, once. */
@@ -258,7 +279,7 @@ export class Users {
    * @param creator null for the user.
    * @throws AppError `conflict` for a taken email, `validation_error` and `forbidden` for fields.
    */
-  add(tx: Transactor, values: NewUser & { role: Role }, creator: Principal): User {
+  add(tx: Transactor, values: AddedUser, creator: Principal): User {
     const { clock, records } = this.#options;
     const user = insertUser(tx, values, clock.now());
     records.create(tx, user, { creator, fields: values.fields ?? null, takes: values.takes });
@@ -287,7 +308,7 @@ export class Users {
     principal: Principal,
   ): User {
     const { clock, records } = this.#options;
-    const changed: User = { ...user, email, role, verified: verified === true };
+    const changed: User = { ...user, email, role, verified: verified === true, anonymous: email === null };
     const sql =
       "UPDATE _users SET email = ?, role = ?, verifiedAt = CASE WHEN ? THEN coalesce(iif(email = ?, verifiedAt, NULL), ?) END WHERE id = ?";
     const now = toTimestamp(clock.now());
@@ -345,6 +366,8 @@ export class Users {
    */
   setRole(tx: Transactor, { id, role }: Pick<User, "id" | "role">, principal: Principal): User {
     const user = this.get(id, tx);
+    if (user.email === null && role === "admin")
+      throw new AppError("bad_request", "An anonymous user cannot be an admin.");
     const changed = this.change(tx, { user, role }, principal);
     this.#keepAnAdmin(tx, user, "must stay one");
     if (role !== "admin") this.#spendAdminEmail(tx, user);
@@ -416,6 +439,6 @@ export class Users {
 
   /** `admin.email` makes no admin again of a deleted or demoted admin. */
   #spendAdminEmail(tx: Transactor, { email, role }: User): void {
-    if (role === "admin" && email === this.#adminEmail) spendAdminEmail(tx, email);
+    if (role === "admin" && email !== null && email === this.#adminEmail) spendAdminEmail(tx, email);
   }
 }

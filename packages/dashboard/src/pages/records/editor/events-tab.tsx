@@ -3,7 +3,16 @@ import { Badge, Group, Stack, Text } from "@mantine/core";
 import type { EventEntry, StoredRecord } from "@socle/protocol";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
-import { Action, DiffView, Dim, ErrorState, formatDateTime, RelativeTime, RowsSkeleton } from "../../../kit/index.ts";
+import {
+  Action,
+  DiffView,
+  Dim,
+  ErrorState,
+  formatDateTime,
+  nameOfUser,
+  RelativeTime,
+  RowsSkeleton,
+} from "../../../kit/index.ts";
 import { client } from "../../../service/client.ts";
 import { userQuery } from "../../../service/queries.ts";
 import { type HistoryEntry, historyOf } from "../../../service/record-history.ts";
@@ -123,7 +132,7 @@ function Actor({ id }: { id: string | null }) {
   if (id === null) return text.editor.byNobody;
   return (
     <>
-      {text.editor.by} {query.data?.email ?? id}
+      {text.editor.by} {query.data === undefined ? id : nameOfUser(query.data)}
     </>
   );
 }

@@ -260,9 +260,10 @@ function lengthSql(scope: Scope, path: Path): SqlPart {
 
 function macroSql({ options: { caller, users } }: Scope, macro: Constant & { type: "macro" }): SqlPart {
   if (!macro.name.startsWith("user.")) return parameter(macro);
-  if (macro.name === "user.email" && users !== undefined) {
+  const looked = { "user.email": "email", "user.anonymous": "email IS NULL" }[macro.name as string];
+  if (looked !== undefined && users !== undefined) {
     const id = caller === undefined ? parameter({ ...macro, name: "user.id" }) : plain(`${caller}.id`);
-    return sqlPart`(SELECT email FROM ${identifier(users)} WHERE id = ${id})`;
+    return sqlPart`(SELECT ${looked} FROM ${identifier(users)} WHERE id = ${id})`;
   }
   return caller === undefined ? parameter(macro) : plain(`${caller}.${macro.name.slice("user.".length)}`);
 }

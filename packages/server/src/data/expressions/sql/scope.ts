@@ -88,7 +88,7 @@ export function memberPath(members: readonly Member[]): string {
 export interface SqlOptions {
   /** Whether subqueries have stop probes, so that a thread can be stopped. */
   readonly isProbed?: boolean;
-  /** The SQL name of the table of users, unquoted, for `@user.email`. */
+  /** The SQL name of the table of users, unquoted, for `@user.email` and `@user.anonymous`. */
   readonly users?: string;
   /** The alias of a row with the columns `id` and `role` of the caller, in place of constants. */
   readonly caller?: string;

@@ -39,8 +39,7 @@ export function proofRoutes(api: { auth: Auth }): Routes {
         async handle(exchange) {
           const { users, proofs } = api.auth;
           const principal = await exchange.session();
-          const email =
-            principal === null ? users.readEmail(await exchange.object()) : api.auth.user(principal.userId).email;
+          const email = principal === null ? users.readEmail(await exchange.object()) : users.emailOf(principal.userId);
           proofs.requestVerification(email, exchange.waiter);
           return exchange.json(202, {});
         },
@@ -99,27 +98,30 @@ export function proofRoutes(api: { auth: Auth }): Routes {
     },
     "/api/auth/code/request": {
       POST: route({
-        summary: "Ask for a mail with a code that signs in",
-        access: anybody,
+        summary: "Ask for a mail with a code that signs in, or gives an anonymous user the address",
+        access: userOrNobody,
         rate: "mail",
         body: address,
         answers: { 202: wire.codeRequested },
         errors: [403, 404],
-        handle: (exchange, _, body) => ({
-          attempt: api.auth.proofs.codes.request(api.auth.users.readEmail(body), exchange.waiter),
-        }),
+        handle(exchange, principal, body) {
+          const prover = { principal, caller: exchange.waiter };
+          return { attempt: api.auth.proofs.codes.request(api.auth.users.readEmail(body), prover) };
+        },
       }),
     },
     "/api/auth/code": {
       POST: route({
         summary: "Sign in with a code",
-        access: anybody,
+        access: userOrNobody,
         rate: "login",
         body: wire.object({ attempt: wire.text, code: wire.text }),
         answers: { 200: wire.loginResponse },
-        errors: [401, 403, 404],
-        handle: (exchange, _, body) =>
-          api.auth.proofs.codes.signIn({ attempt: body.attempt, code: readCode(body) }, exchange.waiter),
+        errors: [401, 403, 404, 409],
+        handle(exchange, principal, body) {
+          const shown = { attempt: body.attempt, code: readCode(body) };
+          return api.auth.proofs.codes.signIn(shown, { principal, caller: exchange.waiter });
+        },
       }),
     },
     "/api/auth/invitation": {

@@ -12,6 +12,7 @@ import {
   route,
   textAnswer,
   unchecked,
+  userOrNobody,
   users,
 } from "../route.ts";
 import { inBrowser, privateHeaders, redirect } from "../sign-in-page.ts";
@@ -92,12 +93,12 @@ export function providerRoutes(api: Parts): Routes {
     "/api/auth/oauth/token": {
       POST: route({
         summary: "Exchange the code of a sign-in at a provider",
-        access: anybody,
+        access: userOrNobody,
         rate: "login",
         body: unchecked(wire.object({ code: wire.string, verifier: wire.string })),
         answers: { 200: wire.either(wire.loginResponse, wire.linkResponse) },
         errors: [401, 403, 409],
-        handle: (exchange, _, body) => api.providers.exchange(body, exchange.waiter),
+        handle: (exchange, principal, body) => api.providers.exchange(body, { principal, caller: exchange.waiter }),
       }),
     },
     "/api/auth/oauth/:name": {

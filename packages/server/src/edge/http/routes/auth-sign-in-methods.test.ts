@@ -40,7 +40,7 @@ describe("a second factor", () => {
   test("is needed before a session opens; a code of the app ends the sign-in", async () => {
     const person = await withFactor(api, "totp@example.com");
     const { app, browser } = await openPage(api);
-    const { status, text } = await browser.send("sign-in", { email: person.user.email, password });
+    const { status, text } = await browser.send("sign-in", { email: String(person.user.email), password });
     expect(status).toBe(200);
     expect(text).toContain("Second step");
     expect(sessionsOf(person)).toEqual([]);
@@ -57,11 +57,11 @@ describe("a second factor", () => {
     const person = await withFactor(api, "recovery@example.com");
     const [recovery = ""] = person.recoveryCodes;
     const { app, browser } = await openPage(api);
-    await browser.send("sign-in", { email: person.user.email, password });
+    await browser.send("sign-in", { email: String(person.user.email), password });
     await browser.send("factor", { code: recovery.toUpperCase() });
     expect((await exchanged(api, browser, app)).user.id).toBe(person.user.id);
     await browser.open(addressOf(app));
-    await browser.send("sign-in", { email: person.user.email, password });
+    await browser.send("sign-in", { email: String(person.user.email), password });
     await refused({ api, browser }, "The code is wrong, or was used before.", () =>
       browser.send("factor", { code: recovery }),
     );
@@ -70,7 +70,7 @@ describe("a second factor", () => {
   test("may be a passkey of the user, and is offered only to a user with a passkey", async () => {
     const person = await withFactor(api, "key@example.com");
     const { app, browser } = await openPage(api);
-    await browser.send("sign-in", { email: person.user.email, password });
+    await browser.send("sign-in", { email: String(person.user.email), password });
     const [, form = ""] = /(<form[^>]*id="passkey"[\s\S]*?<\/form>)/.exec(browser.page.text) ?? [];
     expect(form).toContain('action="factor"');
     const attempt = hidden(browser, "attempt");
@@ -96,9 +96,9 @@ describe("a second factor", () => {
     const { user, secret } = await withFactor(api, "slow@example.com");
     const { browser } = await openPage(api);
     const over = "This step does not work any more. Sign in again.";
-    await browser.send("sign-in", { email: user.email, password });
+    await browser.send("sign-in", { email: String(user.email), password });
     await refused({ api, browser }, over, () => browser.send("factor", { attempt: "x", code: codeOf(secret) }));
-    await browser.send("sign-in", { email: user.email, password });
+    await browser.send("sign-in", { email: String(user.email), password });
     setSystemTime(Date.now() + 11 * 60_000);
     await refused({ api, browser }, over, () => browser.send("factor", { code: codeOf(secret) }));
     expect(browser.page.text).toContain('name="password"');
@@ -133,9 +133,9 @@ describe("a code by mail", () => {
     const { user } = await api.register("mail@example.com");
     const { app, browser } = await openPage(api);
     await browser.open(addressOf(app, "send-code"));
-    const sent = await browser.send("send-code", { email: user.email });
+    const sent = await browser.send("send-code", { email: String(user.email) });
     expect(sent.text).toContain('<p role="status">');
-    const code = await mailbox.secret(user.email, "code");
+    const code = await mailbox.secret(String(user.email), "code");
     const wrong = code === "000000" ? "000001" : "000000";
     await refused({ api, browser }, "The code is wrong or does not work any more.", () =>
       browser.send("code", { code: wrong }),
@@ -225,7 +225,7 @@ describe("a provider", () => {
       pass(browser, { sub: "taken", email: "taken@example.com", email_verified: true }),
     );
     expect(browser.page.status).toBe(409);
-    expect((await browser.send("sign-in", { email: user.email, password })).status).toBe(303);
+    expect((await browser.send("sign-in", { email: String(user.email), password })).status).toBe(303);
   });
 
   test("reports a person who cancels, and shows no text of the address", async () => {

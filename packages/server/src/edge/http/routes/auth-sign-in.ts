@@ -176,10 +176,8 @@ class SignInSteps {
   async sendCode({ exchange, visit, field }: Sent): Promise<Response> {
     const email = field("email");
     try {
-      const attempt = this.#options.auth.proofs.codes.request(
-        this.#options.auth.users.readEmail({ email }),
-        exchange.waiter,
-      );
+      const prover = { principal: null, caller: exchange.waiter };
+      const attempt = this.#options.auth.proofs.codes.request(this.#options.auth.users.readEmail({ email }), prover);
       return this.view.code(exchange, visit, { attempt });
     } catch (thrown) {
       const problem = problemOf(refusalOf(thrown), this.view.textsOf(exchange));
@@ -191,7 +189,7 @@ class SignInSteps {
     const attempt = field("attempt");
     const prove = async (): Promise<LoginResponse> => {
       const proof = { attempt: readText({ attempt }, "attempt"), code: readCode({ code: field("code") }) };
-      return this.#options.auth.proofs.codes.signIn(proof, exchange.waiter);
+      return this.#options.auth.proofs.codes.signIn(proof, { principal: null, caller: exchange.waiter });
     };
     const texts = this.view.textsOf(exchange);
     return this.#end({ exchange, visit }, prove, (error) =>
@@ -223,7 +221,8 @@ class SignInSteps {
       return this.view.signIn(exchange, visit, { problem: { status: 200, message } });
     }
     const body = { code: exchange.query("code"), verifier: visit.secret };
-    const prove = (): Promise<LoginResponse | LinkResponse> => providers.exchange(body, exchange.waiter);
+    const prove = (): Promise<LoginResponse | LinkResponse> =>
+      providers.exchange(body, { principal: null, caller: exchange.waiter });
     return this.#end({ exchange, visit }, prove, (refusal) =>
       refusal.code === "bad_request"
         ? this.#over(exchange, visit)

@@ -2,7 +2,17 @@
 import * as wire from "@socle/protocol/wire";
 import type { Admin } from "../../../operate/admin/index.ts";
 import { type Auth, readCredentials } from "../../../people/auth/index.ts";
-import { answer, anybody, optionalBody, parameter, type Routes, route, unchecked, userOrNobody } from "../route.ts";
+import {
+  answer,
+  anybody,
+  optionalBody,
+  parameter,
+  type Routes,
+  route,
+  unchecked,
+  userOrNobody,
+  users,
+} from "../route.ts";
 
 /** The path of the set-up link in the start log. */
 export const firstAdminPath = "/api/auth/setup";
@@ -24,6 +34,31 @@ export function authRoutes(api: { auth: Auth; admin: Admin }): Routes {
         async handle(exchange, _, body) {
           const made = await api.auth.registrations.register(body, exchange.waiter);
           return exchange.json("next" in made ? 202 : 201, made);
+        },
+      }),
+    },
+    "/api/auth/anonymous": {
+      POST: route({
+        summary: "Make an anonymous user",
+        description: "For auth.anonymous. The user has no email until the user claims an account.",
+        access: anybody,
+        rate: "register",
+        answers: { 200: wire.tokenResponse },
+        errors: [403],
+        handle: (exchange) => api.auth.registrations.makeAnonymous(exchange.waiter),
+      }),
+    },
+    "/api/auth/anonymous/claim": {
+      POST: route({
+        summary: "Ask for a mail that gives the anonymous user an address and a password",
+        access: users("claim an account"),
+        rate: "mail",
+        body: wire.credentials,
+        answers: { 202: answer(wire.freeObject, "Accepted: the mail has the token of /api/auth/verify.") },
+        errors: [409],
+        async handle(exchange, principal, body) {
+          await api.auth.proofs.claim(readCredentials(body), { principal, caller: exchange.waiter });
+          return {};
         },
       }),
     },

@@ -123,7 +123,7 @@ const families: { readonly [family: string]: () => Promise<Live> } = {
   async "an attempt of a code"() {
     const { user } = await api.register("code@matrix.example");
     const attempt = String((await post("code/request", { email: user.email })).body["attempt"]);
-    const code = await mailbox.secret(user.email, "code");
+    const code = await mailbox.secret(String(user.email), "code");
     return { token: attempt, route: "code", use: async () => (await post("code", { attempt, code })).status };
   },
   "an attempt of a second factor": secondFactor,

@@ -26,6 +26,8 @@ const api = await openApi({
     { name: "closed", fields, permissions: { read: own, create: "admin", update: own } },
     { name: "words", fields, permissions: { read: "owner", create: "authenticated", update: "authenticated" } },
     { name: "ruled", fields, permissions: { read: "public", create: 'title != "no"', update: 'title != "never"' } },
+    { name: "owned", fields, permissions: { read: "public", create: "authenticated", update: "owner" } },
+    { name: "fixed", fields, permissions: { read: "public", create: "authenticated", update: "admin" } },
     { name: "judged", fields, permissions: { read: own, create: 'title = "yes"', update: own } },
     { name: "users", fields: [{ name: "name", type: "string", unique: true }] },
   ],
@@ -257,6 +259,17 @@ describe("the rule of what an upsert becomes", () => {
     expect((await upsert("hidden", { slug, title: "x" }, { token: "" })).status).toBe(401);
     expect((await all("hidden")).filter((record) => record["slug"] === slug)).toMatchObject([{ title: "ann's" }]);
   });
+
+  test.each(["owned", "fixed"])(
+    "the create rule of %s lets nobody change the record of another user",
+    async (collection) => {
+      const slug = newSlug();
+      expect((await upsert(collection, { slug, title: "ann's" })).status).toBe(201);
+      expect((await upsert(collection, { slug, title: "bob's" }, { token: bob })).status).toBe(403);
+      expect((await upsert(collection, { slug, title: "again" })).status).toBe(collection === "owned" ? 200 : 403);
+      expect((await all(collection))[0]).toMatchObject({ title: collection === "owned" ? "again" : "ann's" });
+    },
+  );
 
   test("a match that an expression hides is 404 without the id of the record, and stays", async () => {
     const slug = newSlug();

@@ -85,10 +85,11 @@ export class Passkeys {
     const { reader } = this.#options.database;
     checkRecent(reader, caller);
     const { id, email } = this.#options.users.get(caller.userId);
+    const name = email ?? id;
     const party = this.#party(by);
     return {
       rp: { id: party.id, name: party.id },
-      user: { id: handleOf(id), name: email, displayName: email },
+      user: { id: handleOf(id), name, displayName: name },
       challenge: this.#challenge({ step: "register", subject: id }),
       pubKeyCredParams: algorithms.map((alg) => ({ type: "public-key", alg })),
       timeout: challengeMs,

@@ -201,7 +201,7 @@ describe("the owner", () => {
       expect(await statusOf(key)).toBe(200);
       await database.transact((tx) => {
         if (end === "delete") auth.users.delete(tx, user.id, system);
-        else auth.users.makeAdmin(tx, { email: user.email, passwordHash: "x" });
+        else auth.users.makeAdmin(tx, { email: String(user.email), passwordHash: "x" });
       });
       expect([await statusOf(key), await statusOf(unused.key)]).toEqual([401, 401]);
       expect(database.reader.all("SELECT id FROM _keys WHERE userId = ?", user.id)).toEqual([]);

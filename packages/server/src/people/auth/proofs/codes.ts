@@ -9,10 +9,10 @@ import type { Database, Transactor } from "../../../store/database/index.ts";
 import type { Mails } from "../../mail/index.ts";
 import { nothingShown } from "../credentials.ts";
 import type { LoginGuard } from "../login-guard.ts";
-import { languageOf, type PasswordCaller } from "../passwords.ts";
+import { languageOf, type Prover } from "../passwords.ts";
 import { addProof, consume, endPurposeOf, findProof, invalidProof, newToken } from "../proof-table.ts";
 import type { SignIns } from "../sign-ins.ts";
-import { findByEmail, type Users } from "../users.ts";
+import { emailTaken, findByEmail, type Users } from "../users.ts";
 import type { MailRequests } from "./mail-requests.ts";
 
 interface CodesOptions {
@@ -36,17 +36,21 @@ export class Codes {
   }
 
   /**
-   * Mails a code, and answers the attempt that the code is for, also for an unknown address.
+   * Mails a code, and answers the attempt that the code is for, also for an unknown address. For an anonymous user, the code of an
+   * unknown address gives the user the address.
    * @throws AppError `forbidden` when codes are off.
    */
-  request(email: string, caller: PasswordCaller): string {
-    const { requests, mails } = this.#options;
+  request(email: string, { principal, caller }: Prover): string {
+    const { requests, mails, users, config } = this.#options;
     this.#checkOn();
     const attempt = this.#newAttempt(email);
-    requests.later({ recipient: email, caller, needs: "code" }, (tx) => {
+    requests.later({ recipient: email, caller, needs: "code", principal }, (tx) => {
       const code = newCode();
-      const user = findByEmail(tx, email)?.user ?? null;
-      addProof(tx, attempt, { purpose: "code", userId: user?.id ?? null, email, details: hashOf(attempt, code) });
+      const claimant = config["auth.registration"] ? users.anonymous(principal, tx) : null;
+      const user = findByEmail(tx, email)?.user ?? claimant;
+      const session = user === claimant && principal !== null ? ` ${principal.sessionId}` : "";
+      const details = hashOf(attempt, code) + session;
+      addProof(tx, attempt, { purpose: "code", userId: user?.id ?? null, email, details });
       if (user !== null)
         mails.add(tx, { kind: "code", to: email, values: { code }, language: languageOf(caller), urgent: true });
     });
@@ -54,27 +58,34 @@ export class Codes {
   }
 
   /**
-   * Signs in with a code. The address is proven then.
-   * @throws AppError `bad_request` for a code that does not work; `rate_limited` after too many wrong codes; `forbidden` when
+   * Signs in with a code. The address is proven then, and an anonymous user has the address. The session in which the user has
+   * asked for the code stays.
+   * @throws AppError `conflict` for a code of another user than the anonymous user who sends the request; AppError `bad_request` for a code that does not work; `rate_limited` after too many wrong codes; `forbidden` when
    * codes are off; the refusal of a hook.
    */
-  async signIn({ attempt, code }: { attempt: string; code: string }, caller: PasswordCaller): Promise<LoginResponse> {
+  async signIn(
+    { attempt, code }: { attempt: string; code: string },
+    { principal, caller }: Prover,
+  ): Promise<LoginResponse> {
     const { database, users, signIns, guard } = this.#options;
     this.#checkOn();
     const proof = findProof(database.reader, "code", attempt);
-    const check = async (): Promise<boolean> => isSameSecret(proof?.details ?? "", hashOf(attempt, code));
+    const [hash = "", sessionId = null] = proof?.details?.split(" ") ?? [];
+    const check = async (): Promise<boolean> => isSameSecret(hash, hashOf(attempt, code));
     const email = proof?.email ?? null;
     const isRight = await guard.guard({ email, caller, account: this.#accountOf(attempt) }, check);
     const user = proof === null || proof.userId === null ? null : users.find(proof.userId);
-    if (!isRight || user === null) throw invalidProof();
+    if (!isRight || email === null || user === null) throw invalidProof();
+    if (user.id !== principal?.userId && users.anonymous(principal) !== null) throw emailTaken();
+    if (user.email === null) await signIns.beforeRegister({ email, role: user.role }, caller);
     const prove = (tx: Transactor): User => {
       const { userId } = consume(tx, "code", attempt);
       const current = userId === null ? null : users.find(userId, tx);
-      if (current?.email !== email) throw invalidProof();
+      if (current === null || (current.email ?? email) !== email) throw invalidProof();
       if (current.verified !== user.verified)
         throw new AppError("conflict", "The user was changed during the login. Try again.");
       endPurposeOf(tx, current.id, "code");
-      return users.prove(tx, current, { shown: nothingShown, by: caller });
+      return users.prove(tx, current, { shown: { ...nothingShown, sessionId }, email, by: caller });
     };
     // The first proof removes the second factor, which somebody else may have made.
     const given = { user: { ...user, verified: true }, caller, prove };

@@ -2,7 +2,7 @@
  * Proofs of an address: a user proves the address with a token that was mailed to the address, sets a new password with such a
  * token, and moves to a new address.
  */
-import type { User } from "@socle/protocol";
+import type { Credentials, User } from "@socle/protocol";
 import type { Config } from "../../../base/config/index.ts";
 import { AppError, type SignedIn } from "../../../base/kernel/index.ts";
 import type { Logger } from "../../../base/logging/index.ts";
@@ -12,12 +12,13 @@ import { nothingShown, type ShownCredentials } from "../credentials.ts";
 import type { LoginGuard } from "../login-guard.ts";
 import type { Notices } from "../notices.ts";
 import { demandOwner } from "../own-change.ts";
-import { languageOf, type PasswordCaller, type PasswordChecks } from "../passwords.ts";
+import { languageOf, type PasswordCaller, type PasswordChecks, type Prover } from "../passwords.ts";
 import { addProof, consume, endPurposeOf, findProof, invalidProof, newToken, type Proof } from "../proof-table.ts";
-import { invalid } from "../read-body.ts";
+import { checkNewCredentials, invalid } from "../read-body.ts";
 import type { SignIns } from "../sign-ins.ts";
 import type { UserForms } from "../user-forms.ts";
-import { findByEmail, type Users } from "../users.ts";
+import { setPasswordHash } from "../user-table.ts";
+import { anonymousRefused, emailTaken, findByEmail, type Users } from "../users.ts";
 import { Codes } from "./codes.ts";
 import { Invitations } from "./invitations.ts";
 import { MailRequests } from "./mail-requests.ts";
@@ -36,12 +37,6 @@ interface ProofsOptions {
   config: Config;
   /** A secret of the service for a purpose, available once auth has started. */
   secretFor: (purpose: string) => string;
-}
-
-/** The caller of a proof: the session, if the caller is signed in, and the address of the request. */
-export interface Prover {
-  readonly principal: SignedIn | null;
-  readonly caller: PasswordCaller;
 }
 
 /** A token, and the password of the user beside the token, if given. */
@@ -109,7 +104,7 @@ export class Proofs {
    */
   welcome(tx: Transactor, user: User, caller: PasswordCaller): void {
     const { mails, logger, config } = this.#options;
-    if (!mails.isOn || config.publicUrl === undefined || !this.#requests.allows(user.email, caller)) return;
+    if (!mails.isOn || config.publicUrl === undefined || !this.#requests.allows(addressOf(user), caller)) return;
     try {
       this.mailVerification(tx, user, caller);
     } catch (thrown) {
@@ -120,17 +115,47 @@ export class Proofs {
 
   /** Mails a new user a token that proves the address, within the bounds of the recipient. @throws AppError as `mailVerification`. */
   mailNew(tx: Transactor, user: User, caller: PasswordCaller): void {
-    if (this.#requests.allows(user.email, caller)) this.mailVerification(tx, user, caller);
+    if (this.#requests.allows(addressOf(user), caller)) this.mailVerification(tx, user, caller);
   }
 
   /** Mails a user a token that proves the address. @throws AppError `unavailable` when no mail with a link can be written. */
   mailVerification(tx: Transactor, user: User, caller: PasswordCaller): void {
-    this.#mail(tx, { purpose: "verify", email: user.email, user }, caller);
+    this.#mail(tx, { purpose: "verify", email: addressOf(user), user }, caller);
   }
 
   /** Mails a user a token that sets a new password. @throws AppError as `mailVerification`. */
   mailReset(tx: Transactor, user: User, caller: PasswordCaller): void {
-    this.#mail(tx, { purpose: "reset", email: user.email, user }, caller);
+    this.#mail(tx, { purpose: "reset", email: addressOf(user), user }, caller);
+  }
+
+  /**
+   * Mails an anonymous user a token that gives the user the address and the password. Nothing changes before the proof.
+   * @throws AppError `conflict` for a user with an address, and for a taken address unless `demandsProof`; `forbidden` when
+   * registration is off; `validation_error`, `unavailable`; the refusal of a hook.
+   */
+  async claim(given: Credentials, { principal, caller }: Prover & { readonly principal: SignedIn }): Promise<void> {
+    const { database, users, signIns, config } = this.#options;
+    const isSilent = this.demandsProof;
+    this.#requests.check("link");
+    if (!config["auth.registration"]) throw new AppError("forbidden", "Registration is switched off.");
+    const { email, password } = checkNewCredentials(given, users.passwordMinLength);
+    const claimant = (reader: Reader): User => {
+      const user = users.anonymous(principal, reader);
+      if (user === null) throw new AppError("conflict", "The account has an email address already.");
+      if (!isSilent && findByEmail(reader, email) !== null) throw emailTaken();
+      return user;
+    };
+    const { role } = claimant(database.reader);
+    await signIns.beforeRegister({ email, role }, caller);
+    const passwordHash = await users.preparePassword(password, caller);
+    await database.transactFor(principal, (tx) => {
+      const user = claimant(tx);
+      if (findByEmail(tx, email) !== null) return this.mailTaken(tx, email, caller);
+      if (!this.#requests.allows(email, caller)) return;
+      setPasswordHash(tx, user.id, passwordHash);
+      endPurposeOf(tx, user.id, "verify");
+      this.#mail(tx, { purpose: "verify", email, user, details: principal.sessionId }, caller);
+    });
   }
 
   /** Tells the owner of an address that somebody has registered with the address, within the bounds of the recipient. */
@@ -142,13 +167,18 @@ export class Proofs {
   /** Keeps a proof for an address, and mails the token. Without a user, the proof works for nobody and no mail is written. */
   #mail(
     tx: Transactor,
-    { purpose, email, user }: { purpose: "verify" | "reset" | "email"; email: string; user: User | null },
+    {
+      purpose,
+      email,
+      user,
+      details,
+    }: { purpose: "verify" | "reset" | "email"; email: string; user: User | null; details?: string },
     caller: PasswordCaller,
   ): void {
     const token = newToken();
-    addProof(tx, token, { purpose, userId: user?.id ?? null, email });
+    addProof(tx, token, { purpose, userId: user?.id ?? null, email, ...(details && { details }) });
     if (user === null) return;
-    const values = { link: this.#requests.link(purpose, token), account: user.email };
+    const values = { link: this.#requests.link(purpose, token), account: user.email ?? email };
     this.#options.mails.add(tx, { kind: purpose, to: email, values, language: languageOf(caller), urgent: true });
   }
 
@@ -162,8 +192,12 @@ export class Proofs {
     const user = this.#holderOf(database.reader, findProof(database.reader, "verify", token));
     const shown = await this.#shownBy(user, password, prover);
     await database.transactFor(prover.principal, (tx) => {
-      const current = this.#holderOf(tx, consume(tx, "verify", token));
-      users.prove(tx, current, { shown: shown(tx), by: prover.caller });
+      const proof = consume(tx, "verify", token);
+      const current = this.#holderOf(tx, proof);
+      const given = shown(tx);
+      // With the password of a claim, the session of the claim stays.
+      const sessionId = given.sessionId ?? (given.password ? proof.details : null);
+      users.prove(tx, current, { shown: { ...given, sessionId }, email: proof.email, by: prover.caller });
       endPurposeOf(tx, current.id, "verify");
     });
   }
@@ -196,6 +230,7 @@ export class Proofs {
   ): Promise<void> {
     const { users, notices } = this.#options;
     const user = users.get(principal.userId);
+    if (user.email === null) throw anonymousRefused();
     if (email === user.email) throw invalid("email", "email is the present address", "unique");
     await demandOwner(this.#options, user, { principal, caller, field: "password", password });
     this.#requests.later({ recipient: email, caller, needs: "link", principal }, (tx) => {
@@ -235,10 +270,10 @@ export class Proofs {
     return user;
   }
 
-  /** The user whose present address a proof proves. @throws AppError `bad_request` without such a user. */
+  /** The user whose present address, or claimed address, a proof proves. @throws AppError `bad_request` without such a user. */
   #holderOf(reader: Reader, proof: Proof | null): User {
     const user = this.#ownerOf(reader, proof);
-    if (user.email !== proof?.email) throw invalidProof();
+    if (user.email !== null && user.email !== proof?.email) throw invalidProof();
     return user;
   }
 
@@ -252,4 +287,10 @@ export class Proofs {
     const right = password === null ? null : await this.#options.checks.demand(user, password, caller);
     return (tx) => ({ password: right?.holds(tx) === true, sessionId });
   }
+}
+
+/** @throws AppError `bad_request` for an anonymous user. */
+function addressOf({ email }: User): string {
+  if (email === null) throw new AppError("bad_request", "The user is anonymous, and has no email address.");
+  return email;
 }

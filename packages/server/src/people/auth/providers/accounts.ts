@@ -6,9 +6,9 @@ import type { Database, Reader, Transactor } from "../../../store/database/index
 import { nothingShown } from "../credentials.ts";
 import type { CredentialChange, Notices } from "../notices.ts";
 import { checkRecent } from "../own-change.ts";
-import type { PasswordCaller } from "../passwords.ts";
+import type { PasswordCaller, Prover } from "../passwords.ts";
 import type { SignIns } from "../sign-ins.ts";
-import { spendAdminEmail, type Users } from "../users.ts";
+import { emailTaken, spendAdminEmail, type Users } from "../users.ts";
 import type { ProviderIdentity } from "./presets.ts";
 import type { Provider } from "./provider.ts";
 import { findLink, insertLink, type LinkRow, linksOf, removeLink } from "./provider-table.ts";
@@ -57,12 +57,22 @@ export class ProviderAccounts {
   }
 
   /**
-   * Signs in as the user of an identity, who may be new.
-   * @throws AppError as `match`; the refusal of a hook; `conflict` if the account was changed meanwhile.
+   * Signs in as the user of an identity, who may be new. An anonymous user becomes the user of a new identity.
+   * @throws AppError as `match`; the refusal of a hook; `conflict` if the account was changed meanwhile, and for an anonymous user
+   * if the identity is another user's.
    */
-  async signIn(proven: ProvenIdentity, caller: PasswordCaller): Promise<LoginResponse> {
+  async signIn(proven: ProvenIdentity, { principal, caller }: Prover): Promise<LoginResponse> {
     const { identity, provider, take } = proven;
-    const { database, signIns } = this.#options;
+    const { database, users, signIns } = this.#options;
+    const anonymous = users.anonymous(principal);
+    if (principal !== null && anonymous !== null) {
+      const { email, isProven } = await this.#askClaim(proven, anonymous, caller);
+      const prove = (tx: Transactor): User => {
+        take(tx);
+        return this.#claim(tx, proven, { principal, caller }).user;
+      };
+      return signIns.signInWhole({ user: { ...anonymous, email, verified: isProven }, caller, prove });
+    }
     const expected = await this.#proven(this.match(database.reader, identity, provider), { identity, by: caller });
     const matchNow = (tx: Transactor): Match => {
       take(tx);
@@ -94,15 +104,18 @@ export class ProviderAccounts {
   }
 
   /**
-   * Links an identity to the signed-in user.
+   * Links an identity to the signed-in user. An anonymous user has the address of the identity then.
    * @throws AppError `unauthorized` for a session that has ended, `conflict`, `bad_request`.
    */
-  addLink(proven: ProvenIdentity, caller: SignedIn, by: PasswordCaller): Promise<Link> {
+  async addLink(proven: ProvenIdentity, caller: SignedIn, by: PasswordCaller): Promise<Link> {
     const { identity, provider, take } = proven;
     const { database, users, notices } = this.#options;
+    const anonymous = users.anonymous(caller);
+    if (anonymous !== null) await this.#askClaim(proven, anonymous, by);
     return database.transactFor(caller, (tx) => {
       take(tx);
       const { userId, sessionId } = caller;
+      if (anonymous !== null) return shown(this.#claim(tx, proven, { principal: caller, caller: by }).link);
       checkLink(tx, identity, { userId, provider });
       const user = users.get(userId, tx);
       const present = findLink(tx, identity);
@@ -116,6 +129,36 @@ export class ProviderAccounts {
 
   links(userId: string): Link[] {
     return linksOf(this.#options.database.reader, userId).map(shown);
+  }
+
+  /** The address that a new identity gives to an anonymous user. @throws AppError as `match`; `conflict` for an identity of another user. */
+  #claimed(reader: Reader, { identity, provider }: ProvenIdentity): ProviderAddress {
+    const match = this.match(reader, identity, provider);
+    if (match.kind !== "new") throw emailTaken();
+    return match.address;
+  }
+
+  /** Asks the hooks before an anonymous user gets the address of an identity. @throws AppError: the refusal of a hook, and as `#claimed`. */
+  async #askClaim(proven: ProvenIdentity, { role }: User, caller: PasswordCaller): Promise<ProviderAddress> {
+    const address = this.#claimed(this.#options.database.reader, proven);
+    await this.#options.signIns.beforeRegister({ email: address.email, role }, caller);
+    return address;
+  }
+
+  /** Gives an anonymous user the link and the address of an identity; the session stays. */
+  #claim(
+    tx: Transactor,
+    proven: ProvenIdentity,
+    { principal, caller }: Prover & { principal: SignedIn },
+  ): { user: User; link: LinkRow } {
+    const { users } = this.#options;
+    const { email, isProven } = this.#claimed(tx, proven);
+    const user = users.anonymous(principal, tx);
+    if (user === null) throw changed();
+    const link = this.#insertLink(tx, user, proven);
+    if (!isProven) return { user: users.change(tx, { user, email }, null), link };
+    const shown = { ...nothingShown, sessionId: principal.sessionId, link: proven.identity };
+    return { user: users.prove(tx, user, { shown, email, by: caller }), link };
   }
 
   /**

@@ -88,7 +88,7 @@ test("the only sign-in method is not removed", async () => {
   expect(await addLink(token, { sub: "carl-at-two" }, "two")).toMatchObject({ status: 200 });
   expect((await remove(token, "one")).status).toBe(204);
   expect((await remove(token, "two")).status).toBe(400);
-  const { passwordHash } = await auth.users.prepare({ email: user.email, password: "correct horse" });
+  const { passwordHash } = await auth.users.prepare({ email: String(user.email), password: "correct horse" });
   await database.transact((tx) => tx.run("UPDATE _users SET passwordHash = ? WHERE id = ?", passwordHash, user.id));
   expect((await remove(token, "two")).status).toBe(204);
 });

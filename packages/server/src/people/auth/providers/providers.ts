@@ -10,7 +10,7 @@ import { FailureBudget, type LimitMeter, type Logger } from "../../../base/loggi
 import type { Database, Transactor } from "../../../store/database/index.ts";
 import type { Notices } from "../notices.ts";
 import { checkRecent } from "../own-change.ts";
-import type { PasswordCaller } from "../passwords.ts";
+import type { PasswordCaller, Prover } from "../passwords.ts";
 import { readText } from "../read-body.ts";
 import type { Sessions } from "../sessions.ts";
 import type { SignIns } from "../sign-ins.ts";
@@ -171,7 +171,7 @@ export class Providers {
     const provider = this.get(name).name;
     const step = { provider, ...this.apps.check(from), linkFor: caller };
     const ticket = await this.#options.database.transactFor(caller, (tx) => {
-      checkRecent(tx, caller);
+      if (this.#options.users.anonymous(caller, tx) === null) checkRecent(tx, caller);
       return this.#steps.add(tx, "link", { content: step, caller: caller.userId });
     });
     return `${this.#publicUrl()}/api/auth/oauth/${provider}?${new URLSearchParams({ ticket })}`;
@@ -223,7 +223,7 @@ export class Providers {
    * @throws AppError `bad_request` for a code that is unknown, used, expired or of another verifier; `conflict`, `forbidden`;
    * the refusal of a hook.
    */
-  async exchange(body: Record<string, unknown>, caller: PasswordCaller): Promise<LoginResponse | LinkResponse> {
+  async exchange(body: Record<string, unknown>, { principal, caller }: Prover): Promise<LoginResponse | LinkResponse> {
     const [token, verifier] = [readText(body, "code"), readText(body, "verifier")];
     const challenge = hashOf(verifier);
     const given = {
@@ -240,7 +240,7 @@ export class Providers {
       take: (tx: Transactor) => this.#steps.take(tx, "code", given),
     };
     if (linkFor !== null) return { link: await this.accounts.addLink(proven, linkFor, caller) };
-    return this.accounts.signIn(proven, caller);
+    return this.accounts.signIn(proven, { principal, caller });
   }
 
   /** The callback address, and the secrets of a sign-in at the provider: all but the state follow from the state. */

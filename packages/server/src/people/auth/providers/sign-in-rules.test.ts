@@ -65,7 +65,7 @@ test("the hooks of registrations and logins are called with the user, and a refu
   expect(asked).toEqual([
     ["register", { email: "hooked@example.com", role: "authenticated" }],
     ["register", { email: "hooked@example.com", role: "authenticated" }],
-    ["login", user],
+    ["login", { ...user, anonymous: false }],
   ]);
   auth.signIns.hookWith({ before: async () => null });
 });

@@ -3,7 +3,14 @@ import { ActionIcon, Group, HoverCard, Skeleton, Text } from "@mantine/core";
 import type { CollectionEntry, FieldDefinition, JsonValue, StoredRecord } from "@socle/protocol";
 import { IconExternalLink, IconInfoCircle } from "@tabler/icons-react";
 import { queryOptions, type UseQueryResult, useQuery, useQueryClient } from "@tanstack/react-query";
-import { CopyAction, formatDateTime, formatFieldTime, IconAction, TextLink } from "../../../../kit/index.ts";
+import {
+  CopyAction,
+  formatDateTime,
+  formatFieldTime,
+  IconAction,
+  nameOfUser,
+  TextLink,
+} from "../../../../kit/index.ts";
 import { client } from "../../../../service/client.ts";
 import { collectionsQuery, userQuery } from "../../../../service/queries.ts";
 import { text } from "../../../../texts/index.ts";
@@ -40,9 +47,10 @@ function shownFields(target: CollectionEntry): string {
 
 async function readChosen(target: CollectionEntry | null, id: string): Promise<Chosen> {
   if (target === null) {
-    const { email, role, createdAt } = await client.admin.users.get(id);
+    const user = await client.admin.users.get(id);
+    const { role, createdAt } = user;
     const created = { name: "createdAt", value: formatDateTime(createdAt) };
-    return { id, name: email, details: [{ name: "role", value: role }, created] };
+    return { id, name: nameOfUser(user), details: [{ name: "role", value: role }, created] };
   }
   const record = await client.collection(target.name).get<StoredRecord>(id, { fields: shownFields(target) });
   const details = previewedFields(target.fields).map(({ name, type }) => ({
@@ -78,7 +86,7 @@ async function searchTarget(
   }
   if (target === null) {
     const { items } = await client.admin.users.list({ limit: PICKER_LIMIT, ...(words !== "" && { search: words }) });
-    return items.map(({ id, email, role }) => ({ id, name: email, note: role }));
+    return items.map((user) => ({ id: user.id, name: nameOfUser(user), note: user.role }));
   }
   const filter = searchFilter(target.fields, words);
   const query = { limit: PICKER_LIMIT, fields: shownFields(target), ...(filter !== undefined && { filter }) };
