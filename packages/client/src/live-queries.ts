@@ -18,6 +18,8 @@ interface Wire {
   result: LiveWhole | null;
   /** The position up to which the result is right; null to ask for a whole result. */
   seq: number | null;
+  /** Whether the service has ended the query: another caller may be allowed to ask. */
+  isOver: boolean;
 }
 
 /** The result after a change; null if the change names a record that the result does not have. */
@@ -39,15 +41,16 @@ export class LiveQueries implements ConnectionPart {
   }
 
   get isNeeded(): boolean {
-    return this.#wires.size > 0;
+    return [...this.#wires.values()].some(({ isOver }) => !isOver);
   }
 
   subscribe(query: LiveQuery, listener: NewsListener): () => void {
     const key = JSON.stringify(query);
     const known = this.#wires.get(key);
-    const wire = known ?? { key, query, listeners: new Set(), id: "", result: null, seq: null };
+    const wire = known ?? { key, query, listeners: new Set(), id: "", result: null, seq: null, isOver: true };
     wire.listeners.add(listener);
-    if (known === undefined) {
+    if (wire.isOver) {
+      wire.isOver = false;
       this.#wires.set(key, wire);
       this.#ask(wire);
       this.#connection.update();
@@ -59,18 +62,20 @@ export class LiveQueries implements ConnectionPart {
       wire.listeners.delete(listener);
       if (wire.listeners.size > 0 || this.#wires.get(key) !== wire) return;
       this.#wires.delete(key);
-      this.#connection.send({ action: "unsubscribe", id: wire.id });
+      if (!wire.isOver) this.#connection.send({ action: "unsubscribe", id: wire.id });
       this.#connection.update();
     };
   }
 
-  /** Forgets the results, which were for another caller. */
+  /** Forgets the results and the refusals, which were for another caller. */
   reset(): void {
     for (const wire of this.#wires.values()) {
       wire.result = null;
       wire.seq = null;
+      wire.isOver = false;
       this.#tell(wire, { type: "reset" });
     }
+    this.#connection.update();
   }
 
   close(): void {
@@ -79,11 +84,11 @@ export class LiveQueries implements ConnectionPart {
   }
 
   opened(): void {
-    for (const wire of this.#wires.values()) this.#ask(wire);
+    for (const wire of this.#wires.values()) if (!wire.isOver) this.#ask(wire);
   }
 
   lost(): void {
-    for (const wire of this.#wires.values()) this.#tell(wire, { type: "lost" });
+    for (const wire of this.#wires.values()) if (!wire.isOver) this.#tell(wire, { type: "lost" });
   }
 
   heard(received: ReceivedFrame): void {
@@ -94,9 +99,11 @@ export class LiveQueries implements ConnectionPart {
       return;
     }
     const wire = [...this.#wires.values()].find(({ id }) => id === frame.id);
-    if (wire === undefined) return;
+    if (wire === undefined || wire.isOver) return;
     if (frame.type === "error") {
-      this.#wires.delete(wire.key);
+      wire.isOver = true;
+      wire.result = null;
+      wire.seq = null;
       this.#tell(wire, frame);
       this.#connection.update();
     } else if (frame.type === "result" || frame.type === "change") this.#take(wire, frame);

@@ -138,6 +138,31 @@ test("an error ends the query for good", async () => {
   expect(server.asked).toHaveLength(1);
 });
 
+test("a refused query is asked anew for another user, and not after a break", async () => {
+  const refused = await watched([row("1")]);
+  const other = new States<LiveState>();
+  const stop = client.collection("notes").live(other.add);
+  const { id: notes } = await server.next(1);
+  server.send({ type: "error", id: refused.id, code: "forbidden", message: "no" });
+  await refused.states.until(({ status }) => status === "error");
+  server.drop();
+  const again = await server.next(2);
+  expect([again.query?.["collection"], again.id === notes]).toEqual(["notes", false]);
+  expect(refused.states.last).toMatchObject({ status: "error", error: { code: "forbidden" } });
+  // Without a query that runs, the connection ends; a sign-in opens the connection again.
+  stop();
+  await server.until(() => server.sockets.size === 0);
+  const from = server.asked.length;
+  client.adoptTokens({ accessToken: "a.e30.c", refreshToken: "r" });
+  expect(refused.states.last).toEqual({ items: [], status: "loading", position: -1 });
+  const asked = await server.next(from);
+  expect([asked.query?.["collection"], asked.since, server.tokens.at(-1)]).toEqual(["tasks", undefined, "a.e30.c"]);
+  server.send({ type: "result", id: asked.id, seq: 1, items: [row("2")] });
+  expect(idsOf(await refused.states.until(({ status }) => status === "live"))).toEqual(["2"]);
+  refused.stop();
+  await server.until(() => server.sockets.size === 0);
+});
+
 test("another sign-in empties the windows and asks anew", async () => {
   const { states } = await watched([row("1")], 10);
   const token = { accessToken: "a", refreshToken: "r" };
