@@ -99,10 +99,9 @@ export class LiveQueries implements ConnectionPart {
       return;
     }
     const wire = [...this.#wires.values()].find(({ id }) => id === frame.id);
-    if (wire === undefined || wire.isOver) return;
+    if (!wire || wire.isOver) return;
     if (frame.type === "error") {
       wire.isOver = true;
-      wire.result = null;
       wire.seq = null;
       this.#tell(wire, frame);
       this.#connection.update();

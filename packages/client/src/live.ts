@@ -145,7 +145,7 @@ export class LiveClient implements Live {
     const known = this.#windows.get(key);
     // A query that has ended is asked anew.
     if (known?.isOver) known.stop?.();
-    const window = known?.isOver === false ? known : this.#open(key, query, list);
+    const window = known && !known.isOver ? known : this.#open(key, query, list);
     window.listeners.add(listener);
     callSafely(() => listener(window.state));
     const stop = (): void => {
@@ -244,7 +244,13 @@ export function liveFeature(channels?: ChannelFeature, Client = LiveClient): Liv
     const own = (): Feed => new OwnFeed({ ...parts, webSocket: socket });
     const shared = webSocket === undefined ? sharedWorker(parts.baseUrl, worker) : null;
     const feed = shared === null ? own() : new SharedFeed(shared, { ...parts, own });
-    transport.session.user.subscribe(() => feed.reconnect());
+    const { user } = transport.session;
+    let before = user.get();
+    user.subscribe((now) => {
+      // The connection waits for a session that is still read from a store, and so is of this user already.
+      if (before !== undefined) feed.reconnect();
+      before = now;
+    });
     return new Client(feed, transport);
   };
 }

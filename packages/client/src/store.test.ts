@@ -214,6 +214,27 @@ test("the session begins with the user for whom a server has rendered the page",
   expect(states.all.map(({ status }) => status)).toEqual(["done", "done"]);
 });
 
+test("a session that is read from a store later is no other user: the items and the user of the server stay", async () => {
+  const ada = { id: "usr_1", email: "ada@example.com", role: "admin", createdAt: "", verified: true } as const;
+  const { promise, resolve } = Promise.withResolvers<string>();
+  server.answer = () => Response.json({ user: { ...ada, email: "ada@example.org" } });
+  const session = { load: () => promise, save: () => undefined };
+  const later = createClient({ baseUrl: server.url, live, session });
+  const list = follow(liveStore(later.collection("tasks").where({ n: 1 }), { initial: [row("1")] }));
+  const user = follow(sessionStore(later, { initial: ada }));
+  resolve(JSON.stringify({ accessToken: "a.e30.c", refreshToken: "r", userId: "usr_1", id: "ses_1" }));
+  const { id } = await server.next(0);
+  expect(server.tokens).toEqual(["a.e30.c"]);
+  server.send({ type: "result", id, seq: 1, items: [row("1")] });
+  await list.states.until(({ status }) => status === "live");
+  await user.states.until((state) => state.user?.email === "ada@example.org");
+  expect(list.states.all.map(({ status }) => status)).toEqual(["initial", "live"]);
+  expect(user.states.all.map(({ status }) => status)).toEqual(["done", "done"]);
+  await later.logout().catch(() => undefined);
+  expect([list.states.last.items, user.states.last.user]).toEqual([[], null]);
+  later.close();
+});
+
 test("a change that is refused tells the state; a caller without a catch causes no unhandled rejection", async () => {
   const unhandled: unknown[] = [];
   const note = (thrown: unknown): void => void unhandled.push(thrown);

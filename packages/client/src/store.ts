@@ -250,12 +250,18 @@ export function sessionStart({ initial }: SessionStart): SessionState {
 /** The store of the session: the signed-in user. */
 export function sessionStore(client: SessionClient, { initial }: SessionStart = {}): Store<SessionState> {
   const { session } = client;
+  let known: User | null | undefined;
   return sharedStore<SessionState, User | null>({ client: client.$source, key: "session", initial }, () => ({
-    start: (first) => sessionStart({ initial: first === undefined && session.get() === null ? null : first }),
+    start(first) {
+      known = first;
+      return sessionStart({ initial: first === undefined && session.get() === null ? null : first });
+    },
     open(set) {
       const ask = (): void => {
         const asked = session.get();
-        set(sessionStart({ initial: asked === null ? null : undefined }));
+        // The user for whom a server has rendered the page stays, until the service says more of the user.
+        const isKnown = asked && known && asked.userId === known.id;
+        if (!isKnown) set(sessionStart({ initial: asked === null ? null : undefined }));
         // An answer for an earlier user comes too late.
         const tell = (state: SessionState): void => void (session.get() === asked && set(state));
         if (asked)
