@@ -66,7 +66,21 @@ export default job;
   }),
   "rooms/lobby.json": JSON.stringify({ key: "string", join: "public" }),
   // The file of an app, which is not compiled with the code of the service.
-  "src/app.ts": `import { admin, type Queues, socle, SocleError, storage } from "./socle";
+  "src/server.mjs": `import { clientFor, socle } from "./socle/index.js";
+
+const credentials = { email: "ann@example.com", password: "a long password" };
+const refused = await socle.register(credentials).catch(({ message }) => message);
+const headers = new Headers();
+await clientFor(new Request("http://localhost/"), headers).register(credentials);
+const [cookie] = headers.getSetCookie()[0].split(";");
+const { email } = await clientFor(new Request("http://localhost/", { headers: { cookie } })).me();
+const cookies = { get: (name) => (cookie.startsWith(name + "=") ? cookie.slice(name.length + 1) : undefined), set: () => undefined };
+const other = await clientFor(cookies).me();
+const alone = await clientFor().login(credentials);
+const anonymous = await clientFor(new Request("http://localhost/")).ready();
+console.log(JSON.stringify({ refused, email, other: other.email, alone: alone.email, anonymous, shared: socle.session.get() }));
+`,
+  "src/app.ts": `import { admin, clientFor, type Queues, socle, SocleError, storage } from "./socle";
 
 export async function work(id: string, signal: AbortSignal): Promise<unknown[]> {
   const open = socle.tasks
@@ -101,6 +115,9 @@ export async function work(id: string, signal: AbortSignal): Promise<unknown[]> 
   room.send("hi", room.members.get()[0]?.state.cursor);
   // @ts-expect-error: no room of this name
   socle.room("bord", id);
+  const ofRequest: string = (await clientFor(new Request("http://localhost/"), new Headers()).tasks.get(id)).title;
+  // @ts-expect-error: a number is no request
+  clientFor(5);
   // @ts-expect-error: no field of this name
   room.setState({ curser: 1 });
   // @ts-expect-error: no event of this name
@@ -125,7 +142,7 @@ export async function work(id: string, signal: AbortSignal): Promise<unknown[]> 
   type None = Queues["none"];
   // @ts-expect-error: the types are in the module, and not global
   const leaked: Collections | undefined = undefined;
-  return [names, stop, isPaid, time, mail, users, leaked, first, boardTime];
+  return [names, stop, isPaid, time, mail, users, leaked, first, boardTime, ofRequest];
 }
 `,
   "src/names.ts": `import { type ChangesOf, type NewRecord, type RecordOf, socle, type SocleDatabase } from "./socle";
@@ -274,6 +291,23 @@ test.each(["bun", "node"])("%s runs the module against the service", async (runt
     isRefused: true,
   });
 });
+
+test.each(["bun", "node"])(
+  "on a server, %s has a client for each request, and nobody signs in with the shared client",
+  (runtime) => {
+    const command = [runtime === "bun" ? process.execPath : runtime, "src/server.mjs"];
+    const fresh = readFileSync(join(cwd, "src/server.mjs"), "utf8").replaceAll("ann@", `${runtime}@`);
+    writeFileSync(join(cwd, "src/server.mjs"), fresh);
+    const { stdout, stderr } = Bun.spawnSync(command, { cwd });
+    writeFileSync(join(cwd, "src/server.mjs"), files["src/server.mjs"] ?? "");
+    expect(stderr.toString()).toBe("");
+    const email = `${runtime}@example.com`;
+    expect(JSON.parse(stdout.toString())).toEqual({
+      refused: expect.stringContaining("clientFor(request)"),
+      ...{ email, other: email, alone: email, anonymous: null, shared: null },
+    });
+  },
+);
 
 test("the service has the client, the types and the worker, also without the dashboard", async () => {
   const bare = await project({ config: { dashboard: { enabled: false } } });

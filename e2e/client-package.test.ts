@@ -47,11 +47,11 @@ const runtimes: { readonly [name: string]: readonly string[] } = {
 const env = { ...process.env, DENO_DIR: join(cwd, ".deno"), DENO_NO_UPDATE_CHECK: "1" };
 
 test.each(Object.entries(runtimes))("every entry point is imported by %s", (_name, command) => {
-  const script = `const all = await Promise.all(["", "/live", "/auth", "/admin", "/storage", "/store"].map((name) => import("@socle/client" + name)));
+  const script = `const all = await Promise.all(["", "/live", "/auth", "/admin", "/storage", "/store", "/server"].map((name) => import("@socle/client" + name)));
 console.log(all.map((module) => Object.keys(module).length > 0).join());`;
   writeFileSync(join(cwd, "entries.mjs"), script);
   const { stdout, stderr } = Bun.spawnSync([...command, "entries.mjs"], { cwd, env });
-  expect([stdout.toString().trim(), stderr.toString()]).toEqual(["true,true,true,true,true,true", ""]);
+  expect([stdout.toString().trim(), stderr.toString()]).toEqual(["true,true,true,true,true,true,true", ""]);
 });
 
 test.each(Object.entries(runtimes))("a program with a live query runs with %s", async (_name, command) => {

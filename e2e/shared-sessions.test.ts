@@ -22,7 +22,7 @@ document.title = "ready";
 
 async function service() {
   const notes = { name: "notes", fields: [{ name: "title", type: "string" }], permissions: { read: "authenticated" } };
-  const cwd = await project({ collections: [notes], config: { public: "public", auth: { accessTokenTtl: "1s" } } });
+  const cwd = await project({ collections: [notes], config: { public: "public", auth: { accessTokenTtl: "2s" } } });
   mkdirSync(join(cwd, "public"));
   writeFileSync(join(cwd, "public/index.html"), html);
   return serve(cwd, { single: "numbers" });

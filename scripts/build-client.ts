@@ -75,7 +75,7 @@ async function buildPackage(): Promise<void> {
   const outdir = join(client, "dist");
   await rm(outdir, { recursive: true, force: true });
   await writeClientTypes(join(outdir, "types"));
-  const modules = ["auth", "admin", "live", "storage", "store"].map((name) => join(entries, `${name}.ts`));
+  const modules = ["auth", "admin", "live", "server", "storage", "store"].map((name) => join(entries, `${name}.ts`));
   const entrypoints = [join(client, "src/index.ts"), join(client, "src/worker.ts"), ...modules];
   await bundle({ entrypoints, outdir, minify: false });
   await cp(join(root, "LICENSE"), join(client, "LICENSE"));

@@ -105,6 +105,13 @@ export class ClientBase<P extends ProjectTypes> {
     return this.#transport.session.user;
   }
 
+  /** Resolves with the user who is signed in, once the store of sessions has answered; null for nobody. @throws SocleError of a store that asks a service. */
+  async ready(): Promise<SessionUser | null> {
+    const { session } = this.#transport;
+    await session.loaded();
+    return session.user.get() ?? null;
+  }
+
   /** A room of `rooms/{name}.json`: `socle.room("board", id).join({ state: { cursor: null } })`. */
   room<Name extends keyof RoomsOf<P> & string>(name: Name, key: string): RoomClient<RoomOf<P, Name>> {
     const { $source } = this;
@@ -123,6 +130,7 @@ export class ClientBase<P extends ProjectTypes> {
    * @deprecated Use the option `session`: tabs then share a session.
    */
   adoptTokens(tokens: Tokens | null): void {
+    this.#transport.check();
     void this.#transport.session.keep(tokens, tokens);
   }
 

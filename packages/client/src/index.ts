@@ -45,6 +45,7 @@ export { SecondFactorRequired, SocleError, type SocleErrorCode } from "./error.t
 export type { LiveFeature, LiveOptions, LiveState, LiveStatus, LiveValue } from "./live-types.ts";
 export type { Observable } from "./observable.ts";
 export type { PageQuery } from "./page-query.ts";
+export { pageSession } from "./page-session.ts";
 export type { GroupsQuery, QueryStart, RecordsQuery } from "./query-types.ts";
 export type { Listener, SubscribeOptions } from "./realtime.ts";
 export type {

@@ -32,6 +32,8 @@ export interface SessionStore {
   exclusive?(work: () => Promise<void>): Promise<void>;
   /** Called at first, with the address of the service. */
   open?(baseUrl: string): void;
+  /** Why nobody signs in with this store: the message of the error. */
+  readonly refuses?: string;
 }
 
 /** `local` and `tab` are places of a browser: for all tabs, also after a restart, and for a tab until the tab is closed. */
@@ -67,6 +69,11 @@ function sessionIn(text: string | null): HeldSession | null {
   } catch {
     return null;
   }
+}
+
+/** Whether the service itself ends a session: a page comes from a proxy, or from a network that asks to sign in. */
+export function isRefusal(thrown: unknown): boolean {
+  return isUnauthorized(thrown) && !/^\s*</.test(String(thrown.body));
 }
 
 /** The session of a client. */
@@ -167,8 +174,7 @@ export function openSession(store: SessionStore, refresh: (refreshToken: string)
     try {
       renewed = await refresh(held.refreshToken);
     } catch (thrown) {
-      // A page comes from a proxy, or from a network that asks to sign in: only the service itself ends a session.
-      if (!isUnauthorized(thrown) || /^\s*</.test(String(thrown.body))) throw thrown;
+      if (!isRefusal(thrown)) throw thrown;
     }
     await awake(beganAt);
     // A sign-in or a sign-out that came meanwhile is newer than this answer, and so are the tokens of another tab.

@@ -110,16 +110,23 @@ export class Transport {
   /** The highest position that the client has seen. */
   #position = 0;
   #isTold = false;
+  readonly #refusal: string | undefined;
 
   constructor(options: ClientOptions) {
     this.baseUrl = options.baseUrl.replace(/\/+$/, "");
     this.#options = options;
     const store = storeOf(this.baseUrl, options);
     store.open?.(this.baseUrl);
+    this.#refusal = store.refuses;
     this.session = openSession(store, async (used) => {
       const body = { refreshToken: used };
       return read(await this.#request("POST", "/api/auth/refresh", { body, token: null, isTimed: true }));
     });
+  }
+
+  /** @throws Error where nobody signs in. */
+  check(): void {
+    if (this.#refusal) throw new Error(this.#refusal);
   }
 
   /** The access token, or the API key of a client without tokens. */
@@ -137,11 +144,13 @@ export class Transport {
    * @throws SecondFactorRequired for a user with a second factor; the tokens of this client stay.
    */
   async signIn(route: string, proof: object, { signal }: CallOptions = {}): Promise<User> {
+    this.check();
     return this.#keepAnswer(await this.#request("POST", `/api/auth/${route}`, { body: proof, token: null, signal }));
   }
 
   /** Registers, and keeps the tokens; null for a user who has to prove the address first. */
   async register(values: object, { signal }: CallOptions = {}): Promise<User | null> {
+    this.check();
     const response = await this.#request("POST", "/api/auth/register", { body: values, token: null, signal });
     return response.status === 202 ? null : this.#keepAnswer(response);
   }

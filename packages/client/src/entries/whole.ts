@@ -3,4 +3,5 @@ export * from "../index.ts";
 export { admin } from "./admin.ts";
 export { auth } from "./auth.ts";
 export { live, liveWithChannels } from "./live.ts";
+export * from "./server.ts";
 export { storage } from "./storage.ts";

@@ -136,13 +136,20 @@ function packageFiles({ url, prefix, version }: { url: string | null; prefix: st
       "  live,",
       ...(own === "" ? [] : [own]),
     ].join("\n");
-  const module = (own: string): string => `${note}import { createClient, live } from "./client.js";
+  const module = (
+    own: string,
+    singleton: string,
+  ): string => `${note}import { createClient, live, noSession, requestSession } from "./client.js";
 
 export * from "./client.js";
 
-export const socle = createClient({
+const options = {
 ${options(own)}
-});
+};
+
+export const socle = createClient(${singleton});
+
+export const clientFor = (source, headers) => createClient({ ...options, session: requestSession(source, headers) });
 `;
   const manifest = {
     name: "socle-project-client",
@@ -160,10 +167,14 @@ ${options(own)}
   };
   return {
     "package.json": `${JSON.stringify(manifest, null, 2)}\n`,
-    "index.js": module('  worker: new URL("./client-worker.js", import.meta.url),'),
+    "index.js": module(
+      '  worker: new URL("./client-worker.js", import.meta.url),',
+      // All requests of a server share the module: nobody signs in with the client of the module.
+      'typeof document === "undefined" ? { ...options, session: noSession } : options',
+    ),
     // The engine of React Native does not know import.meta, and has no workers.
-    "native.js": module(""),
-    "index.d.ts": `${note}import type { Socle } from "./client.js";
+    "native.js": module("", "options"),
+    "index.d.ts": `${note}import type { Cookies, Socle } from "./client.js";
 import type { Project } from "./types.js";
 
 export * from "./client.js";
@@ -173,8 +184,14 @@ export type { NewRecord } from "./types.js";
 /** The client with the collections of the project, for functions that take the client. */
 export type SocleDatabase = Socle<Project>;
 
-/** The client of the project. */
+/** The client of the project: of a page or an app. On a server, all requests share this client, and nobody signs in. */
 export declare const socle: SocleDatabase;
+
+/**
+ * A client of its own. On a server, with the session of a request: of the header \`Authorization\`, or of the cookie, which changes in the
+ * headers of the response; or of the cookies of a framework. In a page, with the path of \`sessionHandler\`. Without a source, nobody is signed in.
+ */
+export declare function clientFor(source?: Request | Cookies | string, headers?: Headers): SocleDatabase;
 `,
   };
 }
