@@ -36,3 +36,30 @@ test("docs/configuration.md has every key unchanged", async () => {
   const page = await Bun.file(join(import.meta.dir, "../docs/configuration.md")).text();
   expect(cells(page)).toEqual(cells(configurationTable()));
 });
+
+test("docs/ssr.md prints the files of the examples", async () => {
+  const root = join(import.meta.dir, "..");
+  const page = await Bun.file(join(root, "docs/ssr.md")).text();
+  const examples = [...page.matchAll(/^\[(examples\/[\w-]+)\]/gm)].map(([, folder]) => folder ?? "");
+  expect(examples).toContain("examples/sveltekit");
+  let files = 0;
+  for (const [, path, text] of page.matchAll(/^\*\*`(\S+)`\*\*\n\n```\w+\n([\s\S]*?\n)```$/gm)) {
+    const found = await Promise.all(
+      examples.map((folder) =>
+        Bun.file(join(root, folder, path ?? ""))
+          .text()
+          .catch(() => ""),
+      ),
+    );
+    expect([path, found.includes(text ?? "")]).toEqual([path, true]);
+    files += 1;
+  }
+  expect(files).toBeGreaterThan(examples.length * 6);
+  // The printed file is the file of each example.
+  const shared = await Promise.all(
+    ["sveltekit/src", "astro/src", "react-router/app", "nextjs"].map((folder) =>
+      Bun.file(join(root, "examples", folder, "lib/socle.ts")).text(),
+    ),
+  );
+  expect(new Set(shared).size).toBe(1);
+});

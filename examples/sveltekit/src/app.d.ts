@@ -1,11 +1,11 @@
-/** Types of the app: what each request carries. */
+/** Types of the app: `locals` has the client of the request. */
 import type { Socle } from "@socle/client";
+import type { Project } from "./lib/project";
 
 declare global {
   namespace App {
     interface Locals {
-      /** The client of the request, with the session of the browser. */
-      socle: Socle;
+      socle: Socle<Project>;
     }
   }
 }

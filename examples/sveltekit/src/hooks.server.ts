@@ -1,11 +1,12 @@
-/** Gives each request a client of its own, with the session that the cookie of the browser keeps. */
+/** Hooks of the server: each request has a client with the session of its cookie. */
 import { createClient } from "@socle/client";
 import { cookieSession } from "@socle/client/server";
-import type { Handle } from "@sveltejs/kit";
-import { env } from "$env/dynamic/public";
+import type { Handle } from "@sveltejs/kit/hooks";
+import type { Project } from "./lib/project";
+import { serviceUrl } from "./lib/service.server";
 
 export const handle: Handle = ({ event, resolve }) => {
   const session = cookieSession(event.cookies, { url: event.url });
-  event.locals.socle = createClient({ baseUrl: env.PUBLIC_SOCLE_URL ?? "http://localhost:8090", session });
+  event.locals.socle = createClient<Project>({ baseUrl: serviceUrl, session });
   return resolve(event);
 };

@@ -1,4 +1,4 @@
-/** Gives the page the access token of the session, for live queries. The refresh token stays in the cookie. */
+/** `/session`: the access token for the page. The refresh token stays in the cookie. */
 import { sessionHandler } from "@socle/client/server";
 import type { RequestHandler } from "./$types";
 

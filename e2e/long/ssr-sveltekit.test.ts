@@ -1,0 +1,4 @@
+/** The example for SvelteKit: pages with a server, as docs/ssr.md describes the example. */
+import { testPages } from "../ssr-suite.ts";
+
+await testPages("sveltekit");

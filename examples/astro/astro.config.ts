@@ -1,0 +1,11 @@
+/** Configuration of Astro: each page is rendered by a server for Node, with components of React. */
+import node from "@astrojs/node";
+import react from "@astrojs/react";
+import { defineConfig } from "astro/config";
+
+export default defineConfig({
+  output: "server",
+  adapter: node({ mode: "standalone" }),
+  integrations: [react()],
+  server: { port: 4321 },
+});
