@@ -295,7 +295,7 @@ test("users have the fields of the definition; without a definition, a user is a
     "functions/users/a.ts": `type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
 const isTrue = <_ extends true>(): void => undefined;
 export const onCreate: OnCreate<"users"> = async ({ record, event, auth }) => {
-  isTrue<Same<typeof record, { id: string; createdAt: string; updatedAt: string; email: string; role: "admin" | "authenticated" | "public"; verified: boolean; name: string | null; plan: string; number: number }>>();
+  isTrue<Same<typeof record, { id: string; createdAt: string; updatedAt: string; email: string | null; role: "admin" | "authenticated" | "public"; verified: boolean; name: string | null; plan: string; number: number }>>();
   console.log(event.payload.userId);
   await auth.users.create({ email: "a@example.com", password: "long enough", name: "Ann" });
   // @ts-expect-error: name is missing
@@ -326,7 +326,7 @@ export const onLogin: OnLogin = async ({ db, record }) => {
   write(bare, {
     "functions/users/a.ts": `export const onCreate: OnCreate<"users"> = async ({ record, auth }) => {
   const user: SocleUser = record;
-  await auth.users.create({ email: user.email, password: "long enough" });
+  await auth.users.create({ email: user.email ?? "a@example.com", password: "long enough" });
 };
 export const beforeRegister: BeforeRegister = ({ record }) => console.log(record.email, record.role);
 `,

@@ -362,3 +362,40 @@ test("functions that start each other through db.as end after sixteen", async ()
   expect(count).toBeGreaterThan(10);
   expect(count).toBeLessThanOrEqual(17);
 });
+
+test("an anonymous user has the rules of anonymous users", async () => {
+  const api = await openScripts({
+    settings: { SERVICE_AUTH_ANONYMOUS: "true" },
+    collections: [
+      {
+        name: "notes",
+        fields: [{ name: "text", type: "string" }],
+        permissions: { read: "@user.anonymous = true", create: "@user.anonymous = false" },
+      },
+    ],
+    files: {
+      "endpoints/run.ts": endpoint,
+    },
+  });
+  const guest = (await api.request<{ user: { id: string }; accessToken: string }>("POST", "/api/auth/anonymous")).body;
+  const full = await api.register("full@example.com");
+  const codes = async (user: { id: string }): Promise<unknown> => {
+    const code = `const code = async (call) => call.then(() => "done", (error) => error.code);
+      const notes = db.as(v.id).notes;
+      return [(await notes.list()).length, await code(notes.create({ text: "x" }))]`;
+    const answer = await api.answer("POST", "/api/function/run", { body: { code, id: user.id } });
+    return ((await answer.json()) as Told).value;
+  };
+  const overHttp = async (token: string): Promise<unknown> => {
+    const { items } = (await api.request<{ items: unknown[] }>("GET", "/api/notes", { token })).body;
+    return [items.length, (await api.request("POST", "/api/notes", { token, body: { text: "x" } })).status];
+  };
+  expect([await overHttp(full.accessToken), await codes(full.user)]).toEqual([
+    [0, 201],
+    [0, "done"],
+  ]);
+  expect([await overHttp(guest.accessToken), await codes(guest.user)]).toEqual([
+    [2, 403],
+    [2, "forbidden"],
+  ]);
+});
