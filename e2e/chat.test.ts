@@ -53,6 +53,13 @@ test("two tabs see each other's messages and images, also across a restart", asy
   await bob.page.getByText(/^ann, /).waitFor();
   expect(await bob.page.getByLabel("Message").isVisible()).toBe(false);
 
+  // The members of the room, and a member that types.
+  for (const { page } of [ann, bob]) await page.getByText("2 here", { exact: true }).waitFor();
+  await ann.page.getByLabel("Message").fill("typing");
+  await bob.page.getByText("2 here, ann typing", { exact: true }).waitFor();
+  await bob.page.getByText("2 here", { exact: true }).waitFor();
+  await ann.page.getByLabel("Message").fill("");
+
   // An image, the other way.
   await signUp(bob, "bob");
   const image = { name: "garden.png", mimeType: "image/png", buffer: png(800, 400) };

@@ -1,6 +1,8 @@
 /** Rooms of a cluster: members and messages cross three instances, and clients that join again are members again after a leader was killed. */
 // Promises: C2.
 import { expect, test } from "bun:test";
+import { live } from "../packages/client/src/entries/live.ts";
+import { createClient, type Room } from "../packages/client/src/index.ts";
 import { startCluster, type TestInstance } from "./cluster-kit.ts";
 import { post, until } from "./kit.ts";
 import { RoomClient } from "./room-socket.ts";
@@ -99,4 +101,37 @@ test("the members of a leader that is killed have left; clients that join again 
   await leader.start();
   const back = await member(leader, id, 3);
   for (const client of [...members, back]) await until(() => numbers(client, id).length === 4);
+});
+
+test("the client joins again by itself when the leader is killed, and its members are there again", async () => {
+  const leader = await cluster.leader();
+  const others = await cluster.replicas();
+  const id = await board(leader);
+  const clients = others.map(({ url }) => createClient({ baseUrl: url, live }));
+  const rooms = clients.map((client, n) => client.room("board", id).join({ state: { n } }));
+  const states = (room: Room): string =>
+    JSON.stringify(
+      room.members
+        .get()
+        .map(({ state }) => state["n"])
+        .toSorted(),
+    );
+  const areTogether = (): boolean => rooms.every((room) => room.status.get() === "joined" && states(room) === "[0,1]");
+  await until(areTogether);
+  const seen = rooms.map(() => new Set<string>());
+  for (const [n, room] of rooms.entries()) room.members.subscribe(() => seen[n]?.add(states(room)));
+  const start = performance.now();
+  leader.running.signal("SIGKILL");
+  // One of the two instances leads now, and has closed its sockets.
+  await until(
+    async () => (await cluster.leader()) !== leader && rooms.some(({ status }) => status.get() === "offline"),
+  );
+  await until(areTogether);
+  console.log(`Members again after ${Math.round(performance.now() - start)} ms`);
+  const heard: unknown[] = [];
+  rooms[1]?.on("hi", (payload) => heard.push(payload));
+  rooms[0]?.send("hi", "again");
+  await until(() => heard.length > 0);
+  expect(heard).toEqual(["again"]);
+  for (const client of clients) client.$source.live().close();
 });

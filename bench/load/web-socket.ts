@@ -1,7 +1,7 @@
 /** A minimal WebSocket client (RFC 6455) on a raw socket: thousands of clients cost the load generator little. */
 
 /** A masked text frame; the mask is zero, which servers accept. */
-function textFrame(text: string): Buffer {
+export function textFrame(text: string): Buffer {
   const payload = Buffer.from(text);
   const { length } = payload;
   const head = length < 126 ? [0x81, 0x80 | length] : [0x81, 0xfe, length >> 8, length & 0xff];

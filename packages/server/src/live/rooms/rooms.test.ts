@@ -4,11 +4,11 @@ import { describe, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { RoomMember, ServerFrame } from "@socle/protocol";
-import { migrate, setRole, temporaryFolder } from "../../../test/kit.ts";
+import { migrate, quietLogger, setRole, temporaryFolder } from "../../../test/kit.ts";
 import { openServer, type TestServer, type TestSocket, until } from "../../../test/sockets.ts";
 import { system, systemFor } from "../../base/kernel/index.ts";
 import { parseDefinition } from "../../data/collections/index.ts";
-import { type RoomNews, readRooms } from "./index.ts";
+import { type RoomNews, type RoomSocket, Rooms, readRooms } from "./index.ts";
 
 const collections = [
   {
@@ -295,6 +295,51 @@ describe("rights", () => {
     a.send(frame);
     await settled(a, b);
     expect([framesOf(b, "message").length, framesOf(a, "error").length]).toEqual([1, 2]);
+  });
+
+  test("a message reaches no member whose right has ended, also while the rights of other rooms are looked at", async () => {
+    const id = await board(null);
+    const seatId = await seat(id, ann.user.id);
+    const heard: string[] = [];
+    const socketOf = (userId: string, role: "authenticated" | "admin"): RoomSocket => ({
+      listener: { userId, role, sessionId: "s" },
+      caller: userId,
+      address: "",
+      memberships: new Map(),
+      seenAt: performance.now(),
+      send: (text) => heard.push(`${role} ${JSON.parse(text).type}`),
+      sendNow: () => undefined,
+      waiting: () => 0,
+      join: () => undefined,
+      leave: () => undefined,
+      publish: () => undefined,
+      ping: () => undefined,
+      cutOff: () => undefined,
+      countChannel: () => undefined,
+    });
+    const { service, config } = server;
+    const busy = new Rooms({
+      ...service,
+      config,
+      logger: quietLogger(),
+      emailOf: () => null,
+      // The turn of the look never comes.
+      turns: { take: () => new Promise(() => undefined) },
+      broadcast: ({ hearing }, text, sender) => {
+        for (const { socket } of hearing) if (socket !== sender) socket.send(text);
+      },
+      onEnd: ({ socket }) => heard.push(`${socket.listener?.role} left`),
+    });
+    busy.load(await readRooms(server.config.folder));
+    const [a, admin] = [socketOf(ann.user.id, "authenticated"), socketOf("usr_1", "admin")];
+    for (const socket of [a, admin]) busy.join(socket, { room: "board", key: id, state: null });
+    await Bun.sleep(100);
+    heard.length = 0;
+    await records.delete("seats", system, seatId);
+    busy.send(admin, { room: "board", key: id, event: "hi", payload: 1 });
+    await Bun.sleep(100);
+    expect(heard.toSorted()).toEqual(["admin presence", "authenticated left"]);
+    busy.close();
   });
 
   /** The end of a right: the member that has lost the right, and a member that keeps the right. */
