@@ -115,6 +115,8 @@ function countRefreshes(service: string): { url: string; refreshes: () => number
     async fetch(request) {
       const { pathname, search } = new URL(request.url);
       if (pathname === "/api/auth/refresh") refreshes += 1;
+      // Answers take a moment, so that parallel requests wait at the same time.
+      if (pathname.startsWith("/api/auth/")) await Bun.sleep(100);
       const { method, headers } = request;
       const body = method === "GET" ? null : await request.arrayBuffer();
       return fetch(`${service}${pathname}${search}`, { method, headers, body, decompress: false });

@@ -49,7 +49,11 @@ export type Queues = {};
 /** The server queries, with the arguments and the value of each. */
 export type Queries = {};
 
+/** The rooms, with the fields of a member's state and the names of the events. */
+export type Rooms = {
+};
+
 /** For `createClient<Project>`. */
-export type Project = { collections: Collections; endpoints: Endpoints; queries: Queries };
+export type Project = { collections: Collections; endpoints: Endpoints; queries: Queries; rooms: Rooms };
 
 export {};
