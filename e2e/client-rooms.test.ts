@@ -176,6 +176,30 @@ test("several joins of a room are one member, with the state that was set last; 
   await until(() => others().length === 1);
 });
 
+test("a join right after a leave is a member, whatever answers are still under way", async () => {
+  const { socle } = open();
+  const watcher = await RoomClient.open(server.url);
+  await watcher.join("lobby", "again");
+  const first = socle.room("lobby", "again").join();
+  await until(() => first.status.get() === "joined");
+  first.leave();
+  socle.room("lobby", "again").join().leave();
+  socle.room("lobby", "again").join().leave();
+  const last = socle.room("lobby", "again").join({ state: { n: 7 } });
+  await until(() => watcher.members("lobby", "again").some(({ state }) => state["n"] === 7));
+  await until(() => last.members.get().length === 2);
+  await Bun.sleep(100);
+  expect(last.status.get()).toBe("joined");
+  const ids = watcher.members("lobby", "again").map(({ id }) => id);
+  expect([ids.length, ids.includes(last.id ?? "")]).toEqual([2, true]);
+  const heard: unknown[] = [];
+  last.on("hi", (payload) => heard.push(payload));
+  watcher.send({ action: "send", room: "lobby", key: "again", event: "hi", payload: 1 });
+  await until(() => heard.length > 0);
+  last.leave();
+  await until(() => watcher.members("lobby", "again").length === 1);
+});
+
 test("a store of a framework joins with the first subscription, leaves with the last, and stays for one that comes back at once", async () => {
   const { socle } = open();
   const watcher = await RoomClient.open(server.url);

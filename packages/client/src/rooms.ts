@@ -35,6 +35,8 @@ interface Wire extends Named {
 export class Rooms implements ConnectionPart {
   readonly #connection: Connection;
   readonly #wires = new Map<string, Wire>();
+  /** The rooms of leaves without an answer: up to the answer, frames are about the membership before. */
+  readonly #leaving: string[] = [];
 
   constructor(connection: Connection) {
     this.#connection = connection;
@@ -76,6 +78,7 @@ export class Rooms implements ConnectionPart {
           return;
         }
         this.#wires.delete(name);
+        if (this.#connection.state.get() === "open") this.#leaving.push(name);
         this.#connection.send({ action: "leave", room, key });
         this.#connection.update();
       },
@@ -92,6 +95,7 @@ export class Rooms implements ConnectionPart {
   }
 
   lost(): void {
+    this.#leaving.length = 0;
     for (const wire of this.#wires.values()) {
       wire.id = undefined;
       tell(wire.states.keys(), { ...wire, type: "lost" });
@@ -101,7 +105,13 @@ export class Rooms implements ConnectionPart {
   heard(received: ReceivedFrame): void {
     // A frame of another part has no room.
     const frame = received as Exclude<RoomNews, { type: "lost" }>;
-    const wire = this.#wires.get(nameOf(frame));
+    const name = nameOf(frame);
+    const leaving = this.#leaving.indexOf(name);
+    if (leaving >= 0) {
+      if (frame.type === "left") this.#leaving.splice(leaving, 1);
+      return;
+    }
+    const wire = this.#wires.get(name);
     if (wire === undefined) return;
     if (frame.type === "joined") wire.id = frame.id;
     // A frame of the membership before this join.
@@ -109,7 +119,7 @@ export class Rooms implements ConnectionPart {
     tell(wire.states.keys(), frame);
     if (frame.type !== "left" && wire.id !== undefined) return;
     // The membership has ended, or the join was refused.
-    this.#wires.delete(nameOf(frame));
+    this.#wires.delete(name);
     if (frame.type !== "left") tell(wire.states.keys(), { ...frame, type: "left" });
     this.#connection.update();
   }
