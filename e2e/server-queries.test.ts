@@ -78,7 +78,8 @@ describe("docs/server-queries.md", async () => {
       return [status, code, details?.[0]?.field];
     };
     expect(await refusal({ team })).toEqual([403, "forbidden", undefined]);
-    expect(await refusal({ team: '" || "' })).toEqual([400, "validation_error", "args.team"]);
+    expect(await refusal({ team: '" || "' })).toEqual([403, "forbidden", undefined]);
+    expect(await refusal({ team: 1 })).toEqual([400, "validation_error", "args.team"]);
     await admin.collection("members").create({ team, user: user?.id });
     expect(await query({ team })).toEqual({ status: 200, body: { tasks: [], open: 0, done: 0 } });
 

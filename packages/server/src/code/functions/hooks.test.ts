@@ -359,7 +359,11 @@ describe("users", () => {
     expect((await sign(api, "login", b)).status).toBe(403);
     const seen = api.log.flatMap((line) => line.split("seen ")[1] ?? []).map((text) => JSON.parse(text) as unknown);
     const asked = (email: string) => ({ record: { email, role: "authenticated" }, previous: null, user: null });
-    expect(seen.slice(0, 3)).toEqual([asked("a@elsewhere.org"), asked("a@example.com"), { ...user, verified: false }]);
+    expect(seen.slice(0, 3)).toEqual([
+      asked("a@elsewhere.org"),
+      asked("a@example.com"),
+      { ...user, verified: false, anonymous: false },
+    ]);
     // The wrong password asked no hook.
     expect(seen).toHaveLength(5);
     const types = (await eventsSince(api.service)).map(({ type }) => type).filter((type) => type === "auth.login");

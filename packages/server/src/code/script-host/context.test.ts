@@ -155,7 +155,7 @@ test("auth.users.setPassword gives a password, and ends the sessions", async () 
     `const user = await auth.users.findByEmail("a@example.com"); ${tell('await auth.users.setPassword(user.id, "another password")')}`,
   );
   const { user, accessToken: token } = await api.register("a@example.com");
-  expect(await run(api)).toEqual({ ...user, verified: false });
+  expect(await run(api)).toEqual({ ...user, verified: false, anonymous: false });
   expect((await api.request("GET", "/api/auth/me", { token })).status).toBe(401);
   const body = { email: "a@example.com", password: "another password" };
   expect((await api.request("POST", "/api/auth/login", { body })).status).toBe(200);
