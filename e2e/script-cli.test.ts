@@ -54,7 +54,7 @@ describe("types", () => {
       const type: "posts.created" = event.type;
       await db.collection("posts").create({ title });
       await db.collection("posts").update(record.id, { state: "draft", meta: { a: [1] }, default: null });
-      const user: string | null | undefined = auth.user?.email;
+      const user: string | undefined = auth.user?.email;
       const bytes: Uint8Array | null = await storage.read("fil_1");
       const [row] = await db.query<{ n: number }>("SELECT 1 AS n");
       await storage.put({ filename: "a.txt", data: "a", visibility: "record" });
@@ -90,7 +90,7 @@ describe("types", () => {
     const cwd = await scriptProject({ collections: [definition, collection("notes")], files: {} });
     const body = "({ record, logger }) => logger.info(record.title)";
     await write(cwd, {
-      "functions/a.ts": `const word = 1;\nonCreate("posts", ${body});\nonLogin("users", ({ record }) => [record.email, word]);\n`,
+      "functions/a.ts": `const word = 1;\nonCreate("posts", ${body});\nonLogin("users", ({ record }) => record.email + word);\n`,
       "functions/b.ts": `import { onUpdate } from "socle/functions";\nconst word = 2;\nonUpdate("posts", ${body});\nexport { word };\n`,
       "functions/c.ts": 'const word = 3;\nbeforeCreate("posts", ({ record }) => ({ title: record.title + word }));\n',
       "functions/posts/d.ts":

@@ -7,13 +7,13 @@ import { join } from "node:path";
 import type { CollectionDefinition } from "@socle/protocol";
 import type { Config } from "../base/config/index.ts";
 import { SetupError } from "../base/kernel/index.ts";
-import { collectionMembers, findScripts, toolOutput } from "../code/script-host/index.ts";
+import { collectionMembers, emailDeclaration, findScripts, toolOutput } from "../code/script-host/index.ts";
 import { clientBuild, EmbeddedFiles } from "../edge/http/index.ts";
 import { readRooms } from "../live/rooms/index.ts";
 import { checkFile, writeCheckSettings, writeIfChanged, writeTypes } from "./types-file.ts";
 
 interface Project {
-  readonly config: Pick<Config, "folder" | "scripts.env" | "endpoints.prefix">;
+  readonly config: Pick<Config, "folder" | "scripts.env" | "endpoints.prefix" | "auth.anonymous">;
   readonly definitions: readonly CollectionDefinition[];
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
@@ -104,7 +104,8 @@ ${declarationOf("Rooms", await roomTypes(project), "The rooms, with the fields o
 ${declarationOf("Project", "{ collections: Collections; endpoints: Endpoints; queries: Queries; rooms: Rooms }", "For `createClient<Project>`.")}`;
   // A type that nothing uses is an error under `noUnusedLocals`.
   const json = "type JsonValue = null | boolean | number | string | JsonValue[] | { [key: string]: JsonValue };\n\n";
-  return `${note}\n${types.includes("JsonValue") ? json : ""}${types}\nexport {};\n`;
+  const email = types.includes("SocleEmail") ? `${emailDeclaration(project.config)}\n` : "";
+  return `${note}\n${types.includes("JsonValue") ? json : ""}${email}${types}\nexport {};\n`;
 }
 
 async function roomTypes({ config }: Project): Promise<string> {

@@ -30,7 +30,7 @@ test("the database, its log and the storage are for the service's user alone; fi
   );
   expect(modeOf(join(folder, "data"))).toBe(0o700);
   expect(log.filter((line) => line.includes("chmod"))).toEqual([]);
-  await writeTypes({ folder, "scripts.env": [], "endpoints.prefix": "/api/function" }, []);
+  await writeTypes({ folder, "scripts.env": [], "auth.anonymous": false, "endpoints.prefix": "/api/function" }, []);
   expect(modeOf(join(folder, typesFile))).toBe(0o644);
   expect(modeOf(join(folder, ".socle"))).toBe(0o755);
 });

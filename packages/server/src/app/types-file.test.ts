@@ -107,8 +107,13 @@ function write(folder: string, files: typeof project): void {
   }
 }
 
-async function compiled(folder: string, definitions: readonly CollectionDefinition[] = []): Promise<string> {
-  await writeTypes({ folder, "scripts.env": ["QUEUE"], "endpoints.prefix": "/api/function" }, definitions);
+async function compiled(
+  folder: string,
+  definitions: readonly CollectionDefinition[] = [],
+  settings: { "auth.anonymous": boolean } = { "auth.anonymous": false },
+): Promise<string> {
+  const config = { folder, "scripts.env": ["QUEUE"], "endpoints.prefix": "/api/function", ...settings };
+  await writeTypes(config, definitions);
   await writeCheckSettings(folder);
   const { stdout } = Bun.spawnSync([join(modules, ".bin/tsc"), "-p", join(folder, checkFile)], { cwd: folder });
   return stdout.toString();
@@ -295,7 +300,7 @@ test("users have the fields of the definition; without a definition, a user is a
     "functions/users/a.ts": `type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
 const isTrue = <_ extends true>(): void => undefined;
 export const onCreate: OnCreate<"users"> = async ({ record, event, auth }) => {
-  isTrue<Same<typeof record, { id: string; createdAt: string; updatedAt: string; email: string | null; role: "admin" | "authenticated" | "public"; verified: boolean; name: string | null; plan: string; number: number }>>();
+  isTrue<Same<typeof record, { id: string; createdAt: string; updatedAt: string; email: string; role: "admin" | "authenticated" | "public"; verified: boolean; name: string | null; plan: string; number: number }>>();
   console.log(event.payload.userId);
   await auth.users.create({ email: "a@example.com", password: "long enough", name: "Ann" });
   // @ts-expect-error: name is missing
@@ -326,10 +331,26 @@ export const onLogin: OnLogin = async ({ db, record }) => {
   write(bare, {
     "functions/users/a.ts": `export const onCreate: OnCreate<"users"> = async ({ record, auth }) => {
   const user: SocleUser = record;
-  await auth.users.create({ email: user.email ?? "a@example.com", password: "long enough" });
+  await auth.users.create({ email: user.email, password: "long enough" });
 };
 export const beforeRegister: BeforeRegister = ({ record }) => console.log(record.email, record.role);
 `,
   });
   expect(await compiled(bare)).toBe("");
+});
+
+test("with anonymous users, the email of a user may be null", async () => {
+  const folder = temporaryFolder();
+  write(folder, {
+    "functions/users/a.ts": `export const onCreate: OnCreate<"users"> = ({ record, auth }) => {
+  // @ts-expect-error: an anonymous user has no email
+  const one: string = record.email;
+  // @ts-expect-error: the same for the caller
+  const other: string | undefined = auth.user?.email;
+};
+`,
+  });
+  const { definition } = parseDefinition({ name: "users", fields: [{ name: "name", type: "string" }] });
+  for (const definitions of [[], [definition]])
+    expect(await compiled(folder, definitions, { "auth.anonymous": true })).toBe("");
 });

@@ -59,13 +59,10 @@ async function makeFolder(path: string, umask: number): Promise<void> {
 
 /** Writes the types of functions, jobs and endpoints, and the types of tests, beside the configuration. */
 export async function writeTypes(
-  {
-    folder,
-    "scripts.env": env,
-    "endpoints.prefix": prefix,
-  }: Pick<Config, "folder" | "scripts.env" | "endpoints.prefix">,
+  config: Pick<Config, "folder" | "scripts.env" | "endpoints.prefix" | "auth.anonymous">,
   definitions: readonly CollectionDefinition[],
 ): Promise<void> {
+  const { folder, "endpoints.prefix": prefix } = config;
   const paths = Map.groupBy(findScripts(folder).scripts, (script) => script.folder);
   const filesBy = (kind: ScriptFolder, name: (path: string) => string): Map<string, string> =>
     new Map(paths.get(kind)?.map(({ path }) => [name(path), path]));
@@ -74,7 +71,7 @@ export async function writeTypes(
     endpoints: filesBy("endpoints", (path) => routeOf(path, prefix)),
     queries: filesBy("queries", queryNameOf),
   });
-  await writeIfChanged(join(folder, typesFile), typeDeclarations(definitions, env));
+  await writeIfChanged(join(folder, typesFile), typeDeclarations(definitions, config));
   await writeIfChanged(join(folder, fileTypesFile), files);
   const kit = await findTestKit();
   if (kit === null) return;

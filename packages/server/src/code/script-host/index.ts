@@ -45,4 +45,10 @@ export {
 } from "./script-files.ts";
 export { ScriptHost, type ScriptHostOptions } from "./script-host.ts";
 export { ServiceApi } from "./service-api.ts";
-export { collectionMembers, fileDeclarations, testDeclarations, typeDeclarations } from "./type-declarations.ts";
+export {
+  collectionMembers,
+  emailDeclaration,
+  fileDeclarations,
+  testDeclarations,
+  typeDeclarations,
+} from "./type-declarations.ts";

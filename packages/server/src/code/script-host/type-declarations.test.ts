@@ -3,9 +3,11 @@ import { expect, test } from "bun:test";
 import type { FieldDefinition } from "@socle/protocol";
 import { typeDeclarations } from "./type-declarations.ts";
 
+const bare = { "scripts.env": [], "auth.anonymous": false };
+
 /** The lines of a field in the types of a record, of a create and of an update; null in a type without the field. */
 function linesOf(field: FieldDefinition): (string | null)[] {
-  const text = typeDeclarations([{ name: "things", fields: [field] }], []);
+  const text = typeDeclarations([{ name: "things", fields: [field] }], bare);
   const [, record = "", create = "", update = ""] =
     /record: \{([\s\S]*?)\n {4}\};\n {4}create: \{([\s\S]*?)\n? {4}\};\n {4}update: \{([\s\S]*?)\n? {4}\};/.exec(
       text,
@@ -53,7 +55,7 @@ test.each<[FieldDefinition, (string | null)[]]>([
 });
 
 test("the declared variables of the environment: an optional variable may be undefined", () => {
-  expect(typeDeclarations([], ["MAIL_KEY", "REGION?"])).toContain(
+  expect(typeDeclarations([], { ...bare, "scripts.env": ["MAIL_KEY", "REGION?"] })).toContain(
     "interface SocleEnv {\n  readonly MAIL_KEY: string;\n  readonly REGION: string | undefined;\n}\n",
   );
 });
@@ -61,7 +63,7 @@ test("the declared variables of the environment: an optional variable may be und
 test("the numbers of a collection are a type, which beforeCreate leaves out of its record", () => {
   const number = (name: string): FieldDefinition => ({ name, type: "integer", sequence: true });
   const numbersOf = (fields: FieldDefinition[]) =>
-    /numbers: (.*);/.exec(typeDeclarations([{ name: "things", fields }], []))?.[1];
+    /numbers: (.*);/.exec(typeDeclarations([{ name: "things", fields }], bare))?.[1];
   expect(numbersOf([number("a"), { name: "b", type: "integer" }, number("c")])).toBe('"a" | "c"');
   expect(numbersOf([])).toBe("never");
 });

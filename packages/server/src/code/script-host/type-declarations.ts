@@ -1,6 +1,7 @@
 /** The type declarations of a project: `.socle/types.d.ts`, written from the collections of the project. */
 import { type CollectionDefinition, type FieldDefinition, isAccountField, USERS } from "@socle/protocol";
 import queryTypes from "@socle/protocol/query-types.txt" with { type: "text" };
+import type { Config } from "../../base/config/index.ts";
 import { quote } from "../../base/kernel/index.ts";
 import { typeOf } from "../../data/fields/index.ts";
 import contextTypes from "./context-types.txt" with { type: "text" };
@@ -43,11 +44,14 @@ function noteOf(field: FieldDefinition): string {
   return text === "" ? "" : `      /** ${text} */\n`;
 }
 
-/** Whether a record may lack a value of a required field: an anonymous user has no email, and a user who was made without a form lacks the field. */
+/** Whether a record may lack a value of a required field: a user who was made without a form lacks the field. */
 function mayBeOpen({ name }: CollectionDefinition, field: FieldDefinition): boolean {
-  return (
-    name === USERS && (field.name === "email" || (!isAccountField(name, field.name) && field.default === undefined))
-  );
+  return name === USERS && !isAccountField(name, field.name) && field.default === undefined;
+}
+
+/** The type of the email of a user, which collections and contexts name. An anonymous user has none. */
+export function emailDeclaration({ "auth.anonymous": hasAnonymous }: Pick<Config, "auth.anonymous">): string {
+  return `/** Null for an anonymous user (\`auth.anonymous\`). */\ntype SocleEmail = string${hasAnonymous ? " | null" : ""};\n`;
 }
 
 /**
@@ -65,7 +69,8 @@ function fieldsOf(definition: CollectionDefinition, mode: "record" | "create" | 
       const isFilled = field.required === true && !(mode === "record" && mayBeOpen(definition, field));
       const isNeverNull = isFilled || field.sequence !== undefined || field.multiple === true;
       const operators = mode === "update" ? operatorsOf(field) : "";
-      const type = `${typescriptOf(field)}${isNeverNull ? "" : " | null"}${operators}`;
+      const isEmail = definition.name === USERS && field.name === "email";
+      const type = isEmail ? "SocleEmail" : `${typescriptOf(field)}${isNeverNull ? "" : " | null"}${operators}`;
       return `${noteOf(field)}      ${field.name}${isOptional ? "?" : ""}: ${type};\n`;
     })
     .join("");
@@ -107,8 +112,11 @@ function namesOf(fields: readonly FieldDefinition[]): string {
 }
 
 /** The context of handlers, the collections, and the variables of `scripts.env`, for the editor and for `socle check`. */
-export function typeDeclarations(definitions: readonly CollectionDefinition[], env: readonly string[]): string {
-  const variables = variablesOf(env).map(
+export function typeDeclarations(
+  definitions: readonly CollectionDefinition[],
+  config: Pick<Config, "scripts.env" | "auth.anonymous">,
+): string {
+  const variables = variablesOf(config["scripts.env"]).map(
     ({ name, isOptional }) => `  readonly ${name}: string${isOptional ? " | undefined" : ""};\n`,
   );
   return `// Written by socle from the collections and the configuration, again with each change. Do not edit.
@@ -126,6 +134,7 @@ interface SystemFields { id: string; createdAt: string; updatedAt: string }
 interface StoredRecord extends SystemFields { [field: string]: JsonValue }
 ${queryTypes.replaceAll(/^import .*\n/gm, "")}}
 
+${emailDeclaration(config)}
 ${contextTypes}`;
 }
 
