@@ -64,7 +64,7 @@ describe("users", () => {
     expect(types.code).toBe(0);
     const declared = await Bun.file(join(cwd, ".socle/types.d.ts")).text();
     expect(declared).toMatch(
-      / {2}users: \{\n {4}record: \{\n[^}]*email: string \| null;[^}]*verified: boolean;[^}]*name: string;/,
+      / {2}users: \{\n {4}record: \{\n[^}]*email: SocleEmail;[^}]*verified: boolean;[^}]*name: string;/,
     );
     expect(declared).not.toContain("passwordHash");
     const server = await serve(cwd);
