@@ -382,7 +382,7 @@ test("a collection whose createdAt runs backwards, and a cascade, are the same o
   const entries = [...some, ...((await rest.json()) as Page<SocketEntry>).items];
   expect(new Set(entries.map(({ id }) => id)).size).toBe(sockets.length);
   expect(entries.map(({ channels }) => channels)).toEqual(
-    Array(sockets.length).fill([{ channel: "notes.deleted", filter: null }]),
+    Array(sockets.length).fill([{ id: null, channel: "notes.deleted", filter: null }]),
   );
   await clients[1]?.request("DELETE", `/api/projects/${project}`, { headers: authorized });
   for (const socket of sockets) {

@@ -131,10 +131,10 @@ export const socketEntry = named("SocketEntry", () =>
     process: count,
     /** Bytes that the client has not taken yet. */
     waiting: count,
-    /** Channels, each with its filter or null. Long texts are cut. */
-    channels: arrayOf(object({ channel: string, filter: orNull(string) })),
+    /** Channels, each with the id of the subscription or null, and the filter or null. Long texts are cut. */
+    channels: arrayOf(object({ id: orNull(string), channel: string, filter: orNull(string) })),
     /** Live queries: the name of the collection or of the server query, and the parameters as text. Long texts are cut. */
-    queries: arrayOf(object({ of: string, parameters: string })),
+    queries: arrayOf(object({ id: string, of: string, parameters: string })),
     /** Rooms that the socket is a member of, with the state as JSON. Long texts are cut. */
     rooms: arrayOf(object({ room: string, key: string, state: string })),
   }),

@@ -29,16 +29,13 @@ export function SocketDetails({ socket }: { socket: SocketEntry | undefined }) {
         </Facts>
       </DetailsSection>
       <HeldSection title={text.sockets.channels} none={text.sockets.noChannels}>
-        {channels.map(({ channel, filter }, i) => (
-          // A socket may hold a channel twice, with two filters.
-          // biome-ignore lint/suspicious/noArrayIndexKey: the list is drawn anew as a whole.
-          <Held key={i} name={channel} details={filter} />
+        {channels.map(({ id: of, channel, filter }) => (
+          <Held key={`${channel} ${of ?? ""}`} name={channel} details={filter} />
         ))}
       </HeldSection>
       <HeldSection title={text.sockets.queries} none={text.sockets.noQueries}>
-        {queries.map(({ of, parameters }, i) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: the list is drawn anew as a whole.
-          <Held key={i} name={of} details={parameters} />
+        {queries.map(({ id: of, parameters, ...query }) => (
+          <Held key={of} name={query.of} details={parameters} />
         ))}
       </HeldSection>
       <HeldSection title={text.sockets.rooms} none={text.sockets.noRooms}>

@@ -98,7 +98,7 @@ export class SocketConnection implements ListeningSocket, RoomSocket, Subscribed
   }
 
   /** The channels and live queries that the socket holds. */
-  get held(): { readonly channels: readonly HeldChannel[]; readonly queries: readonly LiveSource[] } {
+  get held(): { readonly channels: readonly HeldChannel[]; readonly queries: ReadonlyMap<string, LiveSource> } {
     return { channels: [...this.#held.values()], queries: this.#live.sources };
   }
 

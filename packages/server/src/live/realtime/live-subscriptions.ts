@@ -62,9 +62,14 @@ export class LiveSubscriptions {
     return this.#viewers.size;
   }
 
-  /** The queries of the subscriptions. */
-  get sources(): LiveSource[] {
-    return [...this.#viewers.values()].flatMap((viewer) => this.#queries.sourceOf(viewer) ?? []);
+  /** The queries of the subscriptions, by the ids. */
+  get sources(): ReadonlyMap<string, LiveSource> {
+    const sources = new Map<string, LiveSource>();
+    for (const [id, viewer] of this.#viewers) {
+      const source = this.#queries.sourceOf(viewer);
+      if (source !== null) sources.set(id, source);
+    }
+    return sources;
   }
 
   has(id: string): boolean {

@@ -37,11 +37,12 @@ function entryOf(connection: SocketConnection): OwnSocket {
     address,
     openedAt: new Date(openedAt).toISOString(),
     waiting: connection.waiting(),
-    channels: held.channels.map(({ name, subscription: { filter } }) => ({
+    channels: held.channels.map(({ id: of, name, subscription: { filter } }) => ({
+      id: of,
       channel: name,
       filter: filter === null ? null : cut(filter),
     })),
-    queries: held.queries.map(queryOf),
+    queries: [...held.queries].map(queryOf),
     rooms: [...connection.memberships.values()].map(({ room, state }) => ({
       room: room.definition.name,
       key: cut(room.key),
@@ -50,9 +51,9 @@ function entryOf(connection: SocketConnection): OwnSocket {
   };
 }
 
-function queryOf(source: LiveSource): OwnSocket["queries"][number] {
-  if ("name" in source) return { of: source.name, parameters: cut(JSON.stringify(source.args)) };
-  return { of: source.collection, parameters: cut(new URLSearchParams([...source.parameters]).toString()) };
+function queryOf([id, source]: readonly [id: string, source: LiveSource]): OwnSocket["queries"][number] {
+  if ("name" in source) return { id, of: source.name, parameters: cut(JSON.stringify(source.args)) };
+  return { id, of: source.collection, parameters: cut(new URLSearchParams([...source.parameters]).toString()) };
 }
 
 function cut(text: string): string {

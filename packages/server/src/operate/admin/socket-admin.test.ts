@@ -33,15 +33,15 @@ test("the open sockets are listed with caller, channels and live queries, and cl
     address: "203.0.113.7",
     process: 0,
     waiting: 0,
-    channels: [{ channel: "posts.*", filter: 'title = "a"' }],
-    queries: [{ of: "posts", parameters: "sort=title&limit=5" }],
+    channels: [{ id: null, channel: "posts.*", filter: 'title = "a"' }],
+    queries: [{ id: "q", of: "posts", parameters: "sort=title&limit=5" }],
     rooms: [],
   });
   expect(items[1]).toMatchObject({
     userId: null,
     email: null,
     role: null,
-    channels: [{ channel: "posts.created", filter: null }],
+    channels: [{ id: null, channel: "posts.created", filter: null }],
     queries: [],
   });
   expect(JSON.stringify(items)).not.toContain(member.accessToken);
