@@ -2,6 +2,7 @@
  * The session of the admin who uses this tab. A page stays when its session expires: a form over the page signs in
  * again, and typed text stays.
  */
+import type { LogoutOptions } from "@socle/client";
 import type { Credentials, SecondFactorProof, User } from "@socle/protocol";
 import { text } from "../texts/index.ts";
 import { client } from "./client.ts";
@@ -61,14 +62,14 @@ async function enter(request: Promise<User>): Promise<User> {
   throw new NotAdminError();
 }
 
-async function leave(): Promise<void> {
+async function leave(options?: LogoutOptions): Promise<void> {
   isLeaving = true;
   try {
-    // The client forgets the session also when the service cannot be told.
-    await client.logout();
+    // The client forgets the session also when the service cannot be told, unless all sessions were to end.
+    await client.logout(options);
   } finally {
     isLeaving = false;
-    current.set({ phase: "out" });
+    if (client.accessToken === null) current.set({ phase: "out" });
   }
 }
 

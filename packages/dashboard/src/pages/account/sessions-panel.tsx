@@ -47,9 +47,7 @@ export function SessionsPanel({ user }: { user: User }) {
       action: text.account.endAll,
       onConfirm: async () => {
         await finishDeletes();
-        // The session of this tab ends last: without this session, the page could not end the other sessions.
-        await client.auth.sessions.endOthers();
-        await signOut();
+        await signOut({ everywhere: true });
         await navigate({ to: "/login", search: {} });
       },
     });
