@@ -28,6 +28,7 @@ import { openFront } from "./http-parts.ts";
 import { joinJournal, runToEnd } from "./instance-database.ts";
 import { admitBy } from "./instance-part.ts";
 import { openParts, positionsOf } from "./parts.ts";
+import { reloadRooms } from "./room-definitions.ts";
 import { assemble, dataPathsOf, knownSchemas, openDatabase, type Service } from "./service.ts";
 
 /** The pause between two looks for the leader, and for the tables of this version. */
@@ -96,7 +97,10 @@ export async function startReplica(options: ReplicaOptions): Promise<ReplicaServ
   return {
     url: http.server.url,
     ended: follower.ended,
-    reload: () => http.server.reload(),
+    async reload() {
+      await http.server.reload();
+      await http.reloadRooms();
+    },
     async stop(ms) {
       // A little before connections are closed, so that the callers get an answer.
       const givingUp = setTimeout(http.giveUp, ms - answerMs);
@@ -235,7 +239,9 @@ interface ServingReplica {
   readonly paths: readonly string[];
 }
 
-async function serve(serving: ServingReplica): Promise<{ server: HttpServer; giveUp: () => void }> {
+async function serve(
+  serving: ServingReplica,
+): Promise<{ server: HttpServer; giveUp: () => void; reloadRooms: () => Promise<void> }> {
   const { options, service, right, follower, questions, queries, paths } = serving;
   const { config, logger, member, stopping, version } = options;
   const { events, auth } = service;
@@ -293,7 +299,7 @@ async function serve(serving: ServingReplica): Promise<{ server: HttpServer; giv
     givenUp.abort();
     server.giveUp();
   };
-  return { server, giveUp };
+  return { server, giveUp, reloadRooms: () => reloadRooms({ config, realtime, service, logger: logger.for("rooms") }) };
 }
 
 /** See `InstancePart.beforeSocket`. */

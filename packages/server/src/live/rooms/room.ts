@@ -56,7 +56,7 @@ export interface AnyMember {
   bytes: number;
   /** The socket, or the link to the process with the socket. */
   readonly socket: RoomSocket | null;
-  readonly link: RoomLink | null;
+  link: RoomLink | null;
 }
 
 /** A member with a socket here. */
@@ -126,9 +126,12 @@ export class Room {
   add(member: AnyMember | Membership): void {
     this.members.set(member.id, member);
     this.bytes += member.bytes;
-    this.#came.add(member);
+    // The member of a link that has failed and came again: nobody was told of the end.
+    const gone = member.link === null ? undefined : [...this.#left].find(({ id }) => id === member.id);
+    if (gone === undefined) this.#came.add(member);
+    else if (this.#left.delete(gone)) this.#changed.add(member);
     if ("room" in member) this.#newcomers.add(member);
-    if (member.link !== null) this.behind.set(member.link, (this.behind.get(member.link) ?? 0) + 1);
+    this.#countBehind(member.link, 1);
   }
 
   change(member: AnyMember, state: string): void {
@@ -149,7 +152,21 @@ export class Room {
       this.#newcomers.delete(member);
       this.hearing.delete(member);
     }
-    if (member.link !== null) this.behind.set(member.link, (this.behind.get(member.link) ?? 0) - 1);
+    this.#countBehind(member.link, -1);
+  }
+
+  /** The member of a link that has failed came again by another link, before the end of the first. */
+  moveTo(member: AnyMember, link: RoomLink): void {
+    this.#countBehind(member.link, -1);
+    member.link = link;
+    this.#countBehind(link, 1);
+  }
+
+  #countBehind(link: RoomLink | null, change: 1 | -1): void {
+    if (link === null) return;
+    const count = (this.behind.get(link) ?? 0) + change;
+    if (count > 0) this.behind.set(link, count);
+    else this.behind.delete(link);
   }
 
   /** Whether the others were not told yet of the last change of a member. */

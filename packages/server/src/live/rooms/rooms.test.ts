@@ -252,6 +252,45 @@ test("members and messages cross a link, and the members behind a link that ends
   expect(framesOf(a, "presence").at(-1)).toMatchObject({ left: [second.id] });
 });
 
+test("members that come by another link before the end of the former link stay, and hear messages by the other link", async () => {
+  const one = await openServer({ rooms, collections });
+  const here = one.parts.realtime.rooms;
+  const a = await one.connect();
+  await joined(a, "lobby", "k");
+  const told: string[] = [];
+  const linkOf = (name: string) => ({
+    tell(news: RoomNews): void {
+      if (news.type === "message") told.push(name);
+    },
+  });
+  const came: RoomNews = {
+    type: "presence",
+    room: "lobby",
+    key: "k",
+    came: [["other", null, '{"n":1}']],
+    changed: [],
+    left: [],
+  };
+  const [former, next] = [linkOf("former"), linkOf("next")];
+  const endFormer = here.connect(former);
+  here.take(former, came);
+  const endNext = here.connect(next);
+  here.take(next, came);
+  endFormer();
+  await settled(a);
+  const others = (): string[] => membersOf(a, "lobby").flatMap(({ id }) => (id === "other" ? [id] : []));
+  expect(others()).toEqual(["other"]);
+  a.send({ action: "send", room: "lobby", key: "k", event: "hi", payload: 1 });
+  await settled(a);
+  expect(told).toEqual(["next"]);
+  // The same member goes and comes in one pause.
+  endNext();
+  here.connect(former);
+  here.take(former, came);
+  await settled(a);
+  expect(others()).toEqual(["other"]);
+});
+
 describe("definitions", () => {
   const folder = temporaryFolder();
   test.each<[string, unknown, string]>([

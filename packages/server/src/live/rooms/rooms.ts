@@ -76,7 +76,7 @@ export class Rooms {
   readonly #links = new Set<RoomLink>();
   /** The rooms whose rights may have changed. */
   readonly #stale = new Set<Room>();
-  #settling: Promise<void> | null = null;
+  #isSettling = false;
   readonly #rates: TokenBuckets;
   #lastNumber = 0;
   #timers: readonly Timer[] = [];
@@ -208,19 +208,24 @@ export class Rooms {
   /** Takes news of a link. */
   take(link: RoomLink, news: RoomNews): void {
     const { room: name, key } = news;
-    const definition = this.#files.get(name)?.definition;
+    const known = this.#rooms.get(nameOfRoom(name, key));
+    // The room of a definition that is gone has members until each process has told their end.
+    const definition = known?.definition ?? this.#files.get(name)?.definition;
     // Another instance may have other files.
     if (definition === undefined || !this.#links.has(link)) return;
-    const room = this.#rooms.get(nameOfRoom(name, key)) ?? this.#open(definition, key);
+    const room = known ?? this.#open(definition, key);
     if (news.type === "message") {
       const member = room.members.get(news.from);
       if (member !== undefined) this.#tell(room, member, news.text);
       return;
     }
     for (const [id, userId, state] of [...news.came, ...news.changed]) {
-      const known = room.members.get(id);
-      if (known !== undefined) room.change(known, state);
-      else room.add({ id, userId, state, bytes: bytesOf(state), socket: null, link });
+      const member = room.members.get(id);
+      if (member?.socket) continue;
+      if (member !== undefined) {
+        if (member.link !== link) room.moveTo(member, link);
+        room.change(member, state);
+      } else room.add({ id, userId, state, bytes: bytesOf(state), socket: null, link });
     }
     for (const id of news.left) {
       const member = room.members.get(id);
@@ -300,6 +305,7 @@ export class Rooms {
 
   /** Tells a message of a member. */
   #tell(room: Room, member: AnyMember, text: string): void {
+    if (this.#stale.has(room)) this.#settle(room);
     // A member's state and messages are heard in the order in which the member has sent them.
     if (room.isUntold(member)) this.#flush(room);
     this.#options.broadcast(room, text, member.socket);
@@ -324,6 +330,7 @@ export class Rooms {
 
   /** Tells the news of a room, then the answers to joins. */
   #flush(room: Room): void {
+    if (this.#stale.has(room)) this.#settle(room);
     const news = room.takeNews();
     if (news !== null) {
       room.toldAt = performance.now();
@@ -389,22 +396,25 @@ export class Rooms {
 
   #doubtRoom(room: Room): void {
     this.#stale.add(room);
-    this.#settling ??= this.#settleAll().finally(() => {
-      this.#settling = null;
-    });
+    if (!this.#isSettling) void this.#settleAll();
   }
 
   async #settleAll(): Promise<void> {
-    while (this.#stale.size > 0) {
-      let spent = 0;
-      for (const room of [...this.#stale]) {
-        const end = await this.#options.turns.take("");
-        const from = performance.now();
-        if (this.#stale.has(room)) this.#settle(room);
-        spent += performance.now() - from;
-        end();
+    this.#isSettling = true;
+    try {
+      while (this.#stale.size > 0) {
+        let spent = 0;
+        for (const room of [...this.#stale]) {
+          const end = await this.#options.turns.take("");
+          const from = performance.now();
+          if (this.#stale.has(room)) this.#settle(room);
+          spent += performance.now() - from;
+          end();
+        }
+        await Bun.sleep(Math.min(longestRestMs, spent * restFactor));
       }
-      await Bun.sleep(Math.min(longestRestMs, spent * restFactor));
+    } finally {
+      this.#isSettling = false;
     }
   }
 
