@@ -277,6 +277,14 @@ describe("a claim", () => {
   });
 });
 
+const otherPassword = "the password of another claim";
+
+/** Claims an address that nobody proves: the password is that of whoever has the session. */
+async function claimOther(token: string): Promise<void> {
+  const claim = { email: newEmail(), password: otherPassword };
+  expect((await post("auth/anonymous/claim", claim, token)).status).toBe(202);
+}
+
 describe("a code", () => {
   const ask = async (email: string, token?: string): Promise<string> =>
     String((await post("auth/code/request", { email }, token)).body["attempt"]);
@@ -286,12 +294,14 @@ describe("a code", () => {
     async (isShown) => {
       const { user, accessToken: token } = await anonymous();
       const email = newEmail();
+      await claimOther(token);
       const attempt = await ask(email, token);
       const code = await mailbox.secret(email, "code");
       const answer = await post("auth/code", { attempt, code }, isShown ? token : undefined);
       const full = { ...user, email, verified: true, anonymous: false };
       expect([answer.status, answer.body["user"]]).toEqual([200, full] as never);
       expect([await me(token), await me(String(answer.body["accessToken"]))]).toEqual([full, full]);
+      expect((await post("auth/login", { email, password: otherPassword })).status).toBe(401);
     },
   );
 
@@ -342,6 +352,7 @@ describe("a provider", () => {
   test("makes a full user by a link, also of a session that is not recent", async () => {
     const { user, accessToken: token } = await anonymous();
     setSystemTime(Date.now() + 20 * 60_000);
+    await claimOther(token);
     const app = new TestApp();
     const email = newEmail();
     const begun = await request<{ url: string }>("POST", "/api/auth/links/one", {
@@ -351,6 +362,7 @@ describe("a provider", () => {
     const code = await visit(begun.body.url, { sub: email, email, email_verified: true });
     expect((await exchange(app, code, token)).body).toMatchObject({ link: { name: "one", email } } as never);
     expect(await me(token)).toEqual({ ...user, email, verified: true, anonymous: false });
+    expect((await post("auth/login", { email, password: otherPassword })).status).toBe(401);
   });
 
   test("of an account is 409 with the session of an anonymous user, and nothing merges", async () => {

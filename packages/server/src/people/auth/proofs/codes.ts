@@ -12,6 +12,7 @@ import type { LoginGuard } from "../login-guard.ts";
 import { languageOf, type Prover } from "../passwords.ts";
 import { addProof, consume, endPurposeOf, findProof, invalidProof, newToken } from "../proof-table.ts";
 import type { SignIns } from "../sign-ins.ts";
+import { setPasswordHash } from "../user-table.ts";
 import { emailTaken, findByEmail, type Users } from "../users.ts";
 import type { MailRequests } from "./mail-requests.ts";
 
@@ -85,10 +86,12 @@ export class Codes {
       if (current.verified !== user.verified)
         throw new AppError("conflict", "The user was changed during the login. Try again.");
       endPurposeOf(tx, current.id, "code");
+      // The password of a claim of another address, which nobody has proven.
+      if (current.email === null) setPasswordHash(tx, current.id, "");
       return users.prove(tx, current, { shown: { ...nothingShown, sessionId }, email, by: caller });
     };
     // The first proof removes the second factor, which somebody else may have made.
-    const given = { user: { ...user, verified: true }, caller, prove };
+    const given = { user: { ...user, email, anonymous: false, verified: true }, caller, prove };
     return user.verified ? signIns.signIn(given) : signIns.signInWhole(given);
   }
 

@@ -8,6 +8,7 @@ import type { CredentialChange, Notices } from "../notices.ts";
 import { checkRecent } from "../own-change.ts";
 import type { PasswordCaller, Prover } from "../passwords.ts";
 import type { SignIns } from "../sign-ins.ts";
+import { setPasswordHash } from "../user-table.ts";
 import { emailTaken, spendAdminEmail, type Users } from "../users.ts";
 import type { ProviderIdentity } from "./presets.ts";
 import type { Provider } from "./provider.ts";
@@ -71,7 +72,11 @@ export class ProviderAccounts {
         take(tx);
         return this.#claim(tx, proven, { principal, caller }).user;
       };
-      return signIns.signInWhole({ user: { ...anonymous, email, verified: isProven }, caller, prove });
+      return signIns.signInWhole({
+        user: { ...anonymous, email, anonymous: false, verified: isProven },
+        caller,
+        prove,
+      });
     }
     const expected = await this.#proven(this.match(database.reader, identity, provider), { identity, by: caller });
     const matchNow = (tx: Transactor): Match => {
@@ -155,6 +160,8 @@ export class ProviderAccounts {
     const { email, isProven } = this.#claimed(tx, proven);
     const user = users.anonymous(principal, tx);
     if (user === null) throw changed();
+    // The password of a claim of another address, which nobody has proven.
+    setPasswordHash(tx, user.id, "");
     const link = this.#insertLink(tx, user, proven);
     if (!isProven) return { user: users.change(tx, { user, email }, null), link };
     const shown = { ...nothingShown, sessionId: principal.sessionId, link: proven.identity };
