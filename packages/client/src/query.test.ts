@@ -38,6 +38,7 @@ test.each(conditions)("the text of %j is %s", (condition, text) => {
 
 test("a condition without a value is refused with its place", () => {
   expect(() => filterOf({ a: { b: undefined } })).toThrow("undefined: a.b");
+  expect(() => filterOf({ a: { b: {} } })).toThrow("{}: a.b");
   expect(() => filterOf({ a: Number.NaN })).toThrow(TypeError);
 });
 

@@ -73,6 +73,8 @@ function not(text: string): string {
 function textOf(path: string, value: unknown): string {
   if (Array.isArray(value)) return compare(path, "in", value);
   if (!isCondition(value)) return compare(path, "eq", value);
+  // Else a value of a request would be no condition.
+  if (Object.keys(value).length === 0) throw new TypeError(`A filter has no value for {}: ${path}`);
   if (isComparison(value)) return all(Object.entries(value).map(([name, operand]) => compare(path, name, operand)));
   if (!hasOnly(value, (name) => quantifiers.test(name))) return filterOf(value, `${path}.`);
   return all(
