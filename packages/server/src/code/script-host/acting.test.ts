@@ -166,6 +166,8 @@ describe("db.as of a user", () => {
     const byCode = (caller: string, slug: string) =>
       run("return await db.as(v.caller).posts.upsert({ title: 'x', slug: v.slug }, { by: 'slug' })", { caller, slug });
     expect((await upsert(bob.accessToken, "of-bob")).status).toBe(201);
+    const byNobody = "return await db.as(null).posts.upsert({ title: 'x' }, { by: 'nope' })";
+    expect((await run(byNobody)).code).toBe("unauthorized");
     const refused = await upsert(ann.accessToken, "of-bob");
     const { code, details } = await byCode(ann.user.id, "of-bob");
     const { error } = refused.body as { error?: { code: string; details?: unknown } };

@@ -206,8 +206,10 @@ export class RecordChanges {
   upsert(tx: Transactor, principal: Principal, upsert: Upsert): UpsertedRecord {
     const { collection: name, by, ifMatch } = upsert;
     const table = recordTableOf(this.#options.collections.named(name));
-    // Users are created by a registration.
-    if (table.accountFields.size > 0) table.collection.policies.create.admit(principal);
+    const { policies } = table.collection;
+    // Users are created by a registration. A refused caller does not learn which fields are unique.
+    const isRefused = policies.update.decide(principal).access === "none";
+    if (table.accountFields.size > 0 || isRefused) policies.create.admit(principal);
     const found = tx.get<StoredRecord>(table.rowBy(by), keyIn(table, principal, upsert));
     const create = (hooks: WriteHooks | null): SavedRecord => {
       if (ifMatch !== null) throw otherVersion();
@@ -215,7 +217,6 @@ export class RecordChanges {
     };
     if (found === null) return { ...create(upsert.hooks), isNew: true };
     const { id } = found;
-    const { policies } = table.collection;
     const { rights } = this.#options;
     const row = table.toOwned(found);
     const finder = { table, principal: finderOf(principal, name), id, ...row };
