@@ -98,3 +98,51 @@ test("db, a batch and a transaction upsert, also records that others upsert mean
   const types = (await eventsSince(api.service)).map(({ type }) => type).filter((type) => type.startsWith("pages."));
   expect(types.filter((type) => type === "pages.created")).toHaveLength(2);
 });
+
+test.each(["", "export const beforeUpdate = () => undefined;"])(
+  "a transaction knows the versions of its own writes, by an upsert, too; with hooks: %p",
+  async (hooks) => {
+    const steps = {
+      upsertLast: "await tx.pages.update(one.id, { views: 1 }); await upsert(one, { views: 2 });",
+      upsertFirst: "await upsert(one, { views: 3 }); await tx.pages.update(one.id, { views: 4 }, { ifMatch: one });",
+      twice: "await upsert(one, { views: 5 }); await tx.pages.get(one.id); await upsert(one, { views: 6 });",
+      deleted: "await upsert(other, { views: 7 }); await tx.pages.delete(other.id, { ifMatch: other });",
+      stale: "await tx.pages.update(one.id, { views: 8 }); await upsert(stale, { views: 8 });",
+      staleUpdate:
+        "await upsert(one, { views: 9 }); await tx.pages.update(stale.id, { views: 9 }, { ifMatch: stale });",
+      noRecord: 'await tx.pages.upsert({ path: "/new", views: 10 }, { by: "path", ifMatch: one });',
+      emptyId: 'await tx.pages.upsert({ path: "/new" }, { by: "path" }); await tx.pages.delete("", { ifMatch: one });',
+    };
+    const api = await open({
+      "functions/pages/a.ts": hooks || "export const helper = 1;",
+      "endpoints/run.ts": `
+        export const access = "public";
+        export const POST = async (request, { db }) => {
+          const [one, other, stale] = await Promise.all(["/one", "/other", "/stale"].map((path) => db.pages.create({ path })));
+          await db.pages.update(stale.id, { views: 0 });
+          const outcomes = {};
+          for (const [name, step] of Object.entries({ ${Object.entries(steps).map(([name, step]) => `${name}: async (tx, upsert) => { ${step} }`)} })) {
+            const work = (tx) => step(tx, ({ path, ...version }, values) => tx.pages.upsert({ path, ...values }, { by: "path", ifMatch: version }));
+            outcomes[name] = await db.transaction(work).then(() => "done", (error) => error.code);
+            Object.assign(one, await db.pages.get(one.id));
+          }
+          return Response.json(outcomes);
+        };`,
+    });
+    const { bytes } = await api.request("POST", "/api/function/run");
+    expect(JSON.parse(new TextDecoder().decode(bytes))).toEqual({
+      upsertLast: "done",
+      upsertFirst: "done",
+      twice: "done",
+      deleted: "done",
+      stale: "conflict",
+      staleUpdate: "conflict",
+      noRecord: "conflict",
+      emptyId: "not_found",
+    } as never);
+    expect(await stored(api)).toEqual([
+      ["/one", 6, null],
+      ["/stale", 0, null],
+    ]);
+  },
+);

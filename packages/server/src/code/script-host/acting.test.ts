@@ -28,6 +28,19 @@ const collections = [
     permissions: { read: "public", create: "public", update: "public", delete: "public" },
   },
   {
+    name: "entries",
+    fields: [{ name: "folder", type: "relation", collection: "folders" }],
+    permissions: { read: 'folder.name = "open"', create: "admin" },
+  },
+  {
+    name: "visits",
+    fields: [
+      { name: "folder", type: "relation", collection: "folders" },
+      { name: "kind", type: "string" },
+    ],
+    permissions: { read: "public", create: "admin" },
+  },
+  {
     name: "guarded",
     fields: [{ name: "n", type: "integer" }],
     permissions: { read: "public", create: "public" },
@@ -64,6 +77,14 @@ const opened = await openScripts({
       const own = await db.as(auth.user).posts.where({ title: "ticket" }).count().catch(({ code }) => code);
       if (own === "unauthorized") throw new Refusal("Nobody has a ticket", { status: 403 });
       if (own === 0) throw new Refusal("You need a ticket", { field: "n" });
+    };`,
+    "functions/visits/turn.ts": `export const beforeCreate = async ({ record, auth, db }) => {
+      const seen = await db.as(null).entries.count();
+      const values = { name: seen === 0 ? "open" : "closed" };
+      if (record.kind === "one") await db.folders.update(record.folder, values);
+      else if (record.kind === "batch")
+        await db.batch([{ method: "update", collection: "folders", id: record.folder, body: values }]);
+      else await db.transaction(async (tx) => tx.folders.update(record.folder, values));
     };`,
     "jobs/later.ts": "export const queue = {}; export default () => undefined;",
   },
@@ -166,8 +187,10 @@ describe("db.as of a user", () => {
     const byCode = (caller: string, slug: string) =>
       run("return await db.as(v.caller).posts.upsert({ title: 'x', slug: v.slug }, { by: 'slug' })", { caller, slug });
     expect((await upsert(bob.accessToken, "of-bob")).status).toBe(201);
-    const byNobody = "return await db.as(null).posts.upsert({ title: 'x' }, { by: 'nope' })";
-    expect((await run(byNobody)).code).toBe("unauthorized");
+    for (const values of ["{ title: 'x' }", "'no object'"]) {
+      const byNobody = `return await db.as(null).posts.upsert(${values}, { by: 'nope' })`;
+      expect((await run(byNobody)).code).toBe("unauthorized");
+    }
     const refused = await upsert(ann.accessToken, "of-bob");
     const { code, details } = await byCode(ann.user.id, "of-bob");
     const { error } = refused.body as { error?: { code: string; details?: unknown } };
@@ -344,6 +367,17 @@ test("a hook reads as the user of the write, and is asked again when the answer 
   expect([(await write(bob.accessToken)).status, (await write(ann.accessToken)).status]).toEqual([400, 201]);
   await request("DELETE", `/api/posts/${ticket}`, { token: ann.accessToken });
 });
+
+test.each(["one", "batch", "transaction"])(
+  "a hook may change a collection on which the rules of its own reads depend: %s",
+  async (kind) => {
+    const folder = await must("folders", { name: "closed" });
+    const entry = await must("entries", { folder });
+    expect((await request("POST", "/api/visits", { token: admin, body: { folder, kind } })).status).toBe(201);
+    expect(await answered("return (await db.folders.get(v.folder)).name", { folder })).toBe("open");
+    await answered("await db.entries.delete(v.entry); await db.folders.delete(v.folder)", { entry, folder });
+  },
+);
 
 test("a server query reads as its caller, and only reads", async () => {
   const ask = async (name: string, token: string) =>

@@ -11,6 +11,7 @@ import {
   type System,
   shareOf,
 } from "../../base/kernel/index.ts";
+import { admitOperation } from "../../data/permissions/index.ts";
 import { parseBatch, type Records, type RecordVersion } from "../../data/records/index.ts";
 import { cleanName, type Storage } from "../../files/storage/index.ts";
 import { type Auth, ownCaller, type UserDeletions } from "../../people/auth/index.ts";
@@ -116,9 +117,11 @@ export class ServiceApi implements CallAnswers {
         return (await records.update(collection, by, change)).json.text;
       },
       "db.upsert": async (code, [name, by, values, ifMatch], caller) => {
-        const [collection, body] = [text(name, "collection"), parsedObject(values, "The values")];
+        const principal = this.#by(code, caller);
+        const collection = this.#admitted("upsert", name, principal);
+        const body = parsedObject(values, "The values");
         const upsert = { collection, by: text(by, "by"), body, ifMatch: tagOf(ifMatch), after: null };
-        return (await records.upsert(this.#by(code, caller), upsert)).json.text;
+        return (await records.upsert(principal, upsert)).json.text;
       },
       "db.delete": async (code, [name, id, ifMatch], caller) => {
         const by = this.#by(code, caller);
@@ -156,9 +159,9 @@ export class ServiceApi implements CallAnswers {
   }
 
   /** The name of a collection, for a caller who may do the operation on some record: refusals come in the order of HTTP. */
-  #admitted(operation: Operation, given: unknown, by: System | Acting): string {
+  #admitted(operation: Operation | "upsert", given: unknown, by: System | Acting): string {
     const { name, policies } = this.#options.records.collection(text(given, "collection"));
-    policies[operation].admit(by);
+    admitOperation(policies, operation, by);
     return name;
   }
 

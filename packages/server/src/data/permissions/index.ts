@@ -1,6 +1,7 @@
 /** Permissions: a policy for each operation on a collection and for each field with rules. A policy answers whether a caller may do the operation, in general and on a record. */
 export {
   type Audience,
+  admitOperation,
   audienceOf,
   type ConditionalDecision,
   callerOf,

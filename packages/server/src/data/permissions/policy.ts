@@ -240,3 +240,16 @@ export class FieldPolicies {
     return closed.size === 0 && conditional.size === 0 ? null : { closed, conditional };
   }
 }
+
+/**
+ * The right to do an operation on some record. An upsert becomes a create or an update, each with the rule of the operation.
+ * @throws AppError as `Policy.admit`.
+ */
+export function admitOperation(
+  policies: { readonly [operation in Operation]: Policy },
+  operation: Operation | "upsert",
+  principal: Principal,
+): void {
+  if (operation !== "upsert") policies[operation].admit(principal);
+  else if (policies.update.decide(principal).access === "none") policies.create.admit(principal);
+}

@@ -56,11 +56,13 @@ const maxHeldBytes = 64 * 1024 ** 2;
 
 const noBody = JsonText.from("null");
 
-interface BatchOptions {
+export interface BatchOptions {
   readonly operations: readonly Operation[];
   readonly changes: RecordChanges;
   /** Null if no operation has hooks. */
   readonly hooks: WriteHooks | null;
+  /** Whether `ifMatch` is a version before the batch, as in a transaction of code, which sees no versions of its own writes. */
+  readonly isTransaction: boolean;
 }
 
 /** More work of a batch's transaction: before the first change; and after the last, with the ids of the records and the JSON of the results. */
@@ -84,6 +86,8 @@ export class Batch {
   #index = 0;
   /** The relations of operations so far to records of later operations. */
   readonly #ahead: { readonly index: number; readonly target: number; problem(): ErrorDetail | null }[] = [];
+  /** The ids of the records that the operations so far have written, for a transaction. */
+  readonly #own = new Set<string>();
   readonly #failed = new Set<number>();
   readonly #problems: ErrorDetail[] = [];
   #heldBytes = 0;
@@ -118,7 +122,7 @@ export class Batch {
         if (method === "delete")
           this.#done(id, 204, {
             json: noBody,
-            weight: await changes.delete(tx, caller, { collection, id, ifMatch, hooks }),
+            weight: await changes.delete(tx, caller, { collection, id, ifMatch, hooks, own: this.#own }),
           });
         else this.#write(tx, caller, { ...operation, id });
       } catch (thrown) {
@@ -154,14 +158,15 @@ export class Batch {
     const { method, collection, id, by, ifMatch, body, newId, at } = operation;
     const now = at !== undefined && { now: at };
     const takes = operation.references.length === 0 ? undefined : this.#takes;
-    const given = { collection, body, hooks, takes, ...(newId !== undefined && { id: newId }), ...now };
+    const written = { collection, body, hooks, takes, own: this.#own };
+    const given = { ...written, ...(newId !== undefined && { id: newId }), ...now };
     if (method === "create") {
       const made = changes.create(tx, caller, given);
       this.#done(made.record.id, 201, made);
     } else if (method === "upsert") {
       const made = changes.upsert(tx, caller, { ...given, by, ifMatch });
       this.#done(made.record.id, made.isNew ? 201 : 200, made);
-    } else this.#done(id, 200, changes.update(tx, caller, { collection, id, ifMatch, hooks, takes, body, ...now }));
+    } else this.#done(id, 200, changes.update(tx, caller, { ...written, id, ifMatch, ...now }));
   }
 
   readonly #takes: TakesTarget = (id, problem) => {
@@ -220,6 +225,7 @@ export class Batch {
         `The records of the batch are larger than ${maxHeldBytes / 1024 ** 2} MiB in all; send fewer operations at a time.`,
       );
     this.ids[this.#index++] = id;
+    if (this.#options.isTransaction) this.#own.add(id);
     this.#results.push(`{"status":${status},"body":${json.text}}`);
   }
 }

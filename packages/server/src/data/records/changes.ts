@@ -5,6 +5,7 @@
 import { type ErrorDetail, type FieldDefinition, type StoredRecord, versionOf } from "@socle/protocol";
 import { AppError, type Clock, JsonText, newId, type Principal, toTimestamp } from "../../base/kernel/index.ts";
 import { isUniqueViolation, type Transactor, type Value } from "../../store/database/index.ts";
+import { admitOperation } from "../permissions/index.ts";
 import { CreationOrder, type CreationOrderOptions } from "./creation-order.ts";
 import type { Deletions } from "./deletions.ts";
 import { type AccountValues, type GivenFields, type Observe, Preparation } from "./preparation.ts";
@@ -50,12 +51,15 @@ export interface RecordVersion {
   readonly ifMatch: string | null;
 }
 
-export interface RecordTarget extends RecordVersion, Pick<NewRecord, "collection" | "hooks"> {}
+export interface RecordTarget extends RecordVersion, Pick<NewRecord, "collection" | "hooks"> {
+  /** The ids of the records that the transaction has written: `ifMatch` is a version before the transaction. */
+  readonly own?: ReadonlySet<string>;
+}
 
 /** A body for the record with the same value of a unique field, or for a new record. */
 export interface Upsert
   extends Pick<NewRecord, "collection" | "body" | "id" | "now" | "hooks" | "takes">,
-    Pick<RecordVersion, "ifMatch"> {
+    Pick<RecordTarget, "ifMatch" | "own"> {
   /** The name of the unique field. */
   readonly by: string;
 }
@@ -208,8 +212,7 @@ export class RecordChanges {
     const table = recordTableOf(this.#options.collections.named(name));
     const { policies } = table.collection;
     // Users are created by a registration. A refused caller does not learn which fields are unique.
-    const isRefused = policies.update.decide(principal).access === "none";
-    if (table.accountFields.size > 0 || isRefused) policies.create.admit(principal);
+    admitOperation(policies, table.accountFields.size > 0 ? "create" : "upsert", principal);
     const found = tx.get<StoredRecord>(table.rowBy(by), keyIn(table, principal, upsert));
     const create = (hooks: WriteHooks | null): SavedRecord => {
       if (ifMatch !== null) throw otherVersion();
@@ -271,7 +274,7 @@ export class RecordChanges {
     const collection = this.#options.collections.named(target.collection);
     const { access } = collection.policies[operation].admit(principal);
     const table = recordTableOf(collection);
-    const { id, ifMatch } = target;
+    const { id, ifMatch, own } = target;
     const missing = (): AppError => missingRecord(collection, id);
     const found = tx.get<StoredRecord>(table.byIdWithOwner, id);
     if (found === null) throw missing();
@@ -279,7 +282,7 @@ export class RecordChanges {
     const row = table.toOwned(found);
     if (access !== "all")
       this.#options.rights.admit(tx, operation, { table, principal, id, owner: row.owner, missing });
-    checkVersion(row.record, ifMatch);
+    if (!own?.has(id)) checkVersion(row.record, ifMatch);
     return { table, row, weight };
   }
 

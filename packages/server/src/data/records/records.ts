@@ -13,7 +13,7 @@ import {
 import type { EventBasis, EventLog, LoggedEvent } from "../../store/events/index.ts";
 import type { Collection, Collections } from "../collections/index.ts";
 import type { Policy } from "../permissions/index.ts";
-import { Batch, hookRefusal, type Operation, type WorkBeside } from "./batch.ts";
+import { Batch, type BatchOptions, hookRefusal, type Operation, type WorkBeside } from "./batch.ts";
 import {
   mayNameManyFiles,
   type NewRecord,
@@ -332,12 +332,11 @@ export class Records {
         ? null
         : new WriteHooks(this.#hooks, "batch", (failures) => hookRefusal(operations, failures));
     const makesRoom = operations.every(({ method, as }) => method === "delete" && as === undefined);
-    const changes = this.#changes;
     const hasTurns = beside.before === undefined;
     const { caller } = beside;
     return this.#writeLong(principal, { hooks, caller, makesRoom, hasTurns }, async (tx, current) => {
       await beside.before?.();
-      const batch = new Batch({ operations: this.#rechecked(tx, operations), changes, hooks });
+      const batch = this.#batchIn(tx, operations, { hooks, isTransaction: !hasTurns });
       const results = await batch.run(tx, current);
       beside.after?.(tx, batch.ids, results);
       return results;
@@ -356,8 +355,7 @@ export class Records {
     if (this.#areHooked(operations) || !Batch.isShort(operations)) return false;
     const work: CallersWork<void> = (tx, caller) => {
       before(tx);
-      const batch = new Batch({ operations: this.#rechecked(tx, operations), changes: this.#changes, hooks: null });
-      batch.runShort(tx, caller);
+      this.#batchIn(tx, operations, { hooks: null, isTransaction: true }).runShort(tx, caller);
       after(tx);
     };
     await this.#options.database.transactFor(principal, work, single);
@@ -381,7 +379,7 @@ export class Records {
   ): Promise<void> {
     const attempt: CallersWork<Promise<void>> = async (tx, caller) => {
       await before();
-      const batch = new Batch({ operations: this.#rechecked(tx, operations), changes: this.#changes, hooks: null });
+      const batch = this.#batchIn(tx, operations, { hooks: null, isTransaction: true });
       await batch.run(tx, caller, (done) => at(tx, done));
       throw takenBack;
     };
@@ -390,10 +388,16 @@ export class Records {
     });
   }
 
-  /** The operations, with the present roles of the users under whose rules the operations are. @throws AppError `unauthorized`. */
-  #rechecked(tx: Transactor, operations: readonly Operation[]): readonly Operation[] {
+  /** The batch, with the present roles of the users under whose rules the operations are. @throws AppError `unauthorized`. */
+  #batchIn(
+    tx: Transactor,
+    operations: readonly Operation[],
+    kind: Pick<BatchOptions, "hooks" | "isTransaction">,
+  ): Batch {
     const { database } = this.#options;
-    return operations.map((each) => (each.as === undefined ? each : { ...each, as: database.recheck(each.as, tx) }));
+    const recheck = (each: Operation): Operation =>
+      each.as === undefined ? each : { ...each, as: database.recheck(each.as, tx) };
+    return new Batch({ operations: operations.map(recheck), changes: this.#changes, ...kind });
   }
 
   /** Creates a record, without hooks, in a transaction that must be rolled back after an error. */

@@ -7,7 +7,7 @@ import { AppError, type SignedIn } from "../../base/kernel/index.ts";
 import type { Database, Reader, Transactor } from "../../store/database/index.ts";
 import type { Notices } from "./notices.ts";
 import type { PasswordCaller, PasswordChecks } from "./passwords.ts";
-import { isOfAnonymous, sessionStart } from "./sessions.ts";
+import { signInOf } from "./sessions.ts";
 import { passwordHashOf } from "./user-table.ts";
 import { anonymousRefused, type Users } from "./users.ts";
 
@@ -37,10 +37,10 @@ interface OwnerRequest {
  * @throws AppError `forbidden` for an anonymous user, and with the rule `recent_login` for a session whose sign-in is older than ten minutes.
  */
 export function checkRecent(reader: Reader, { sessionId }: Pick<SignedIn, "sessionId">): void {
-  if (isOfAnonymous(reader, sessionId)) throw anonymousRefused();
-  const start = sessionStart(reader, sessionId);
-  // The start lies in the future when the clock was set back: the age of the sign-in is unknown then.
-  if (start !== null && Math.abs(Date.now() - start) <= recentMs) return;
+  const signIn = signInOf(reader, sessionId);
+  if (signIn !== null && signIn.email === null) throw anonymousRefused();
+  // The sign-in lies in the future when the clock was set back: the age of the sign-in is unknown then.
+  if (signIn !== null && Math.abs(Date.now() - signIn.createdAt) <= recentMs) return;
   const message = "This needs a sign-in that is at most 10 minutes old: sign in again.";
   throw new AppError("forbidden", message, { details: [{ field: "", rule: "recent_login", message }] });
 }

@@ -45,15 +45,16 @@ function sessionIdsOf(reader: Reader, userId: string): string[] {
   return reader.all<{ id: string }>("SELECT id FROM _sessions WHERE userId = ?", userId).map(({ id }) => id);
 }
 
-/** The time of the sign-in, in milliseconds since 1970; a refresh does not move the time. Null for an unknown session. */
-export function sessionStart(reader: Reader, id: string): number | null {
-  return reader.get<{ createdAt: number }>("SELECT createdAt FROM _sessions WHERE id = ?", id)?.createdAt ?? null;
+/** A sign-in: the time, which a refresh does not move, and the email of the user, null for an anonymous user. */
+interface SignInOfSession {
+  readonly createdAt: number;
+  readonly email: string | null;
 }
 
-/** Whether a session is of an anonymous user. */
-export function isOfAnonymous(reader: Reader, id: string): boolean {
-  const sql = "SELECT 1 FROM _sessions s JOIN _users u ON u.id = s.userId WHERE s.id = ? AND u.email IS NULL";
-  return reader.get(sql, id) !== null;
+/** The sign-in that has opened a session; null for an unknown session. */
+export function signInOf(reader: Reader, id: string): SignInOfSession | null {
+  const sql = "SELECT s.createdAt, u.email FROM _sessions s JOIN _users u ON u.id = s.userId WHERE s.id = ?";
+  return reader.get<SignInOfSession>(sql, id);
 }
 
 /** Inserts a session that begins now: with the address and the browser of the caller who signs in. */

@@ -68,6 +68,30 @@ export interface SignIn {
   readonly prove: (tx: Transactor) => User;
 }
 
+/** A sign-in that needs no second factor any more. */
+interface WholeSignIn extends SignIn {
+  /** Whether the sign-in gives an anonymous user the address: the hooks of a registration are asked, too. */
+  readonly isClaim?: boolean;
+}
+
+/** A step, and the user whom the hooks of the step see. */
+type HookUser = readonly [step: AuthStep, user: Readonly<Record<string, unknown>>];
+
+const noReads: StepReads = { changed: async () => null };
+
+/** The reads of several steps. */
+function joined(all: readonly StepReads[]): StepReads {
+  return {
+    async changed(until) {
+      for (const reads of all) {
+        const key = await reads.changed(until);
+        if (key !== null) return key;
+      }
+      return null;
+    },
+  };
+}
+
 /** A user who is signed in, with the session. */
 interface Opened extends OpenedSession {
   readonly user: User;
@@ -112,7 +136,7 @@ export class SignIns {
     const { database, secondFactorsOf, config } = this.#options;
     this.#checkVerified(user);
     const waits = secondFactorsOf(database.reader, user.id).length > 0;
-    const step = waits ? database : await this.#ask("login", { ...user }, caller);
+    const step = waits ? database : await this.#ask([["login", { ...user }]], caller);
     const ended = await step.transact((tx) => {
       const current = prove(tx);
       this.#checkVerified(current);
@@ -128,10 +152,12 @@ export class SignIns {
    * Ends a sign-in that needs no second factor any more: the proof is the second factor itself, or has two factors.
    * @throws AppError as `signIn`.
    */
-  async signInWhole(given: SignIn): Promise<TokenResponse> {
-    const { user, caller, prove } = given;
+  async signInWhole(given: WholeSignIn): Promise<TokenResponse> {
+    const { user, caller, prove, isClaim } = given;
     this.#checkVerified(user);
-    const step = await this.#ask("login", { ...user }, caller);
+    const { email, role } = user;
+    const asked: HookUser[] = isClaim === true ? [["register", { email, role }]] : [];
+    const step = await this.#ask([...asked, ["login", { ...user }]], caller);
     const open = (tx: Transactor): Opened => {
       const current = prove(tx);
       this.#checkVerified(current);
@@ -162,12 +188,17 @@ export class SignIns {
 
   /** Asks the hooks before a registration. @throws AppError: the refusal of a hook. */
   beforeRegister(user: Pick<User, "email" | "role">, caller: PasswordCaller): Promise<AskedStep> {
-    return this.#ask("register", user, caller);
+    return this.#ask([["register", user]], caller);
   }
 
-  async #ask(step: AuthStep, user: Readonly<Record<string, unknown>>, caller: PasswordCaller): Promise<AskedStep> {
+  async #ask(users: readonly HookUser[], caller: PasswordCaller): Promise<AskedStep> {
     const { database, turns } = this.#options;
-    const ask = async (): Promise<StepReads | null> => (await this.#hooks?.before(step, user, caller)) ?? null;
+    const isRegistration = users.some(([step]) => step === "register");
+    const ask = async (): Promise<StepReads | null> => {
+      const all: StepReads[] = [];
+      for (const [step, user] of users) all.push((await this.#hooks?.before(step, user, caller)) ?? noReads);
+      return all.every((reads) => reads === noReads) ? null : joined(all);
+    };
     const first = await ask();
     if (first === null) return database;
     return {
@@ -179,8 +210,7 @@ export class SignIns {
           for (let times = 1; times <= maxTimes; times += 1) {
             if (times > 1) reads = await ask();
             if (reads === null) return await database.transact(work, options);
-            if (turn === undefined && step === "register")
-              await turns.pass([`${USERS}/`], { owner, caller: caller.key });
+            if (turn === undefined && isRegistration) await turns.pass([`${USERS}/`], { owner, caller: caller.key });
             const done = await this.#tryOnce(reads, work, { ...options, caller: caller.key });
             if (!(done instanceof ChangedStep)) return done;
             if (turns.isOf(done.key, owner)) continue;

@@ -202,8 +202,8 @@ export class Users {
   }
 
   /** The email of a user. @throws AppError `forbidden` for an anonymous user. */
-  emailOf(id: string): string {
-    const { email } = this.get(id);
+  emailOf(id: string, reader?: Reader): string {
+    const { email } = this.get(id, reader);
     if (email === null) throw anonymousRefused();
     return email;
   }

@@ -50,9 +50,14 @@ export class ReadRecorder {
     for (const read of reads) if (read.after === 0) this.add(read, null);
   }
 
-  /** Drops the reads of collections that the hook itself has changed, and of queries, which may read any collection. */
+  /**
+   * Drops the reads of collections that the hook itself has changed; and queries and reads under rules, which may look at any
+   * collection.
+   */
   forget(collections: readonly string[]): void {
-    const kept = this.reads.filter(({ method, args }) => method !== "db.query" && !collections.includes(args[0] ?? ""));
+    const isOther = ({ method, args, as }: Read): boolean =>
+      method !== "db.query" && as === undefined && !collections.includes(args[0] ?? "");
+    const kept = this.reads.filter(isOther);
     this.reads.splice(0, this.reads.length, ...kept);
   }
 }

@@ -130,7 +130,6 @@ class TransactionAttempt {
   readonly #enqueue: object[] = [];
   readonly #mails: object[] = [];
   readonly #turn: number | null;
-  readonly #writtenIds = new Set<string>();
   /** A read that would be answered otherwise now. */
   #change: Change | null = null;
   /** The time of the writes that reads see; null before the first such read. */
@@ -276,12 +275,9 @@ class TransactionAttempt {
 
   #write(operation: Operation, { id, as }: { id: string | null; as: string | null }): void {
     this.#admitWrite();
-    // The transaction knows its own writes: the version of the record changes with the commit.
-    const isWritten = operation.id !== undefined && this.#writtenIds.has(operation.id);
-    this.#operations.push(copyOf(isWritten ? { ...operation, ifMatch: null } : operation));
+    this.#operations.push(copyOf(operation));
     this.#ids.push(id);
     this.#callers.push(as);
-    this.#writtenIds.add(id ?? operation.id ?? "");
   }
 
   /** Records, runs of queues and mails count together. */

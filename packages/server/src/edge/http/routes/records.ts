@@ -4,6 +4,7 @@ import * as wire from "@socle/protocol/wire";
 import type { Config } from "../../../base/config/index.ts";
 import { AppError, JsonText, type Principal } from "../../../base/kernel/index.ts";
 import type { Collection } from "../../../data/collections/index.ts";
+import { admitOperation } from "../../../data/permissions/index.ts";
 import type { Queries } from "../../../data/queries/index.ts";
 import { type Records, recordTag, type SavedRecord } from "../../../data/records/index.ts";
 import type { Transactor } from "../../../store/database/index.ts";
@@ -28,10 +29,7 @@ function admitted(
   collection: Collection,
   principal: Principal,
 ): [Collection, Principal] {
-  const { policies } = collection;
-  // An upsert becomes a create or an update, each with the rule of the operation.
-  if (operation !== "upsert") policies[operation].admit(principal);
-  else if (policies.update.decide(principal).access === "none") policies.create.admit(principal);
+  admitOperation(collection.policies, operation, principal);
   return [collection, principal];
 }
 

@@ -100,7 +100,7 @@ export class Factors {
     const issuer = config.publicUrl === undefined ? "Socle" : new URL(config.publicUrl).hostname;
     return changeOwn(this.#options, { caller, by, change: null }, (tx) => {
       keepPending(tx, userId, sealed);
-      return { secret: toBase32(secret), uri: totpUri(secret, issuer, users.get(userId, tx).email ?? userId) };
+      return { secret: toBase32(secret), uri: totpUri(secret, issuer, users.emailOf(userId, tx)) };
     });
   }
 

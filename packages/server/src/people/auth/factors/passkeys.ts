@@ -84,8 +84,8 @@ export class Passkeys {
   creation(caller: SignedIn, by: PasswordCaller): PasskeyCreation {
     const { reader } = this.#options.database;
     checkRecent(reader, caller);
-    const { id, email } = this.#options.users.get(caller.userId);
-    const name = email ?? id;
+    const { userId: id } = caller;
+    const name = this.#options.users.emailOf(id);
     const party = this.#party(by);
     return {
       rp: { id: party.id, name: party.id },

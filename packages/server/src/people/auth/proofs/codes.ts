@@ -61,8 +61,8 @@ export class Codes {
   /**
    * Signs in with a code. The address is proven then, and an anonymous user has the address. The session in which the user has
    * asked for the code stays.
-   * @throws AppError `conflict` for a code of another user than the anonymous user who sends the request; AppError `bad_request` for a code that does not work; `rate_limited` after too many wrong codes; `forbidden` when
-   * codes are off; the refusal of a hook.
+   * @throws AppError `conflict` for a code of another user than the anonymous user who sends the request; `bad_request` for
+   * a code that does not work; `rate_limited` after too many wrong codes; `forbidden` when codes are off; the refusal of a hook.
    */
   async signIn(
     { attempt, code }: { attempt: string; code: string },
@@ -78,7 +78,6 @@ export class Codes {
     const user = proof === null || proof.userId === null ? null : users.find(proof.userId);
     if (!isRight || email === null || user === null) throw invalidProof();
     if (user.id !== principal?.userId && users.anonymous(principal) !== null) throw emailTaken();
-    if (user.email === null) await signIns.beforeRegister({ email, role: user.role }, caller);
     const prove = (tx: Transactor): User => {
       const { userId } = consume(tx, "code", attempt);
       const current = userId === null ? null : users.find(userId, tx);
@@ -91,7 +90,8 @@ export class Codes {
       return users.prove(tx, current, { shown: { ...nothingShown, sessionId }, email, by: caller });
     };
     // The first proof removes the second factor, which somebody else may have made.
-    const given = { user: { ...user, email, anonymous: false, verified: true }, caller, prove };
+    const isClaim = user.email === null;
+    const given = { user: { ...user, email, anonymous: false, verified: true }, caller, prove, isClaim };
     return user.verified ? signIns.signIn(given) : signIns.signInWhole(given);
   }
 

@@ -146,9 +146,10 @@ export class Proofs {
       return user;
     };
     const { role } = claimant(database.reader);
-    await signIns.beforeRegister({ email, role }, caller);
+    const step = await signIns.beforeRegister({ email, role }, caller);
     const passwordHash = await users.preparePassword(password, caller);
-    await database.transactFor(principal, (tx) => {
+    await step.transact((tx) => {
+      database.recheck(principal, tx);
       const user = claimant(tx);
       if (findByEmail(tx, email) !== null) return this.mailTaken(tx, email, caller);
       if (!this.#requests.allows(email, caller)) return;

@@ -67,7 +67,7 @@ export class ProviderAccounts {
     const { database, users, signIns } = this.#options;
     const anonymous = users.anonymous(principal);
     if (principal !== null && anonymous !== null) {
-      const { email, isProven } = await this.#askClaim(proven, anonymous, caller);
+      const { email, isProven } = this.#claimed(database.reader, proven);
       const prove = (tx: Transactor): User => {
         take(tx);
         return this.#claim(tx, proven, { principal, caller }).user;
@@ -76,6 +76,7 @@ export class ProviderAccounts {
         user: { ...anonymous, email, anonymous: false, verified: isProven },
         caller,
         prove,
+        isClaim: true,
       });
     }
     const expected = await this.#proven(this.match(database.reader, identity, provider), { identity, by: caller });
@@ -114,10 +115,12 @@ export class ProviderAccounts {
    */
   async addLink(proven: ProvenIdentity, caller: SignedIn, by: PasswordCaller): Promise<Link> {
     const { identity, provider, take } = proven;
-    const { database, users, notices } = this.#options;
+    const { database, users, notices, signIns } = this.#options;
     const anonymous = users.anonymous(caller);
-    if (anonymous !== null) await this.#askClaim(proven, anonymous, by);
-    return database.transactFor(caller, (tx) => {
+    const email = anonymous && this.#claimed(database.reader, proven).email;
+    const step = anonymous === null ? database : await signIns.beforeRegister({ email, role: anonymous.role }, by);
+    return step.transact((tx) => {
+      database.recheck(caller, tx);
       take(tx);
       const { userId, sessionId } = caller;
       if (anonymous !== null) return shown(this.#claim(tx, proven, { principal: caller, caller: by }).link);
@@ -141,13 +144,6 @@ export class ProviderAccounts {
     const match = this.match(reader, identity, provider);
     if (match.kind !== "new") throw emailTaken();
     return match.address;
-  }
-
-  /** Asks the hooks before an anonymous user gets the address of an identity. @throws AppError: the refusal of a hook, and as `#claimed`. */
-  async #askClaim(proven: ProvenIdentity, { role }: User, caller: PasswordCaller): Promise<ProviderAddress> {
-    const address = this.#claimed(this.#options.database.reader, proven);
-    await this.#options.signIns.beforeRegister({ email: address.email, role }, caller);
-    return address;
   }
 
   /** Gives an anonymous user the link and the address of an identity; the session stays. */
