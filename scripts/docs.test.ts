@@ -1,7 +1,12 @@
 import { expect, test } from "bun:test";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { Glob } from "bun";
 import { configurationTable } from "./docs.ts";
+import { root } from "./run.ts";
+import { llms, llmsFull } from "./site/llms.ts";
+import { order } from "./site/order.ts";
+import { anchorsOf, fileLinksOf, readPage, readPages } from "./site/pages.ts";
 
 /** Cells without the spaces of a formatter. */
 function cells(text: string): string[] {
@@ -17,7 +22,6 @@ function cells(text: string): string[] {
 }
 
 test.each(["ARCHITECTURE.md", "docs/glossary.md"])("every file that %s names exists", async (file) => {
-  const root = join(import.meta.dir, "..");
   const page = await Bun.file(join(root, file)).text();
   const named = [...page.matchAll(/`([\w./-]+\/[\w.-]+\.ts)`/g)].map(([, path]) => path ?? "");
   expect(named.length).toBeGreaterThan(20);
@@ -38,7 +42,6 @@ test("docs/configuration.md has every key unchanged", async () => {
 });
 
 test("docs/ssr.md prints the files of the examples", async () => {
-  const root = join(import.meta.dir, "..");
   const page = await Bun.file(join(root, "docs/ssr.md")).text();
   const examples = [...page.matchAll(/^\[(examples\/[\w-]+)\]/gm)].map(([, folder]) => folder ?? "");
   expect(examples).toContain("examples/sveltekit");
@@ -62,4 +65,51 @@ test("docs/ssr.md prints the files of the examples", async () => {
     ),
   );
   expect(new Set(shared).size).toBe(1);
+});
+
+test("the links of the pages name files that exist, and headings of these files", () => {
+  const pages = [readPage("README.md"), ...readPages()];
+  const anchors = new Map(pages.map((page) => [page.path, anchorsOf(page)]));
+  const links = pages.flatMap((page) => fileLinksOf(page).map((link) => ({ from: page.path, ...link })));
+  expect(links.length).toBeGreaterThan(300);
+  const broken = links.filter(({ path, anchor }) => {
+    if (!existsSync(join(root, path))) return true;
+    return anchor !== "" && anchors.get(path)?.has(anchor) !== true;
+  });
+  expect(broken).toEqual([]);
+});
+
+test("the sidebar of the site has each page of docs/ once, in the order of a user's life", () => {
+  const named = order.flatMap(({ pages }) => pages);
+  // A new page of docs/ needs a place in scripts/site/order.ts.
+  expect(named.filter((path) => path.startsWith("docs/")).sort()).toEqual(
+    [...new Glob("docs/*.md").scanSync(root)].sort(),
+  );
+  expect(new Set(named).size).toBe(named.length);
+  expect(order.map(({ label }) => label).slice(0, 9)).toEqual([
+    "Start",
+    "Model",
+    "Rules",
+    "Live",
+    "Code",
+    "Accounts",
+    "Deploy",
+    "Operate",
+    "Grow",
+  ]);
+  const slugs = readPages().map(({ slug }) => slug);
+  expect(new Set(slugs).size).toBe(slugs.length);
+});
+
+test("llms.txt has a line with a description for each page of the sidebar, and llms-full.txt has all texts", () => {
+  const lines = llms().split("\n");
+  const full = llmsFull(readPages());
+  for (const path of order.flatMap(({ pages }) => pages)) {
+    const { title, slug, description } = readPage(path);
+    expect(lines).toContain(`- [${title}](${slug}.md): ${description}`);
+    expect([path, description.length > 30]).toEqual([path, true]);
+    expect(full).toContain(`# ${title}\n`);
+  }
+  // Links of the texts lead to texts beside them.
+  expect(full).not.toMatch(/\]\((?:\.\.\/|docs\/)/);
 });

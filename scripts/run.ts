@@ -2,7 +2,7 @@
 import { join } from "node:path";
 
 /** The folder of the project. */
-export const root = join(import.meta.dir, "..");
+export const root = join(import.meta.dirname, "..");
 
 /** Runs a program with its output on the terminal; answers its exit code. */
 export async function start(

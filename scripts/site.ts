@@ -1,0 +1,98 @@
+/**
+ * `npm run docs`: builds the site from docs/ into dist/site and serves the site on this machine; `npm run docs -- build` only
+ * builds. The packages of the site are in site/ and come with the first run. Needs the built executable for the API reference.
+ * `SITE_URL` is the address at which the site will be, with a path if the site is below one.
+ */
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { Glob } from "bun";
+import { must, root } from "./run.ts";
+import { llms, llmsFull, markdownOf } from "./site/llms.ts";
+import { fileLinksOf, isPublished, type Page, readPages, withLinks } from "./site/pages.ts";
+
+const site = join(root, "site");
+const made = join(site, "made");
+const output = join(root, "dist/site");
+/** The path of the site at its host, without a slash at the end. */
+const base = new URL(process.env["SITE_URL"] ?? "http://localhost").pathname.replace(/\/$/, "");
+
+function write(path: string, text: string): void {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, text);
+}
+
+/** Installs the packages of site/package-lock.json when another lock, or none, is installed. */
+async function install(): Promise<void> {
+  const lock = readFileSync(join(site, "package-lock.json"), "utf8");
+  const installed = join(site, "node_modules/installed-lock.json");
+  if (existsSync(installed) && readFileSync(installed, "utf8") === lock) return;
+  console.log("Installing the packages of the site (200 MB in site/node_modules); the next runs do without.");
+  await must(["npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"], { cwd: site });
+  writeFileSync(installed, lock);
+}
+
+/** The Markdown of a page for Starlight: the title and the description in front, and links between folders. */
+function starlightPage(page: Page, pages: readonly Page[]): string {
+  const slugs = new Map(pages.map(({ path, slug }) => [path, slug]));
+  const body = withLinks(page, ({ path, anchor }) => {
+    if (path === page.path) return `#${anchor}`;
+    if (path === "README.md") return "../";
+    const slug = slugs.get(path);
+    if (slug !== undefined) return `../${slug}/${anchor && `#${anchor}`}`;
+    // Astro takes a relative path of a picture for a picture among its sources.
+    return isPublished(path) ? `${base}/${path.slice("docs/".length)}` : null;
+  });
+  const front = { title: page.title, description: page.description };
+  const lines = Object.entries(front).map(([key, value]) => `${key}: ${JSON.stringify(value)}`);
+  return `---\n${lines.join("\n")}\n---\n${body}`;
+}
+
+/** Writes the sources of the site into site/made: pages, files beside the pages, the OpenAPI document, the texts for models. */
+async function make(): Promise<void> {
+  rmSync(made, { recursive: true, force: true });
+  const pages = readPages();
+  for (const page of pages) {
+    write(join(made, "docs", `${page.slug}.md`), starlightPage(page, pages));
+    write(join(made, "public", `${page.slug}.md`), markdownOf(page, pages));
+    for (const { path } of fileLinksOf(page).filter(({ path }) => isPublished(path)))
+      cpSync(join(root, path), join(made, "public", path.slice("docs/".length)));
+  }
+  write(join(made, "public/llms.txt"), llms());
+  write(join(made, "public/llms-full.txt"), llmsFull(pages));
+  if (!existsSync(join(root, "dist/socle"))) await must([process.execPath, join(root, "scripts/build.ts")]);
+  const printed = Bun.spawnSync([join(root, "dist/socle"), "openapi"], { cwd: join(root, "examples/blog") });
+  if (printed.exitCode !== 0) throw new Error(`socle openapi failed: ${printed.stderr}`);
+  write(join(made, "public/openapi.json"), printed.stdout.toString());
+}
+
+/** Mends what Markdown cannot say: a cell of a table's head without text is no heading. */
+async function mend(): Promise<void> {
+  for (const name of new Glob("**/*.html").scanSync(output)) {
+    const path = join(output, name);
+    const html = readFileSync(path, "utf8");
+    writeFileSync(path, html.replaceAll(/<th(?: [^>]*)?><\/th>/g, "<td></td>"));
+  }
+}
+
+async function build(): Promise<void> {
+  await install();
+  await make();
+  // Bun runs Astro: the oldest Node of this project is older than the oldest Node of Astro.
+  const astro = join(site, "node_modules/astro/bin/astro.mjs");
+  await must([process.execPath, "--bun", astro, "build"], { cwd: site, env: { ASTRO_TELEMETRY_DISABLED: "1" } });
+  await mend();
+}
+
+/** The file of an address; the page 404.html for an unknown address. */
+function answer(request: Request): Response {
+  const path = join(output, decodeURIComponent(new URL(request.url).pathname));
+  const file = existsSync(path) && statSync(path).isDirectory() ? join(path, "index.html") : path;
+  if (existsSync(file)) return new Response(Bun.file(file));
+  return new Response(Bun.file(join(output, "404.html")), { status: 404 });
+}
+
+await build();
+if (process.argv[2] !== "build") {
+  const { url } = Bun.serve({ hostname: "localhost", port: Number(process.env["PORT"] ?? 4321), fetch: answer });
+  console.log(`The site is at ${url}`);
+}

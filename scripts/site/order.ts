@@ -1,0 +1,44 @@
+/** The order of the pages of docs/, in the sidebar of the site and in llms.txt: the order in which a user needs the pages. */
+
+/** A group of pages in the sidebar. */
+export interface PageGroup {
+  readonly label: string;
+  /** Paths of Markdown files from the folder of the project. */
+  readonly pages: readonly string[];
+}
+
+export const order: readonly PageGroup[] = [
+  { label: "Start", pages: ["docs/quickstart.md", "docs/dashboard.md"] },
+  {
+    label: "Model",
+    pages: ["docs/collections.md", "docs/queries.md", "docs/batch.md", "docs/files.md", "docs/migrations.md"],
+  },
+  { label: "Rules", pages: ["docs/tenants.md"] },
+  { label: "Live", pages: ["docs/client.md", "docs/realtime.md", "docs/rooms.md"] },
+  {
+    label: "Code",
+    pages: [
+      "docs/functions.md",
+      "docs/endpoints.md",
+      "docs/server-queries.md",
+      "docs/testing.md",
+      "docs/frameworks.md",
+      "docs/mcp.md",
+    ],
+  },
+  { label: "Accounts", pages: ["docs/accounts.md", "docs/mail.md", "docs/keys.md", "docs/ssr.md"] },
+  { label: "Deploy", pages: ["docs/deploying.md", "docs/configuration.md"] },
+  { label: "Operate", pages: ["docs/operating.md", "docs/admin.md", "docs/reliability.md"] },
+  { label: "Grow", pages: ["docs/cluster.md", "docs/transfer.md", "bench/README.md"] },
+  { label: "Reference", pages: ["docs/api.md", "docs/openapi.md", "docs/glossary.md"] },
+  {
+    label: "Examples",
+    pages: ["blog", "chat", "shop", "tracker", "nextjs", "astro", "sveltekit", "react-router"].map(
+      (name) => `examples/${name}/README.md`,
+    ),
+  },
+  {
+    label: "Project",
+    pages: ["SECURITY.md", "CHANGELOG.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/licences.md"],
+  },
+];

@@ -1,0 +1,113 @@
+/**
+ * The pages of the site, made from the Markdown files of the project. The links of a file are relative paths, so that the files
+ * are readable in the repository, too; a page of the site has links to pages, and text in place of a link to a source file.
+ */
+import { existsSync, readFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { root } from "../run.ts";
+import { order } from "./order.ts";
+
+/** A Markdown file that is a page of the site. */
+export interface Page {
+  /** The path from the folder of the project. */
+  readonly path: string;
+  /** The name in the address of the page. */
+  readonly slug: string;
+  /** The first heading. */
+  readonly title: string;
+  /** The first sentences, without markup. */
+  readonly description: string;
+  /** The text after the first heading. */
+  readonly body: string;
+}
+
+/** Pages that the sidebar does not name: other pages link to these pages. */
+const beside = ["client", "react", "svelte", "vue", "tanstack-db", "dashboard"].map(
+  (name) => `packages/${name}/README.md`,
+);
+
+function slugOf(path: string): string {
+  if (path === "bench/README.md") return "benchmark";
+  return (basename(path) === "README.md" ? dirname(path).replace("/", "-") : basename(path, ".md")).toLowerCase();
+}
+
+/** Code, or a link. Groups of a link: `!` of an image, the text, the target. */
+const linkOrCode = /^```[\s\S]*?^```$|`[^`\n]*`|(!?)\[((?:[^\]`]|`[^`\n]*`)*)\]\(([^)\s]+)\)/gm;
+
+/** A text without the markup of Markdown. */
+function plain(text: string): string {
+  return text
+    .replaceAll(/!?\[((?:[^\]`]|`[^`]*`)*)\]\([^)\s]+\)/g, "$1")
+    .replaceAll(/[*`]/g, "")
+    .replaceAll(/\s+/g, " ")
+    .trim();
+}
+
+/** Reads a Markdown file. Throws for a file that does not begin with a heading. */
+export function readPage(path: string): Page {
+  const [, title, body] = /^# (.+)\n([\s\S]*)$/.exec(readFileSync(join(root, path), "utf8")) ?? [];
+  if (title === undefined || body === undefined) throw new Error(`${path} does not begin with a heading of one "#"`);
+  const paragraph = plain(body.split(/\n{2,}/).find((part) => /^(?!```)[\w*[`]/.test(part.trim())) ?? "");
+  // The sentences of the first 160 characters, and at least one sentence.
+  const description = /^.{0,160}[.:](?= |$)|^.+?(?:[.:](?= )|$)/.exec(paragraph)?.[0].replace(/:$/, ".") ?? "";
+  return { path, slug: slugOf(path), title: plain(title), description, body };
+}
+
+/** All pages: first the pages of the sidebar, in the order of the sidebar. */
+export function readPages(): Page[] {
+  return [...order.flatMap(({ pages }) => pages), ...beside].map(readPage);
+}
+
+/** A link of a page to a file of the project. */
+export interface FileLink {
+  /** The path of the file from the folder of the project. */
+  readonly path: string;
+  /** The anchor without `#`; empty for the whole file. */
+  readonly anchor: string;
+}
+
+/** The file that a link of a page names; null for a link to another host. */
+function fileOf(page: Page, target: string): FileLink | null {
+  if (/^[a-z]+:/.test(target)) return null;
+  const [file = "", anchor = ""] = target.split("#");
+  return { path: file === "" ? page.path : join(dirname(page.path), file), anchor };
+}
+
+/** The links of a page to files of the project. */
+export function fileLinksOf(page: Page): FileLink[] {
+  return [...page.body.matchAll(linkOrCode)].flatMap(([, , , target]) => {
+    const file = target === undefined ? null : fileOf(page, target);
+    return file === null ? [] : [file];
+  });
+}
+
+/** The anchors of the headings of a page, by the rules that GitHub and the site share. */
+export function anchorsOf({ body }: Page): Set<string> {
+  const anchors = new Set<string>();
+  for (const [code, , heading] of body.matchAll(/^```[\s\S]*?^```$|^(#{2,6}) (.+)$/gm)) {
+    if (heading === undefined || code.startsWith("```")) continue;
+    const text = plain(heading)
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{M}\p{N}\p{Pc} -]/gu, "")
+      .replaceAll(" ", "-");
+    const count = [...anchors].filter((anchor) => anchor.replace(/-\d+$/, "") === text).length;
+    anchors.add(anchors.has(text) ? `${text}-${count}` : text);
+  }
+  return anchors;
+}
+
+/** The files beside the pages that the site offers: pictures and configurations that pages link to. */
+export function isPublished(path: string): boolean {
+  return /^docs\/.+\.(png|svg|ya?ml|json)$/.test(path) && existsSync(join(root, path));
+}
+
+/** The body of a page with links in another form. `linkTo` answers null for a file that the site does not have. */
+export function withLinks(page: Page, linkTo: (link: FileLink) => string | null): string {
+  return page.body.replaceAll(linkOrCode, (...match: string[]) => {
+    const [whole = "", bang = "", text = "", target] = match;
+    const file = target === undefined ? null : fileOf(page, target);
+    if (file === null) return whole;
+    const link = linkTo(file);
+    return link === null ? text : `${bang}[${text}](${link})`;
+  });
+}
