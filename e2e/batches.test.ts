@@ -5,7 +5,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { SocleClient } from "../packages/client/src/index.ts";
 import { randomNumbers, randomSeed } from "../packages/server/test/random.ts";
-import { post, project, serve, socle, until } from "./kit.ts";
+import { isLong, post, project, serve, socle, until } from "./kit.ts";
 import { RunEvents, scriptProject } from "./scripts-kit.ts";
 
 const notes = {
@@ -36,7 +36,7 @@ test("kill -9 during batches: each batch is stored whole, with its events, or no
   const cwd = await project({ collections: [notes] });
   const acknowledged = new Set<number>();
   let next = 0;
-  for (let round = 0; round < 5; round++) {
+  for (let round = 0; round < (isLong ? 5 : 3); round++) {
     const server = await serve(cwd);
     const write = async (): Promise<void> => {
       for (;;) {

@@ -4,8 +4,10 @@ import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { randomNumbers, randomSeed } from "../packages/server/test/random.ts";
-import { inParallel, post, project, serve, until } from "./kit.ts";
+import { inParallel, isLong, post, project, serve, until } from "./kit.ts";
 
+/** Kills of each test. */
+const rounds = isLong ? 6 : 3;
 const children = 1_500;
 const relation = (collection: string, onDelete: string): object => ({
   name: "parent",
@@ -25,7 +27,7 @@ test("killed during a cascade: whole or not at all, events too", async () => {
   });
   const counted = { whole: 0, nothing: 0 };
   let server = await serve(cwd);
-  for (let round = 0; round < 6; round++) {
+  for (let round = 0; round < rounds; round++) {
     const { id } = (await (await post(`${server.url}/api/parents`, { n: round })).json()) as { id: string };
     for (const [collection, n] of [
       ["children", children],
@@ -74,7 +76,7 @@ test("killed under writers: no number of a sequence is given twice", async () =>
     expect(told.has(`${scope} ${n}`)).toBe(false);
     told.add(`${scope} ${n}`);
   };
-  for (let round = 0; round < 6; round++) {
+  for (let round = 0; round < rounds; round++) {
     const server = await serve(cwd);
     let isOver = false;
     const batches = async (i: number): Promise<void> => {

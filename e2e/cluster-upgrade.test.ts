@@ -1,10 +1,10 @@
 /**
- * A rolling upgrade of a cluster, with an executable of this source that has a table more: replicas first. The newer replica waits until an instance
+ * A rolling upgrade of a cluster, with a program of this source that has a table more: replicas first. The newer replica waits until an instance
  * of the newer version leads; the older replica stops serving then; each acknowledged write stays, and writes go on between the steps.
  */
 import { Database } from "bun:sqlite";
 import { afterAll, expect, test } from "bun:test";
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { differences, openFile } from "./cluster-content.ts";
@@ -18,23 +18,21 @@ const posts = JSON.stringify({
   permissions: { read: "public", create: "public" },
 });
 
-/** The executable of a copy of the source in which a module has a further step. */
-async function newerExecutable(): Promise<string> {
+/** A program that runs a copy of the source in which a module has a further step. */
+function newerProgram(): string {
   const copy = mkdtempSync(join(tmpdir(), "socle-newer-"));
   afterAll(() => rmSync(copy, { recursive: true }));
-  for (const name of ["package.json", "package-lock.json", "tsconfig.json", "scripts", "packages"])
+  for (const name of ["package.json", "tsconfig.json", "packages/protocol", "packages/server"])
     cpSync(join(root, name), join(copy, name), { recursive: true });
   symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
   const source = readFileSync(join(copy, table), "utf8");
   const newer = source.replace("  ],\n};", '    "CREATE TABLE _probe (n INTEGER) STRICT",\n  ],\n};');
   if (newer === source) throw new Error(`${table} has no steps`);
   writeFileSync(join(copy, table), newer);
-  const executable = join(copy, "socle");
-  const program = `import { compile } from "./scripts/compile.ts"; await compile(${JSON.stringify(executable)});`;
-  const child = Bun.spawn([process.execPath, "-e", program], { cwd: copy, stdout: "pipe", stderr: "pipe" });
-  const said = await new Response(child.stderr).text();
-  if ((await child.exited) !== 0) throw new Error(said);
-  return executable;
+  const program = join(copy, "socle");
+  writeFileSync(program, `#!/bin/sh\nexec '${process.execPath}' '${join(copy, "packages/server/src/main.ts")}' "$@"\n`);
+  chmodSync(program, 0o755);
+  return program;
 }
 
 const cluster = await startCluster(3, { files: { "collections/posts.json": posts } });
@@ -95,7 +93,7 @@ test("a journal and databases of a version without ids of entries go on, and hav
 });
 
 test("a rolling upgrade, replicas first: each version serves only its own tables, and nothing acknowledged is lost", async () => {
-  const newer = await newerExecutable();
+  const newer = newerProgram();
   const leader = await cluster.leader();
   const [upgraded, other] = await cluster.replicas();
   if (upgraded === undefined || other === undefined) throw new Error("The cluster has no replicas");

@@ -7,7 +7,7 @@
 import { expect, test } from "bun:test";
 import type { Page, ServerFrame, SocketEntry } from "@socle/protocol";
 import { TestSocket } from "../packages/server/test/sockets.ts";
-import { inParallel, post, project, type Running, serve, singleService, socle, until } from "./kit.ts";
+import { inParallel, isLong, post, project, type Running, serve, singleService, socle, until } from "./kit.ts";
 import { isRunning, onEachProcess, type PinnedClient, readersOf } from "./processes-kit.ts";
 
 singleService("processes");
@@ -63,7 +63,7 @@ test("a write is read at once over the connections of every process, under load"
   const clients = await onEachProcess(server.url, processes);
   const writing = load(server);
   const stale: string[] = [];
-  for (let round = 0; round < 150; round++) {
+  for (let round = 0; round < (isLong ? 150 : 45); round++) {
     const writer = clients[round % processes] as PinnedClient;
     const created = await writer.json<{ id: string }>("POST", "/api/items", { n: round, text: "read" });
     const path = `/api/items/${created.id}`;
@@ -106,7 +106,7 @@ test("a session that ended and a rule that narrowed are in force on every proces
   const clients = await onEachProcess(server.url, processes);
   const writing = load(server);
   const { id } = (await (await post(`${server.url}/api/items`, { n: 0 })).json()) as { id: string };
-  for (let round = 0; round < 20; round++) {
+  for (let round = 0; round < (isLong ? 20 : 9); round++) {
     const email = `user${round}@example.com`;
     const registered = await post(`${server.url}/api/auth/register`, { email, password });
     const { accessToken } = (await registered.json()) as { accessToken: string };
@@ -187,7 +187,7 @@ test("sockets of every process receive each event once and in order, also over b
   await post(`${server.url}/api/items`, { n: -1 });
   await until(() => broken.heard.length === 1);
   const writing = load(server, 4);
-  for (let breaks = 0; breaks < 30; breaks++) {
+  for (let breaks = 0; breaks < (isLong ? 30 : 12); breaks++) {
     const before = broken.heard.length;
     await until(() => broken.heard.length > before + 3);
     broken.break();

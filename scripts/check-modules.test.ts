@@ -1,5 +1,5 @@
-import { afterAll, expect, test } from "bun:test";
-import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { afterAll, afterEach, expect, test } from "bun:test";
+import { cpSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findCircles, findTwins, findViolations } from "./check-modules.ts";
@@ -67,15 +67,31 @@ const planted: [string, string, string, RegExp][] = [
   ],
 ];
 
-/** A copy of the server with further files, by the paths below `packages/server/src`. */
+/** A copy of the server, for all tests of this file. */
+const copy = mkdtempSync(join(tmpdir(), "socle-modules-"));
+afterAll(() => rmSync(copy, { recursive: true, force: true }));
+cpSync(join(root, "ARCHITECTURE.md"), join(copy, "ARCHITECTURE.md"));
+cpSync(join(root, "packages/server/src"), join(copy, "packages/server/src"), { recursive: true });
+
+const added: string[] = [];
+afterEach(() => {
+  for (const path of added.splice(0)) rmSync(path);
+});
+
+/** The copy with further files, by the paths below `packages/server/src`, until the end of the test. */
 async function copyWith(files: { readonly [path: string]: string }): Promise<string> {
-  const copy = mkdtempSync(join(tmpdir(), "socle-modules-"));
-  afterAll(() => rmSync(copy, { recursive: true, force: true }));
-  cpSync(join(root, "ARCHITECTURE.md"), join(copy, "ARCHITECTURE.md"));
-  cpSync(join(root, "packages/server/src"), join(copy, "packages/server/src"), { recursive: true });
-  for (const [path, source] of Object.entries(files)) await Bun.write(join(copy, "packages/server/src", path), source);
+  for (const [name, source] of Object.entries(files)) {
+    const path = join(copy, "packages/server/src", name);
+    if (existsSync(path)) throw new Error(`${name} is a file of the server`);
+    await Bun.write(path, source);
+    added.push(path);
+  }
   return copy;
 }
+
+test("the copy without further files keeps the order", async () => {
+  expect(await findViolations(copy)).toEqual([]);
+});
 
 test.each(planted)("%s is found", async (_name, file, source, message) => {
   const violations = await findViolations(await copyWith({ [file]: source }));

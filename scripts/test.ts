@@ -6,9 +6,11 @@
  * failing disks and wrong clocks, `npm run test:kills`, `test:cluster`, `test:upgrade`, `test:contract` and `soak` the suites of these names.
  * Groups of files run side by side, each in a process of its own. A failed test fails the run: no test has a second try.
  */
-import { existsSync, openSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { Glob } from "bun";
+import { threads } from "./compile.ts";
+import { built } from "./isolated.ts";
 import { must, root } from "./run.ts";
 
 const unit = ["packages/**/*.test.ts", "scripts/*.test.ts"];
@@ -18,9 +20,10 @@ const unit = ["packages/**/*.test.ts", "scripts/*.test.ts"];
  * tests of clusters wait most of the time, and the tests of the dashboard compute most of the time.
  */
 const groupsOfAll = [
-  ["e2e/{cluster-[a-f]*,instances}.test.ts"],
+  ["e2e/cluster-[a-f]*.test.ts"],
+  ["e2e/cluster{,-[g-z]*}.test.ts"],
   ["packages/server/src/{app,base,cli,code,files,testing}/**/*.test.ts"],
-  ["e2e/{cluster{,-[g-z]*},[p-r]*}.test.ts"],
+  ["e2e/{instances,[p-r]*}.test.ts"],
   ["e2e/{a[!u],b[!i],c[!hl],cl[!u],d[!a],data-,[e-h],i[!n],[j-o]}*.test.ts", "e2e/{bindings,dashboard}.test.ts"],
   ["e2e/{s[!hi],shop,t[!r],tracer,transfer,[u-z]}*.test.ts"],
   ["packages/server/src/{edge,operate,live}/**/*.test.ts"],
@@ -31,8 +34,8 @@ const groupsOfAll = [
     "scripts/*.test.ts",
   ],
 ];
-/** Groups that run at a time: most tests wait rather than compute, so that two cores have work for five groups. */
-const sideBySide = 5;
+/** Groups that run at a time: most tests wait rather than compute, so that two cores have work for six groups. */
+const sideBySide = 6;
 
 /** Pages in a browser: the dashboard, the pages of accounts, pages of servers with the bindings, and the examples. The first steps with the dashboard are in `npm test`. */
 const browserGroups = [
@@ -47,7 +50,7 @@ const browserGroups = [
 const longForms = [
   "e2e/{auth-pages,cities,hooks,loops,overload,script-innocents,session-model,sign-in-pages}.test.ts",
   "e2e/dashboard-{api,cluster,factors,keys,mails,pages,rules,runs,users}.test.ts",
-  "e2e/{backups,endpoints,queues,script-faults,test-command}.test.ts",
+  "e2e/{backups,batches,cascades,endpoints,migration,processes,queues,script-faults,test-command}.test.ts",
   "packages/server/src/code/functions/hook-reads.test.ts",
   "packages/server/src/code/script-host/{acting.property,loading,serializable.property,silent-process,transactions}.test.ts",
   "packages/server/src/code/server-queries/live-random.test.ts",
@@ -89,6 +92,8 @@ interface Counts {
   readonly failed: number;
   readonly skipped: number;
   readonly failures: readonly Failure[];
+  /** The seconds of processor time of the group: of the test process, and of the processes that the test process has waited for. */
+  readonly computed: number;
   /** The seconds of each file. */
   readonly times: readonly { readonly file: string; readonly seconds: number }[];
 }
@@ -121,6 +126,15 @@ function checkGroups(): void {
   if (wrong.length > 0) throw new Error(`The groups of scripts/test.ts must hold each file once: ${wrong.join(", ")}`);
 }
 
+/** Builds the modules that run as threads for `packages/server/test/built-entries.ts`; answers the folder. */
+async function buildThreads(): Promise<string> {
+  const source = `${root}/packages/server/src`;
+  const outdir = mkdtempSync(`${tmpdir()}/socle-threads-`);
+  const entrypoints = (await threads()).map((path) => `${source}/${path}.ts`);
+  await Bun.build({ entrypoints, outdir, root: source, target: "bun", minify: { syntax: true, whitespace: true } });
+  return outdir;
+}
+
 /** Runs a group of files. Only the first group writes to the terminal while running; the others follow at the end. */
 async function run(files: readonly string[], index: number): Promise<Counts> {
   const report = `${tmpdir()}/socle-tests-${process.pid}-${index}.xml`;
@@ -131,6 +145,7 @@ async function run(files: readonly string[], index: number): Promise<Counts> {
     [
       process.execPath,
       "test",
+      ...(entries === null ? [] : [`--preload=${root}/packages/server/test/built-entries.ts`]),
       `--timeout=${timeout}`,
       "--reporter=junit",
       `--reporter-outfile=${report}`,
@@ -139,10 +154,15 @@ async function run(files: readonly string[], index: number): Promise<Counts> {
     {
       cwd: root,
       stdio: ["ignore", terminal, terminal],
-      env: { ...process.env, ...(suite === "long" && { SOCLE_LONG: "1" }) },
+      env: {
+        ...process.env,
+        ...(suite === "long" && { SOCLE_LONG: "1" }),
+        ...(entries !== null && { SOCLE_BUILT_ENTRIES: entries, SOCLE_BUILT_EXECUTABLE: built }),
+      },
     },
   );
   const code = await child.exited;
+  const computed = Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1_000_000;
   if (index > 0) {
     console.log(readFileSync(output, "utf8"));
     rmSync(output);
@@ -150,7 +170,7 @@ async function run(files: readonly string[], index: number): Promise<Counts> {
   // A runner that crashes leaves no report: every file of the group counts as failed.
   if (!existsSync(report)) {
     const failures = files.map((file) => ({ file, name: "the test runner crashed" }));
-    return { passed: 0, failed: failures.length, skipped: 0, failures, times: [] };
+    return { passed: 0, failed: failures.length, skipped: 0, failures, computed, times: [] };
   }
   const written = readFileSync(report, "utf8");
   rmSync(report);
@@ -164,7 +184,8 @@ async function run(files: readonly string[], index: number): Promise<Counts> {
   // An error outside of a test fails the run, too.
   const failed = Math.max(broken + crashed.length, code === 0 ? 0 : 1);
   const failures = [...failuresOf(written), ...crashed];
-  return { passed: counted("tests") - broken - skipped, failed, skipped, failures, times: timesOf(written) };
+  const passed = counted("tests") - broken - skipped;
+  return { passed, failed, skipped, failures, computed, times: timesOf(written) };
 }
 
 /** The tests that a JUnit report names as failed. */
@@ -197,12 +218,17 @@ async function runAll(): Promise<Counts[]> {
 
 checkGroups();
 if (suite !== "unit") await must([process.execPath, `${root}/scripts/build.ts`]);
+/** The folder of the built threads. The suite `unit` starts threads and processes from the source. */
+const entries = suite === "unit" ? null : await buildThreads();
 const startedAt = performance.now();
 const counts = await runAll();
+if (entries !== null) rmSync(entries, { recursive: true });
 const sum = (of: (each: Counts) => number): number => counts.reduce((total, each) => total + of(each), 0);
 const [passed, failed, skipped] = [sum((each) => each.passed), sum((each) => each.failed), sum((each) => each.skipped)];
 const slowest = counts.flatMap(({ times }) => times).sort((a, b) => b.seconds - a.seconds);
-console.log(`The tests took ${Math.round((performance.now() - startedAt) / 1_000)} s; the slowest files:`);
+const took = Math.round((performance.now() - startedAt) / 1_000);
+console.log(`The tests took ${took} s, and ${Math.round(sum((each) => each.computed))} s of processor time.`);
+console.log("The slowest files:");
 for (const { file, seconds } of slowest.slice(0, 10)) console.log(`${seconds.toFixed(1).padStart(7)} s  ${file}`);
 for (const { file, name } of counts.flatMap(({ failures }) => failures)) console.error(`failed: ${file}: ${name}`);
 if (skipped > 0) console.error(`${skipped} tests were skipped; a test runs or it is not there`);

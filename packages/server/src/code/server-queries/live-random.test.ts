@@ -8,7 +8,7 @@ import { randomNumbers, randomSeed } from "../../../test/random.ts";
 import { openScripts } from "../../../test/scripts.ts";
 import { listen, type TestSocket } from "../../../test/sockets.ts";
 
-const rounds = Number(process.env["ROUNDS"] ?? (isLong ? 60 : 12));
+const rounds = Number(process.env["ROUNDS"] ?? (isLong ? 60 : 8));
 
 /** Each read of the arguments is made after the former read, and may depend on the answer of the former. */
 const readsFile = (version: number): string => `

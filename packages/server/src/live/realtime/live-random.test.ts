@@ -8,7 +8,7 @@ import { LiveClient } from "../../../test/live-client.ts";
 import { randomNumbers, randomSeed } from "../../../test/random.ts";
 import { openServer } from "../../../test/sockets.ts";
 
-const rounds = Number(process.env["ROUNDS"] ?? 60);
+const rounds = Number(process.env["ROUNDS"] ?? 25);
 const memberRule = "team.members(team)[user = @user.id]";
 const rules = ["public", "authenticated", "owner", "admin", memberRule, `open = true || ${memberRule}`];
 

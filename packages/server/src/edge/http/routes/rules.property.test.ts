@@ -7,7 +7,7 @@ import { World } from "../../../../test/rules/world.ts";
 import { openServer } from "../../../../test/sockets.ts";
 
 /** The long form is in `e2e/long`. */
-const runs = Number(process.env["RUNS"] ?? 2);
+const runs = Number(process.env["RUNS"] ?? 1);
 
 test("every caller gets, receives and changes what the rules allow, and nothing more", async () => {
   const cast = await openCast(openServer);
