@@ -3,7 +3,7 @@ import { afterAll } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { bucket, s3Key, startS3 } from "../packages/server/test/s3-server.ts";
+import { bucket, s3Key, startS3OfRun } from "../packages/server/test/s3-server.ts";
 import { startTcpProxy, type TcpProxy } from "../packages/server/test/tcp-proxy.ts";
 import { startPostgres, type TestPostgres } from "../packages/server/test/test-postgres.ts";
 import { freePort, type Running, serve, temporaryFolder } from "./kit.ts";
@@ -45,8 +45,8 @@ export async function startCluster(
 ): Promise<TestCluster> {
   // Each test file has an engine of its own, also when one process runs several files: this module loads only once.
   const engine = await startPostgres();
-  const s3 = await startS3();
-  afterAll(() => s3.stop());
+  // The names of clusters keep the files of clusters apart in the bucket.
+  const endpoint = await startS3OfRun();
   const name = `test-${clusters++}`;
   const instances: TestInstance[] = [];
   for (let i = 0; i < size; i++) {
@@ -58,7 +58,7 @@ export async function startCluster(
       SERVICE_PORT: String(port),
       SERVICE_HOST: "127.0.0.1",
       SERVICE_STORAGE: `s3://${bucket}/files-${name}`,
-      SERVICE_S3_ENDPOINT: s3.endpoint,
+      SERVICE_S3_ENDPOINT: endpoint,
       SERVICE_S3_ACCESS_KEY_ID: s3Key,
       SERVICE_S3_SECRET_ACCESS_KEY: s3Key,
       SERVICE_CLUSTER_JOURNAL: engine.url({ port: proxy.port }),

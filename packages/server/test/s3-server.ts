@@ -21,8 +21,15 @@ export async function startS3(): Promise<{ endpoint: string; stop: () => Promise
   return { endpoint, stop };
 }
 
-/** Starts a server for all files of a test run, which ends with this process; answers its address. */
-export async function startS3OfRun(): Promise<string> {
+let ofRun: Promise<string> | null = null;
+
+/** The server for all files of a test run, started at the first call, which ends with this process; answers its address. */
+export function startS3OfRun(): Promise<string> {
+  ofRun ??= startForRun();
+  return ofRun;
+}
+
+async function startForRun(): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), "socle-bucket-"));
   const { endpoint, child } = await start(folder);
   atEndOfRun(`kill -KILL ${child.pid}; rm -rf '${folder}'`);
