@@ -90,11 +90,14 @@ test("every command works, in order", async () => {
       await until(() => frames.length > 1);
       expect(JSON.parse(frames[0] ?? "")).toMatchObject({ type: "connected" });
       expect(frames.slice(1)).toEqual(['{"type":"subscribed","channel":"tasks.*"}']);
+    } else if (kind === "sh templates") {
+      // Tests of the templates: e2e/templates.test.ts.
+      expect(await shell.run(text)).toEndWith("npm run dev");
     } else {
       expect(kind).toBe("sh build");
     }
   }
-  expect(counts).toEqual({ "sh build": 1, "sh start": 1, js: 1, json: 4, sh: 12 });
+  expect(counts).toEqual({ "sh build": 1, "sh start": 1, "sh templates": 1, js: 1, json: 4, sh: 12 });
   expect(JSON.parse(frames[2] ?? "")).toMatchObject({
     type: "event",
     event: { type: "tasks.updated", payload: { title: "Read all of the docs" } },

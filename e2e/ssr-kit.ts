@@ -1,14 +1,14 @@
-/** Kit of the tests of pages with servers: an example with the packages of its framework, built in a temporary copy, and served by Node. */
+/** Kit of the tests of templates with a framework: a project of `socle init` with the packages of its framework, built, and served by Node. */
 import { afterAll } from "bun:test";
-import { cpSync, readdirSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { freePort, type Running, root, serve, temporaryFolder, until } from "./kit.ts";
+import { freePort, type Running, root, serve, socle, temporaryFolder, until } from "./kit.ts";
 
 /** The Node of which each framework takes the version. An older Node of the machine gives way to a package of the registry. */
 const node = { major: 24, package: `node-${process.platform}-${process.arch}@24` };
 
 export interface App {
-  /** The folder of the copy. */
+  /** The folder of the project. */
   readonly cwd: string;
   /** The address at which the server of the framework is served. */
   readonly url: string;
@@ -22,20 +22,17 @@ export const accessTokenSeconds = 3;
 const quiet = { ASTRO_TELEMETRY_DISABLED: "1", NEXT_TELEMETRY_DISABLED: "1", CI: "1" };
 
 /** A program of `node_modules`, or of the machine, in the folder of an app. */
-function environment(cwd: string, more: Record<string, string> = {}): Record<string, string> {
+export function environment(cwd: string, more: Record<string, string> = {}): Record<string, string> {
   const bins = [join(cwd, `node_modules/node-${process.platform}-${process.arch}/bin`), join(cwd, "node_modules/.bin")];
   const path = [...bins, process.env["PATH"] ?? ""].join(":");
   return { PATH: path, HOME: process.env["HOME"] ?? "", NODE_ENV: "production", ...quiet, ...more };
 }
 
-/** Copies an example into a temporary folder, installs the packages of the framework and the packed packages of Socle, and builds. */
-export async function buildApp(name: string): Promise<App> {
+/** Writes a template into a temporary folder, installs the packages of the framework and the packed packages of Socle, and builds. */
+export async function buildApp(template: string): Promise<App> {
   const cwd = temporaryFolder();
-  const left = ["node_modules", "build", "dist", ".svelte-kit", ".astro", ".next", ".react-router", ".socle"];
-  cpSync(join(root, "examples", name), cwd, {
-    recursive: true,
-    filter: (path) => !left.some((part) => path.endsWith(`/${part}`)),
-  });
+  const written = await socle(["init", "--template", template], { cwd });
+  if (written.code !== 0) throw new Error(written.stderr);
   const url = `http://localhost:${await freePort()}`;
   const run = async (...command: string[]): Promise<string> => {
     const child = Bun.spawn(command, {

@@ -1,5 +1,5 @@
 /**
- * Tests that each example of pages with servers passes. The example is built with the packages of their frameworks, which the tests install, and driven in Chromium: sign-in by a
+ * Tests that each template of pages with servers passes. The template is built with the packages of its framework, which the tests install, and driven in Chromium: sign-in by a
  * form, pages for the signed-in user, renewals, live lists that begin with what the server read, and sign-outs. An access token lives for seconds.
  */
 import { expect, setDefaultTimeout, test } from "bun:test";
@@ -78,9 +78,9 @@ function ask(url: string, cookie: string): Promise<Response> {
   return fetch(url, { headers: { Cookie: cookie, "Socle-Session": "page" }, redirect: "manual" });
 }
 
-/** Builds and serves an example, and declares the tests. Called at the top of a file: services end after the tests of the file. */
-export async function testPages(example: string): Promise<void> {
-  const app = await buildApp(example);
+/** Builds and serves a template, and declares the tests. Called at the top of a file: services end after the tests of the file. */
+export async function testPages(template: string): Promise<void> {
+  const app = await buildApp(template);
   const served = await serveApp(app);
   const { url } = app;
 

@@ -10,6 +10,7 @@ import { Glob } from "bun";
 import { dependencies } from "./dependencies.ts";
 import { embedClient } from "./embed-client.ts";
 import { embedDashboard } from "./embed-dashboard.ts";
+import { embedTemplates } from "./embed-templates.ts";
 import { embedTestKit } from "./embed-test-kit.ts";
 import { root, start } from "./run.ts";
 
@@ -72,6 +73,7 @@ export async function compile(outfile: string, target?: Target): Promise<void> {
     await embedDashboard(join(root, "packages/dashboard/dist"), join(source, server, "edge/http"));
     await embedClient(join(source, server, "edge/http"));
     await embedTestKit(join(source, server, "app"));
+    await embedTemplates(join(source, server, "cli"));
     await mkdir(dirname(outfile), { recursive: true });
     const code = await start(
       [

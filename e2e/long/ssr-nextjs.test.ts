@@ -1,4 +1,4 @@
-/** The example for Next.js: pages with a server, as docs/ssr.md describes the example. */
+/** The template for Next.js: pages with a server, as docs/ssr.md describes the files. */
 import { testPages } from "../ssr-suite.ts";
 
-await testPages("nextjs");
+await testPages("next");

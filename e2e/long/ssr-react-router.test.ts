@@ -1,4 +1,4 @@
-/** The example for React Router: pages with a server, as docs/ssr.md describes the example. */
+/** The template for React Router: pages with a server, as docs/ssr.md describes the files. */
 import { testPages } from "../ssr-suite.ts";
 
 await testPages("react-router");

@@ -15,10 +15,13 @@ export function usualUmask(): number {
   return usual ?? process.umask();
 }
 
+/** The name under which the launcher of the npm package starts the executable: the words of a shell that start the launcher. */
+export const launcherProgram = "npx socle";
+
 /** A command for a shell with the words, each quoted if the shell would read the word otherwise. */
 export function shellCommand(...words: readonly string[]): string {
-  const quoted = words.map((word) => (/^[\w./:@%+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`));
-  return quoted.join(" ");
+  const isPlain = (word: string): boolean => word === launcherProgram || /^[\w./:@%+=,-]+$/.test(word);
+  return words.map((word) => (isPlain(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(" ");
 }
 
 function isOpen(path: string): boolean {

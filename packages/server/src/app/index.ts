@@ -16,7 +16,7 @@ export {
   type RunRequest,
 } from "./control.ts";
 export { droppedIn, planAgainst, readDefinitions, restoreIn } from "./definitions.ts";
-export { keepFilesPrivate, shellCommand } from "./file-modes.ts";
+export { keepFilesPrivate, launcherProgram, shellCommand } from "./file-modes.ts";
 export { openParts } from "./parts.ts";
 export { runReader } from "./reader.ts";
 export { roomFaults } from "./room-definitions.ts";

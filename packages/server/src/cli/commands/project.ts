@@ -1,7 +1,7 @@
-/** `socle init`, `socle types`, `socle client`, `socle check` and `socle add`: the files of a project, without the service. */
+/** `socle types`, `socle client`, `socle check` and `socle add`: the files of a project, without the service. */
 import { existsSync } from "node:fs";
-import { mkdir, writeFile } from "node:fs/promises";
-import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
 import type { CollectionDefinition } from "@socle/protocol";
 import {
   checkFile,
@@ -17,50 +17,15 @@ import {
   writeTypes,
   writeTypesModule,
 } from "../../app/index.ts";
-import { count, messageOf, SetupError } from "../../base/kernel/index.ts";
+import { count } from "../../base/kernel/index.ts";
 import { findScripts, runTool, toolOutput, withRuntimeNames } from "../../code/script-host/index.ts";
 import { readDefinitionFiles } from "../../data/collections/index.ts";
 import { sharedAddresses } from "../../people/auth/index.ts";
 import { DatabaseFile } from "../../store/database/index.ts";
 import { type Command, type CommandInvocation, type Settings, type Terminal, textOption } from "../command.ts";
 import { parseUrl } from "../remote.ts";
-import { template } from "../template.ts";
 import { untaggedFilterWarnings } from "../untagged-filters.ts";
 import { showPlanAgainst } from "./schema.ts";
-
-export const init: Command = {
-  name: "init",
-  args: ["[DIR]"],
-  summary: "Write the files of a small project, here or into a folder",
-  isBare: true,
-  async run({ args: [dir = "."], terminal }) {
-    const folder = resolve(dir);
-    const taken = Object.keys(template).filter((file) => existsSync(join(folder, file)));
-    const are = taken.length === 1 ? "is" : "are";
-    if (taken.length > 0)
-      throw new SetupError(`${folder}: ${taken.join(", ")} ${are} already there; nothing was written`);
-    await mkdir(folder, { recursive: true }).catch((error: unknown) => {
-      throw new SetupError(`${folder} cannot be made: ${messageOf(error)}`);
-    });
-    for (const [file, content] of Object.entries(template)) {
-      const path = join(folder, file);
-      await mkdir(dirname(path), { recursive: true });
-      await writeFile(path, content);
-      terminal.out(`  ${join(dir, file)}\n`);
-    }
-    const start = shellCommand(programFrom(folder, terminal.program), "dev");
-    terminal.out(`\nStart the service with:\n\n  ${dir === "." ? start : `${shellCommand("cd", dir)} && ${start}`}\n`);
-    return 0;
-  },
-};
-
-/** How a program that was called as `program` from here is called from another folder. */
-function programFrom(folder: string, program: string): string {
-  // The shell looks up a name without a folder, from any folder.
-  if (!program.includes(sep) || isAbsolute(program)) return program;
-  const path = relative(resolve(folder), resolve(program));
-  return path.startsWith("..") ? path : `.${sep}${join(path)}`;
-}
 
 export const types: Command = {
   name: "types",
