@@ -102,20 +102,20 @@ describe("docs/batch.md", async () => {
   });
 });
 
-describe("docs/functions.md", async () => {
-  const { cwd, paths } = await printedProject("functions.md");
+describe("docs/functions.md with docs/hooks.md, jobs.md and code.md", async () => {
+  const { cwd, paths } = await printedProject("functions.md", "hooks.md", "jobs.md", "code.md");
 
   test("prints a project that type-checks", async () => {
     expect(paths).toEqual([
+      "functions/posts/slug.ts",
+      "functions/audit.ts",
+      "functions/orders/pay.ts",
       "collections/posts.json",
       "collections/drafts.json",
       "collections/orders.json",
       "collections/payments.json",
-      "functions/posts/slug.ts",
-      "functions/audit.ts",
       "functions/orders/check.ts",
       "functions/payments/limit.ts",
-      "functions/orders/pay.ts",
       "jobs/clean-up.ts",
       "jobs/mail.ts",
       "functions/orders/confirm.ts",

@@ -46,8 +46,9 @@ export async function project(options: { collections?: readonly object[]; config
 }
 
 /** A project of the files that a page prints: blocks of code, also in lists, with the first line `// path`. */
-export async function printedProject(page: string): Promise<{ cwd: string; paths: string[] }> {
-  const printed = await Bun.file(join(root, "docs", page)).text();
+export async function printedProject(...pages: string[]): Promise<{ cwd: string; paths: string[] }> {
+  const texts = await Promise.all(pages.map((page) => Bun.file(join(root, "docs", page)).text()));
+  const printed = texts.join("\n");
   const cwd = await project();
   const paths: string[] = [];
   for (const [, indent = "", path = "", code = ""] of printed.matchAll(

@@ -6,7 +6,7 @@ import { configurationTable } from "./docs.ts";
 import { root } from "./run.ts";
 import { llms, llmsFull } from "./site/llms.ts";
 import { order } from "./site/order.ts";
-import { anchorsOf, fileLinksOf, readPage, readPages } from "./site/pages.ts";
+import { anchorsOf, fileLinksOf, placeOf, readPage, readPages } from "./site/pages.ts";
 
 /** Cells without the spaces of a formatter. */
 function cells(text: string): string[] {
@@ -41,7 +41,7 @@ test("docs/configuration.md has every key unchanged", async () => {
   expect(cells(page)).toEqual(cells(configurationTable()));
 });
 
-test("docs/ssr.md prints the files of the examples", async () => {
+test("docs/ssr.md prints or names the files of the examples, and the pages of the examples print the named files", async () => {
   const page = await Bun.file(join(root, "docs/ssr.md")).text();
   const examples = [...page.matchAll(/^\[(examples\/[\w-]+)\]/gm)].map(([, folder]) => folder ?? "");
   expect(examples).toContain("examples/sveltekit");
@@ -55,6 +55,17 @@ test("docs/ssr.md prints the files of the examples", async () => {
       ),
     );
     expect([path, found.includes(text ?? "")]).toEqual([path, true]);
+    files += 1;
+  }
+  for (const [, path = "", target = ""] of page.matchAll(/\[`([^`]+)`\]\(\.\.\/(examples\/[^)]+)\)/g)) {
+    const folder = target.slice(0, -path.length - 1);
+    expect(examples).toContain(folder);
+    const text = await Bun.file(join(root, target)).text();
+    const printed = readPage(`${folder}/README.md`).body;
+    expect([target, printed.includes(`### \`${path}\`\n`) && printed.includes(`\n${text}\`\`\`\n`)]).toEqual([
+      target,
+      true,
+    ]);
     files += 1;
   }
   expect(files).toBeGreaterThan(examples.length * 6);
@@ -72,8 +83,10 @@ test("the links of the pages name files that exist, and headings of these files"
   const anchors = new Map(pages.map((page) => [page.path, anchorsOf(page)]));
   const links = pages.flatMap((page) => fileLinksOf(page).map((link) => ({ from: page.path, ...link })));
   expect(links.length).toBeGreaterThan(300);
-  const broken = links.filter(({ path, anchor }) => {
-    if (!existsSync(join(root, path))) return true;
+  const broken = links.filter((link) => {
+    if (!existsSync(join(root, link.path))) return true;
+    // The site shows a file of an example in the page of the example.
+    const { path, anchor } = placeOf(link);
     return anchor !== "" && anchors.get(path)?.has(anchor) !== true;
   });
   expect(broken).toEqual([]);
@@ -97,6 +110,8 @@ test("the sidebar of the site has each page of docs/ once, in the order of a use
     "Operate",
     "Grow",
   ]);
+  const linked = new Set(fileLinksOf(readPage("README.md")).map(({ path }) => path));
+  expect(named.filter((path) => path.startsWith("docs/") && !linked.has(path))).toEqual(["docs/licences.md"]);
   const slugs = readPages().map(({ slug }) => slug);
   expect(new Set(slugs).size).toBe(slugs.length);
 });

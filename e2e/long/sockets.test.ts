@@ -60,7 +60,7 @@ test(`${deafCount} sockets that never read are cut off with their buffers full, 
 
 test("fifty uploads of 10 MiB at once, and fifty downloads, cost at most 120 MiB in all", async () => {
   const server = await serve(await project());
-  // A user has an eighth of the places that wait, and three of four that are read: 35 at once (docs/operating.md, "Limits").
+  // A user has an eighth of the places that wait, and three of four that are read: 35 at once (docs/limits.md).
   const tokens = await Promise.all(
     ["me", "you"].map(async (name) => {
       const registered = await post(`${server.url}/api/auth/register`, {

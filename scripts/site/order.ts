@@ -13,12 +13,16 @@ export const order: readonly PageGroup[] = [
     label: "Model",
     pages: ["docs/collections.md", "docs/queries.md", "docs/batch.md", "docs/files.md", "docs/migrations.md"],
   },
-  { label: "Rules", pages: ["docs/tenants.md"] },
+  { label: "Rules", pages: ["docs/rules.md", "docs/tenants.md"] },
   { label: "Live", pages: ["docs/client.md", "docs/realtime.md", "docs/rooms.md"] },
   {
     label: "Code",
     pages: [
       "docs/functions.md",
+      "docs/hooks.md",
+      "docs/jobs.md",
+      "docs/code.md",
+      "docs/transactions.md",
       "docs/endpoints.md",
       "docs/server-queries.md",
       "docs/testing.md",
@@ -26,9 +30,12 @@ export const order: readonly PageGroup[] = [
       "docs/mcp.md",
     ],
   },
-  { label: "Accounts", pages: ["docs/accounts.md", "docs/mail.md", "docs/keys.md", "docs/ssr.md"] },
+  { label: "Accounts", pages: ["docs/accounts.md", "docs/sign-in.md", "docs/mail.md", "docs/keys.md", "docs/ssr.md"] },
   { label: "Deploy", pages: ["docs/deploying.md", "docs/configuration.md"] },
-  { label: "Operate", pages: ["docs/operating.md", "docs/admin.md", "docs/reliability.md"] },
+  {
+    label: "Operate",
+    pages: ["docs/operating.md", "docs/backups.md", "docs/limits.md", "docs/admin.md", "docs/reliability.md"],
+  },
   { label: "Grow", pages: ["docs/cluster.md", "docs/transfer.md", "bench/README.md"] },
   { label: "Reference", pages: ["docs/api.md", "docs/openapi.md", "docs/glossary.md"] },
   {

@@ -2,8 +2,8 @@
  * The pages of the site, made from the Markdown files of the project. The links of a file are relative paths, so that the files
  * are readable in the repository, too; a page of the site has links to pages, and text in place of a link to a source file.
  */
-import { existsSync, readFileSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { basename, dirname, extname, join } from "node:path";
 import { root } from "../run.ts";
 import { order } from "./order.ts";
 
@@ -17,7 +17,7 @@ export interface Page {
   readonly title: string;
   /** The first sentences, without markup. */
   readonly description: string;
-  /** The text after the first heading. */
+  /** The text after the first heading; with the files of an example. */
   readonly body: string;
 }
 
@@ -43,6 +43,21 @@ function plain(text: string): string {
     .trim();
 }
 
+/** Files of an example that a reader does not need: what npm and the compilers leave, and the generated types. */
+const unread = /(^|\/)(node_modules|dist|build|\.[\w-]+|project\.ts|README\.md|package-lock\.json)(\/|$)/;
+
+/** The files of an example as a part of the page of the example. */
+function exampleFiles(folder: string): string {
+  const files = readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).sort();
+  const parts = files
+    .filter((file) => !unread.test(file) && /\.(ts|tsx|js|json|html|css|astro|svelte)$/.test(file))
+    .map((file) => {
+      const language = extname(file).slice(1).replace("json", "jsonc");
+      return `### \`${file}\`\n\n\`\`\`${language}\n${readFileSync(join(root, folder, file), "utf8").trimEnd()}\n\`\`\`\n`;
+    });
+  return `\n## The files\n\n${parts.join("\n")}`;
+}
+
 /** Reads a Markdown file. Throws for a file that does not begin with a heading. */
 export function readPage(path: string): Page {
   const [, title, body] = /^# (.+)\n([\s\S]*)$/.exec(readFileSync(join(root, path), "utf8")) ?? [];
@@ -50,7 +65,8 @@ export function readPage(path: string): Page {
   const paragraph = plain(body.split(/\n{2,}/).find((part) => /^(?!```)[\w*[`]/.test(part.trim())) ?? "");
   // The sentences of the first 160 characters, and at least one sentence.
   const description = /^.{0,160}[.:](?= |$)|^.+?(?:[.:](?= )|$)/.exec(paragraph)?.[0].replace(/:$/, ".") ?? "";
-  return { path, slug: slugOf(path), title: plain(title), description, body };
+  const files = path.startsWith("examples/") ? exampleFiles(dirname(path)) : "";
+  return { path, slug: slugOf(path), title: plain(title), description, body: body + files };
 }
 
 /** All pages: first the pages of the sidebar, in the order of the sidebar. */
@@ -81,15 +97,20 @@ export function fileLinksOf(page: Page): FileLink[] {
   });
 }
 
-/** The anchors of the headings of a page, by the rules that GitHub and the site share. */
+/** The anchor of a heading, by the rules that GitHub and the site share. */
+function anchorOf(heading: string): string {
+  return plain(heading)
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{M}\p{N}\p{Pc} -]/gu, "")
+    .replaceAll(" ", "-");
+}
+
+/** The anchors of the headings of a page. */
 export function anchorsOf({ body }: Page): Set<string> {
   const anchors = new Set<string>();
   for (const [code, , heading] of body.matchAll(/^```[\s\S]*?^```$|^(#{2,6}) (.+)$/gm)) {
     if (heading === undefined || code.startsWith("```")) continue;
-    const text = plain(heading)
-      .toLowerCase()
-      .replaceAll(/[^\p{L}\p{M}\p{N}\p{Pc} -]/gu, "")
-      .replaceAll(" ", "-");
+    const text = anchorOf(heading);
     const count = [...anchors].filter((anchor) => anchor.replace(/-\d+$/, "") === text).length;
     anchors.add(anchors.has(text) ? `${text}-${count}` : text);
   }
@@ -101,13 +122,20 @@ export function isPublished(path: string): boolean {
   return /^docs\/.+\.(png|svg|ya?ml|json)$/.test(path) && existsSync(join(root, path));
 }
 
+/** The place in the page of an example that shows a file of the example; the link unchanged for other files. */
+export function placeOf({ path, anchor }: FileLink): FileLink {
+  const [, folder, file] = /^(examples\/[\w-]+)\/(.+)$/.exec(path) ?? [];
+  if (file === undefined || file === "README.md") return { path, anchor };
+  return { path: `${folder}/README.md`, anchor: anchorOf(file) };
+}
+
 /** The body of a page with links in another form. `linkTo` answers null for a file that the site does not have. */
 export function withLinks(page: Page, linkTo: (link: FileLink) => string | null): string {
   return page.body.replaceAll(linkOrCode, (...match: string[]) => {
     const [whole = "", bang = "", text = "", target] = match;
     const file = target === undefined ? null : fileOf(page, target);
     if (file === null) return whole;
-    const link = linkTo(file);
+    const link = linkTo(placeOf(file));
     return link === null ? text : `${bang}[${text}](${link})`;
   });
 }

@@ -169,7 +169,7 @@ export const keys = {
     "allow",
     "whether a new password may be one of the most common passwords; the set-up page of the first admin refuses a common password in any case",
   ),
-  "auth.providers": optional(authProviders, "services at which users sign in (docs/accounts.md); needs publicUrl"),
+  "auth.providers": optional(authProviders, "services at which users sign in (docs/sign-in.md); needs publicUrl"),
   "auth.redirects": key(
     appAddresses,
     [],

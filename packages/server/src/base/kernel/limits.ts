@@ -1,7 +1,7 @@
 /** Limits: the names of all bounds at which a caller is turned away. */
 
 /**
- * Every bound that a caller can reach. The name is the label in `/metrics` and in the log; docs/operating.md, "Limits",
+ * Every bound that a caller can reach. The name is the label in `/metrics` and in the log; docs/limits.md
  * has a row for each name. A name without a comment is a key `limits.*` of the configuration, which tells its meaning.
  */
 export const LIMITS = [

@@ -1,9 +1,9 @@
-/** The collection that docs/collections.md prints for rules of fields, checked against the page. */
+/** The collection that docs/rules.md prints for rules of fields, checked against the page. */
 import { expect, test } from "bun:test";
 import type { StoredRecord } from "@socle/protocol";
 import { openApi } from "../../../../test/kit.ts";
 
-const page = await Bun.file(new URL("../../../../../../docs/collections.md", import.meta.url)).text();
+const page = await Bun.file(new URL("../../../../../../docs/rules.md", import.meta.url)).text();
 const [, json = ""] = /```json\n\/\/ collections\/webhooks.json\n([\s\S]*?)```/.exec(page) ?? [];
 const api = await openApi({ collections: [JSON.parse(json)] });
 const admin = await api.admin();
