@@ -26,11 +26,16 @@ for (const { url } of [server, second])
 /** The requests that this process sends, by path. */
 const sent: string[] = [];
 let isAway = false;
+/** The next request for this path has no answer. */
+let lostPath = "";
 const { fetch } = globalThis;
 const watched: typeof fetch = Object.assign(
   (input: string | URL | Request, init?: RequestInit) => {
-    sent.push(new URL(String(input)).pathname);
-    return isAway ? Promise.reject(new TypeError("no network")) : fetch(input, init);
+    const { pathname } = new URL(String(input));
+    sent.push(pathname);
+    const isLost = pathname === lostPath;
+    if (isLost) lostPath = "";
+    return isAway || isLost ? Promise.reject(new TypeError("no network")) : fetch(input, init);
   },
   { preconnect: fetch.preconnect },
 );
@@ -41,6 +46,7 @@ afterAll(() => {
 afterEach(() => {
   sent.length = 0;
   isAway = false;
+  lostPath = "";
 });
 const refreshes = (): number => sent.filter((path) => path === "/api/auth/refresh").length;
 
@@ -215,6 +221,73 @@ test("a sign-out ends the session at the service and removes the cookie, also wi
   await jar.request().logout();
   expect([jar.cookies.size, jar.set.at(-1)?.attributes.maxAge]).toEqual([0, 0]);
   expect(await outcome(new Jar().put(former))).toEqual(ignored);
+});
+
+test("a sign-out while the service is away removes the cookie, rejects, and leaves nobody signed in", async () => {
+  const jar = await signedIn();
+  isAway = true;
+  const socle = jar.request();
+  expect(await socle.logout().catch(({ code }) => code)).toBe("offline");
+  expect([jar.cookies.size, jar.set.at(-1)?.attributes.maxAge, socle.session.get()]).toEqual([0, 0, null]);
+  const other = await isAwayFor(() => signedIn());
+  const own = { method: "DELETE", headers: { "Socle-Session": "page" } };
+  const answer = await sessionHandler(other.request(), new Request("https://shop.example.com/session", own));
+  expect([answer.status, other.cookies.size]).toEqual([503, 0]);
+  // A sign-out on all devices keeps the cookie, for another try.
+  const all = await isAwayFor(() => signedIn());
+  expect(
+    await all
+      .request()
+      .logout({ everywhere: true })
+      .catch(({ code }) => code),
+  ).toBe("offline");
+  expect(all.cookies.size).toBe(1);
+});
+
+/** Does something while the service is there. */
+async function isAwayFor<T>(work: () => Promise<T>): Promise<T> {
+  isAway = false;
+  try {
+    return await work();
+  } finally {
+    isAway = true;
+  }
+}
+
+test("a sign-out whose look at the session has no answer tells the service the refresh token", async () => {
+  const jar = await signedIn();
+  const former = jar.value;
+  lostPath = "/api/auth/me";
+  await jar.request().logout();
+  expect([jar.cookies.size, sent.filter((path) => path === "/api/auth/logout").length]).toEqual([0, 1]);
+  expect(await outcome(new Jar().put(former))).toEqual(ignored);
+});
+
+test("a process remembers a renewal for a day, and a refusal not at all", async () => {
+  const jar = await signedIn();
+  const former = jar.value;
+  await expired(jar);
+  await jar.request().me();
+  const late = new Jar().put(former);
+  await late.request().me();
+  expect(refreshes()).toBe(1);
+  const { now } = Date;
+  Date.now = () => now() + 25 * 60 * 60 * 1_000;
+  try {
+    // The service itself judges the former token now.
+    await outcome(new Jar().put(former));
+    expect(refreshes()).toBe(2);
+  } finally {
+    Date.now = now;
+  }
+  const ended = await signedIn();
+  const { accessToken } = sessionIn(server.url, ended.value) ?? {};
+  await fetch(`${server.url}/api/auth/logout`, { method: "POST", headers: { Authorization: `Bearer ${accessToken}` } });
+  sent.length = 0;
+  for (let asked = 1; asked <= 2; asked++) {
+    expect(await outcome(new Jar().put(ended.value))).toEqual(ignored);
+    expect(refreshes()).toBe(asked);
+  }
 });
 
 test("while the service is away, requests reject and the cookie stays", async () => {

@@ -284,6 +284,17 @@ export async function testPages(template: string): Promise<void> {
     await until(async () => (await page.getByRole("listitem").count()) === 1);
   });
 
+  test("the same user, who signs in again in the same tab, has a live list", async () => {
+    const { email, page } = await register(url);
+    await add(page, "task of before");
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await enter(page, { email, button: "Sign in" });
+    await shows(page, "task of before");
+    await isLive(page);
+    await add(page, "task of after");
+    await until(async () => (await page.getByRole("listitem").count()) === 2);
+  });
+
   test("no page had an error", () => {
     expect(problems).toEqual([]);
   });

@@ -8,6 +8,7 @@ import { pageHeader, pageSession } from "./page-session.ts";
 import {
   type HeldSession,
   isRefusal,
+  isWithin,
   memoryStore,
   type Session,
   type SessionStore,
@@ -23,18 +24,32 @@ export interface CookieSessionOptions {
 
 type Renewed = HeldSession | null;
 
+/** A renewal, under way or done, and when the renewal began. */
+interface Renewal {
+  readonly renewed: Promise<Renewed>;
+  readonly at: number;
+}
+
 /** The most renewals that a process remembers. */
 const maxRenewals = 10_000;
+/** Milliseconds for which a process remembers a renewal: after that time, a former cookie is worth no session. */
+const longestMemoryMs = 24 * 60 * 60 * 1_000;
 
 /**
  * The renewals of the process, by address and refresh token: parallel requests of a browser share a renewal, and a browser that comes with
  * a former cookie, because a response was lost, goes on. A bundler may copy this module, and the copies share the renewals.
  */
-const place: typeof globalThis & { socleRenewals?: Map<string, Promise<Renewed>> } = globalThis;
+const place: typeof globalThis & { socleRenewalTimes?: Map<string, Renewal> } = globalThis;
 
-function renewals(): Map<string, Promise<Renewed>> {
-  place.socleRenewals ??= new Map();
-  return place.socleRenewals;
+/** The renewals that are remembered, the oldest first. */
+function renewals(): Map<string, Renewal> {
+  place.socleRenewalTimes ??= new Map();
+  const known = place.socleRenewalTimes;
+  for (const [key, { at }] of known) {
+    if (known.size <= maxRenewals && isWithin(longestMemoryMs, at)) break;
+    known.delete(key);
+  }
+  return known;
 }
 
 /** The text of a session without the refresh token. */
@@ -47,7 +62,8 @@ function shownText(session: HeldSession | null): string | null {
 /** Whether the service takes the access token. @throws SocleError if the service does not answer. */
 async function isTaken(service: Transport, { accessToken }: HeldSession): Promise<boolean> {
   try {
-    await service.fetch("GET", "/api/auth/me", { headers: { Authorization: `Bearer ${accessToken}` } });
+    const headers = { Authorization: `Bearer ${accessToken}` };
+    await service.fetch("GET", "/api/auth/me", { headers, isTimed: true });
     return true;
   } catch (thrown) {
     if (!isUnauthorized(thrown)) throw thrown;
@@ -73,16 +89,15 @@ async function inForce(service: Transport, session: HeldSession): Promise<Renewe
   const keyOf = ({ refreshToken }: HeldSession): string => `${service.baseUrl} ${refreshToken}`;
   let now: Renewed = session;
   for (let next = known.get(keyOf(now)); next !== undefined; next = now === null ? undefined : known.get(keyOf(now)))
-    now = await next;
+    now = await next.renewed;
   if (now === null || (await isTaken(service, now))) return now;
   const key = keyOf(now);
-  const renewing = known.get(key) ?? refreshed(service, now);
-  known.set(key, renewing);
-  // A refresh without an answer is tried again by the next request.
-  renewing.catch(() => known.delete(key));
-  const [oldest] = known.keys();
-  if (known.size > maxRenewals && oldest !== undefined) known.delete(oldest);
-  return renewing;
+  const renewal = known.get(key) ?? { renewed: refreshed(service, now), at: Date.now() };
+  known.set(key, renewal);
+  // A refresh that was refused or had no answer is for the requests of this moment: the next request asks the service again.
+  const forget = (): unknown => known.get(key) === renewal && known.delete(key);
+  renewal.renewed.then((renewed) => renewed ?? forget(), forget);
+  return renewal.renewed;
 }
 
 /**
@@ -106,10 +121,13 @@ export function cookieSession(cookies: Cookies, { url }: CookieSessionOptions = 
     if (service === undefined) throw new Error("createClient({ session: cookieSession(…) }) opens the session");
     return service;
   };
+  const cookie = async (): Promise<string | undefined> => {
+    const found = await cookies.get(cookieName(open().baseUrl));
+    return typeof found === "string" ? found : found?.value;
+  };
   const find = async (): Promise<string | null> => {
     const { baseUrl } = open();
-    const found = held === undefined ? await cookies.get(cookieName(baseUrl)) : undefined;
-    const value = typeof found === "string" ? found : found?.value;
+    const value = held === undefined ? await cookie() : undefined;
     const before = held === undefined && value ? sessionInCookie(baseUrl, value) : (held ?? null);
     const now = before && (await inForce(open(), before));
     // The response may be on its way already: the next response sets the cookie, as the process remembers the renewal.
@@ -127,7 +145,14 @@ export function cookieSession(cookies: Cookies, { url }: CookieSessionOptions = 
       });
       return finding;
     },
-    save: (text) => write(text === null ? null : JSON.parse(text)),
+    async save(text) {
+      const value = text === null && held === undefined ? await cookie() : undefined;
+      await write(text === null ? null : JSON.parse(text));
+      if (!value) return;
+      // A sign-out while the service does not answer as it should: the cookie is gone, and the service is told once more.
+      const { refreshToken } = sessionInCookie(open().baseUrl, value) ?? {};
+      if (refreshToken) await open().fetch("POST", "/api/auth/logout", { body: { refreshToken }, isTimed: true });
+    },
   };
 }
 

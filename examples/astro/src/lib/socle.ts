@@ -8,7 +8,8 @@ let made: { readonly userId: string; readonly client: Socle<Project> } | undefin
 /** The client of the signed-in user. On the server, the client only names queries: a server shares no session. */
 export function pageClient(baseUrl: string, userId: string): Socle<Project> {
   if (typeof document === "undefined") return createClient<Project>({ baseUrl });
-  if (made?.userId !== userId) {
+  // A client that was signed out stays so: the user has signed in again.
+  if (made?.userId !== userId || made.client.session.get() === null) {
     made?.client.close();
     made = { userId, client: createClient<Project>({ baseUrl, live, session: pageSession("/session") }) };
   }

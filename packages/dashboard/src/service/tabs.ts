@@ -46,12 +46,16 @@ export const tabSession: SessionStore = {
 /** Resolves once another tab has given its session, or when no tab answers in time. */
 export function askOtherTabs(): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, answerWithinMs);
-    channel.addEventListener("message", ({ data }: MessageEvent<Message>) => {
-      if (data.type !== "session") return;
+    const end = (): void => {
       clearTimeout(timer);
+      channel.removeEventListener("message", hear);
       resolve();
-    });
+    };
+    const hear = ({ data }: MessageEvent<Message>): void => {
+      if (data.type === "session") end();
+    };
+    const timer = setTimeout(end, answerWithinMs);
+    channel.addEventListener("message", hear);
     channel.postMessage({ type: "ask" } satisfies Message);
   });
 }
