@@ -28,9 +28,14 @@ export interface RoomHandle {
 interface Wire extends Named {
   /** The id of the member; undefined without an answer of the service. */
   id?: string | undefined;
+  /** Whether this browser has been a member: a bound of the service then ends no membership. */
+  wasMember?: boolean;
   /** The states by join, the newest state last. */
   readonly states: Map<RoomListener, RoomState | null>;
 }
+
+/** Half as long to one and a half times as long. */
+const rejoinAfterMs = 2_000;
 
 export class Rooms implements ConnectionPart {
   readonly #connection: Connection;
@@ -58,6 +63,8 @@ export class Rooms implements ConnectionPart {
     this.#connection.update();
     return {
       send: (action) => {
+        // A join that has left has no state.
+        if (!states.has(listener)) return;
         if (action.action === "state") {
           states.delete(listener);
           states.set(listener, action.state);
@@ -74,7 +81,8 @@ export class Rooms implements ConnectionPart {
         if (!states.delete(listener) || this.#wires.get(name) !== wire) return;
         if (states.size > 0) {
           // The state of this join may have been the state of the member.
-          this.#ask(wire);
+          const action = wire.id === undefined ? "join" : "state";
+          this.#connection.send({ action, room, key, state: stateOf(wire) ?? {} });
           return;
         }
         this.#wires.delete(name);
@@ -98,7 +106,8 @@ export class Rooms implements ConnectionPart {
     this.#leaving.length = 0;
     for (const wire of this.#wires.values()) {
       wire.id = undefined;
-      tell(wire.states.keys(), { ...wire, type: "lost" });
+      // A worker posts the news to tabs: no functions go along.
+      tell(wire.states.keys(), { room: wire.room, key: wire.key, type: "lost" });
     }
   }
 
@@ -113,11 +122,24 @@ export class Rooms implements ConnectionPart {
     }
     const wire = this.#wires.get(name);
     if (wire === undefined) return;
-    if (frame.type === "joined") wire.id = frame.id;
+    if (frame.type === "joined") {
+      wire.id = frame.id;
+      wire.wasMember = true;
+    }
     // A frame of the membership before this join.
     if (wire.id === undefined && frame.type !== "error") return;
     tell(wire.states.keys(), frame);
     if (frame.type !== "left" && wire.id !== undefined) return;
+    if (frame.type === "error" && frame.code === "room_limit" && wire.wasMember) {
+      // Many come back at once after a break: there is a place later.
+      setTimeout(
+        () => {
+          if (this.#wires.get(name) === wire && wire.id === undefined) this.#ask(wire);
+        },
+        rejoinAfterMs * (0.5 + Math.random()),
+      );
+      return;
+    }
     // The membership has ended, or the join was refused.
     this.#wires.delete(name);
     if (frame.type !== "left") tell(wire.states.keys(), { ...frame, type: "left" });
