@@ -169,6 +169,8 @@ export class LiveClient implements Live {
     this.#lastNew += 1;
     const shown = values && { ...values };
     const overlay: Overlay = { collection, id: id ?? `new_${this.#lastNew}`, values: shown, position: null };
+    if (id === null)
+      overlay.unrelated = new Set(this.#windowsOf(collection).flatMap(({ items }) => items.map((item) => item["id"])));
     this.#overlays.add(overlay);
     this.#tell(collection);
     try {
@@ -177,6 +179,8 @@ export class LiveClient implements Live {
         const record = value as Shown;
         overlay.id = String(record["id"]);
         overlay.values = record;
+        overlay.unrelated = undefined;
+        for (const { unrelated } of this.#overlays) unrelated?.add(overlay.id);
       }
       // A service of an earlier version says no position: the next result has the change.
       overlay.position = position ?? 0;
@@ -210,21 +214,26 @@ export class LiveClient implements Live {
   #withOverlays(items: readonly Shown[], window: Window): readonly Shown[] {
     const parts = window.list?.parts;
     if (parts === undefined || parts.group || parts.aggregate) return items;
+    const taken = new Set<unknown>();
     return [...this.#overlays]
       .filter((each) => window.isBefore(each))
-      .reduce((shown, each) => withOverlay(shown, each, { parts, known: this.#known(each) }), items);
+      .reduce((shown, each) => withOverlay(shown, each, { parts, known: this.#known(each), taken }), items);
   }
 
   /** The record of a change in any window that shows whole records. */
   #known({ collection, id }: Overlay): Shown | undefined {
-    return [...this.#windows.values()]
-      .filter(({ list }) => list?.collection === collection && !list.parts.fields)
+    return this.#windowsOf(collection)
+      .filter(({ list }) => !list?.parts.fields)
       .flatMap(({ items }) => items)
       .find((item) => item["id"] === id);
   }
 
+  #windowsOf(collection: string): Window[] {
+    return [...this.#windows.values()].filter(({ list }) => list?.collection === collection);
+  }
+
   #tell(collection: string): void {
-    for (const window of this.#windows.values()) if (window.list?.collection === collection) window.tell();
+    for (const window of this.#windowsOf(collection)) window.tell();
   }
 
   /** Forgets the changes that every window has reached. */

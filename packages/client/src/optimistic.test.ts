@@ -147,3 +147,44 @@ test("a change without a window is sent, and without optimistic nothing is shown
   await plain;
   expect(states.last.items).toEqual([]);
 });
+
+test("the event of a create that comes before the answer is shown once, and each of two equal creates has an item", async () => {
+  const old = row("0", 2);
+  const { id, states } = await open(tasks().orderBy("n"), [old]);
+  const shown = await open(tasks().select("n").where({ n: 2 }), [{ id: "0", n: 2 }]);
+  const creates = [1, 2].map(() => tasks().create({ n: 2, done: false, tags: [] }, { optimistic: true }));
+  // The record that was there before is another record.
+  expect(states.last.items.length).toBe(3);
+  server.send({ type: "change", id, seq: 20, order: ["0", "a"], items: [row("a", 2)] });
+  server.send({ type: "change", id: shown.id, seq: 20, order: ["0", "a"], items: [{ id: "a", n: 2 }] });
+  await states.until((state) => idsOf(state).includes("a"));
+  await shown.states.until((state) => idsOf(state).includes("a"));
+  // A new record stands for the event, and the other new record waits.
+  for (const each of [states, shown.states]) {
+    expect(each.last.items.length).toBe(3);
+    expect(idsOf(each.last).filter((item) => String(item).startsWith("new_")).length).toBe(1);
+  }
+  answer(written(row("a", 2), 20));
+  await Promise.race(creates);
+  expect(states.last.items.length).toBe(3);
+  expect(idsOf(states.last)).toContain("a");
+  answer(written(row("b", 2), 30));
+  await Promise.all(creates);
+  await states.until((state) => idsOf(state).includes("b"));
+  expect(idsOf(states.last).toSorted()).toEqual(["0", "a", "b"]);
+});
+
+test("an equal record of another user stays, and hides a new record until the answer alone", async () => {
+  const { id, states } = await open(tasks().orderBy("n"), []);
+  const creating = tasks().create({ n: 2 }, { optimistic: true });
+  server.send({ type: "change", id, seq: 20, order: ["theirs", "other"], items: [row("theirs", 2), row("other", 3)] });
+  await states.until((state) => idsOf(state).join() === "theirs,other");
+  answer(written(row("mine", 2), 30));
+  await creating;
+  expect(idsOf(states.last).toSorted()).toEqual(["mine", "other", "theirs"]);
+  // A refused change of an equal record leaves the record of the other user.
+  const refused = tasks().create({ n: 3 }, { optimistic: true });
+  answer(Response.json({ error: { code: "forbidden", message: "no" } }, { status: 403 }));
+  await refused.catch(() => undefined);
+  expect(idsOf(states.last).toSorted()).toEqual(["mine", "other", "theirs"]);
+});

@@ -15,6 +15,8 @@ export interface Overlay {
   values: Shown | null;
   /** The position of the write in the log; null before the answer. */
   position: number | null;
+  /** For a new record without an answer: the ids of the records that are other records for certain. */
+  unrelated?: Set<unknown> | undefined;
 }
 
 interface Operators {
@@ -78,23 +80,35 @@ const whole: Shape = { related: [], plain: undefined };
  * The items of a window with a change. A record that was not in the window is shown if the record alone decides that the record
  * belongs there.
  * @param known the record in another window of the collection; undefined for a new record.
+ * @param taken the ids of the items of other changes, as far as the items are known.
  */
 export function withOverlay(
   items: readonly Shown[],
-  { id, values }: Overlay,
-  { parts, known }: { parts: QueryParts; known: Shown | undefined },
+  { id, values, unrelated }: Overlay,
+  { parts, known, taken }: { parts: QueryParts; known: Shown | undefined; taken: Set<unknown> },
 ): readonly Shown[] {
+  const shape = shapeOf(parts);
   const at = items.findIndex((item) => item["id"] === id);
   const present = items[at];
   const others = items.filter((item) => item !== present);
   if (values === null) return others;
+  // The event of a create may come before the answer: an equal item that came since is shown in the place of the new record.
+  const told =
+    unrelated &&
+    items.find(
+      (item) =>
+        !unrelated.has(item["id"]) &&
+        !taken.has(item["id"]) &&
+        JSON.stringify(changedItem(item, values, shape)) === JSON.stringify(item),
+    );
+  taken.add(told ? told["id"] : id);
+  if (told) return items;
   const now = new Date().toISOString();
   const before = present ?? known ?? { id, createdAt: now, updatedAt: now };
   const record = changedItem(before, values, whole);
   const verdicts = parts.conditions.map((condition) => matches(condition, record));
   if (verdicts.includes(false)) return others;
   if (present === undefined && (verdicts.includes(undefined) || parts.search !== undefined)) return items;
-  const shape = shapeOf(parts);
   const item =
     present === undefined
       ? changedItem(emptyItem(shape, items[0]), record, shape)
