@@ -11,8 +11,8 @@ export type ConnectionState = "idle" | "connecting" | "open" | "offline";
 
 /** The caller for whom the connection speaks. */
 export interface Identity {
-  /** The access token or the API key; null for nobody. */
-  bearer(): string | null | Promise<string | null>;
+  /** The access token or the API key; null for nobody, undefined while the place of the session does not answer. */
+  bearer(): Promise<string | null | undefined>;
   /** Renews a token that may have been refused. */
   renew(used: string): Promise<unknown>;
 }
@@ -56,12 +56,13 @@ export class Connection {
   /** Of the answer to a ping; null for no ping that waits. */
   #pong: ReturnType<typeof setTimeout> | null = null;
   #renewed: Promise<unknown> | undefined;
+  /** Ends the calls of `onWake`, which the connection hears while something needs the connection. */
+  #sleep: (() => void) | undefined;
 
   constructor(options: { baseUrl: string; identity: Identity; webSocket: WebSocketConstructor }) {
     this.#baseUrl = options.baseUrl;
     this.#identity = options.identity;
     this.#webSocket = options.webSocket;
-    onWake(() => this.wake());
   }
 
   add(part: ConnectionPart): void {
@@ -71,8 +72,14 @@ export class Connection {
   /** Opens or closes the socket, as the parts need the socket now. */
   update(): void {
     const isNeeded = this.#parts.some((part) => part.isNeeded);
-    if (!isNeeded) this.#disconnect("idle");
-    else if (this.state.get() === "idle") void this.#connect();
+    if (!isNeeded) {
+      this.#disconnect("idle");
+      this.#sleep?.();
+      this.#sleep = undefined;
+    } else if (this.state.get() === "idle") {
+      this.#sleep ??= onWake(() => this.wake());
+      void this.#connect();
+    }
   }
 
   /** Opens the socket anew, for another caller. */
@@ -113,8 +120,10 @@ export class Connection {
     const attempt = this.#attempt;
     if (this.state.get() !== "offline") this.state.set("connecting");
     await this.#renewed;
+    // The server of the page, which keeps the session, may be away.
     const bearer = await this.#identity.bearer();
     if (attempt !== this.#attempt) return;
+    if (bearer === undefined) return this.#lost();
     this.#bearer = bearer;
     const url = `${this.#baseUrl.replace(/^http/i, "ws")}/api/realtime${searchOf({ token: bearer })}`;
     const socket = new this.#webSocket(url);

@@ -93,10 +93,11 @@ export class OwnFeed implements Feed {
 export function identityOf(transport: Transport): Identity {
   const { session } = transport;
   return {
-    async bearer() {
-      await session.loaded();
-      return transport.bearer;
-    },
+    bearer: () =>
+      session.loaded().then(
+        () => transport.bearer,
+        () => undefined,
+      ),
     async renew(used) {
       const { tokens } = session;
       if (tokens?.accessToken === used) await session.renew(tokens);

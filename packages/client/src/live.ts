@@ -4,6 +4,7 @@ import type { ErrorCode } from "@socle/protocol";
 import { shaperOf } from "@socle/protocol/query";
 import { offline, SocleError } from "./error.ts";
 import { type ChannelFeature, type Feed, identityOf, OwnFeed } from "./feed.ts";
+import { LateFeed, sharedScript } from "./late-feed.ts";
 import type { LiveQuery, LiveWhole } from "./live-frames.ts";
 import { changed, type LiveNews } from "./live-queries.ts";
 import type {
@@ -22,7 +23,6 @@ import { type Overlay, type Shown, withOverlay } from "./overlay.ts";
 
 import type { Listener, SubscribeOptions } from "./realtime.ts";
 import { type JoinOptions, Room } from "./room.ts";
-import { SharedFeed, sharedWorker } from "./shared.ts";
 import { socketConstructor } from "./socket.ts";
 import type { Answered, Transport } from "./transport.ts";
 
@@ -251,8 +251,11 @@ export function liveFeature(channels?: ChannelFeature, Client = LiveClient): Liv
     const parts = { baseUrl: transport.baseUrl, identity: identityOf(transport), channels };
     const socket = socketConstructor(webSocket);
     const own = (): Feed => new OwnFeed({ ...parts, webSocket: socket });
-    const shared = webSocket === undefined ? sharedWorker(parts.baseUrl, worker) : null;
-    const feed = shared === null ? own() : new SharedFeed(shared, { ...parts, own });
+    const script = webSocket === undefined && sharedScript(parts.baseUrl, worker);
+    // Without the code or the script of the worker, a tab has a socket of its own.
+    const shared = (from: string | URL): Promise<Feed> =>
+      import("./shared.ts").then(({ sharedFeed }) => sharedFeed(from, { ...parts, own }), own);
+    const feed = script ? new LateFeed(shared(script), channels) : own();
     const { user } = transport.session;
     let before = user.get();
     user.subscribe((now) => {

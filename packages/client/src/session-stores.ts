@@ -1,20 +1,7 @@
 /** Stores of sessions in a browser: the storage of all tabs, or of a tab, and the turns in which tabs renew tokens. */
-import { wait } from "./idempotency.ts";
-import {
-  isWithin,
-  longestTurnMs,
-  memoryStore,
-  type SessionOption,
-  type SessionStore,
-  type Tokens,
-  textOf,
-} from "./session.ts";
-
-interface WebStorage {
-  getItem(key: string): string | null;
-  setItem(key: string, value: string): void;
-  removeItem(key: string): void;
-}
+import type { WebStorage } from "./lease.ts";
+import { longestTurnMs, memoryStore, type SessionOption, type SessionStore, type Tokens, textOf } from "./session.ts";
+import { hear } from "./wake.ts";
 
 /** The copies of a tab tell each other the text of the session, and the text before. */
 type Message = readonly [before: string | null, after: string | null];
@@ -35,14 +22,17 @@ export interface SessionPage {
       request(name: string, options: { signal: AbortSignal | undefined }, work: () => Promise<void>): Promise<void>;
     };
   };
-  addEventListener(type: string, listener: (event: { readonly key?: string | null }) => void): void;
+  addEventListener(
+    type: string,
+    listener: (event: { readonly key?: string | null }) => void,
+    options: { signal: AbortSignal },
+  ): void;
   dispatchEvent(event: Event): void;
 }
 const thisPage = globalThis as unknown as SessionPage;
 
 /** A text is as long as this, or longer: tokens that are renewed then fit into the place of the old tokens, also when the storage is full. */
 const length = 1_024;
-const pauseMs = 100;
 
 /** Takes turns with other tabs by a lock of the browser. A page without HTTPS has no locks: then by an entry of the storage. */
 function inTurn(page: SessionPage, key: string, work: () => Promise<void>): Promise<void> {
@@ -53,21 +43,10 @@ function inTurn(page: SessionPage, key: string, work: () => Promise<void>): Prom
     return begun;
   };
   const signal = AbortSignal.timeout?.(longestTurnMs);
-  return (locks ? locks.request(key, { signal }, begin) : leased(page.localStorage, `${key} turn`, begin)).catch(begin);
-}
-
-/** An entry counts after a pause: two tabs may have written at the same moment. */
-async function leased(storage: WebStorage, key: string, work: () => Promise<void>): Promise<void> {
-  const own = String(Math.random());
-  const entry = (): readonly string[] => (storage.getItem(key) ?? "").split(" ");
-  for (let tries = longestTurnMs / pauseMs; tries > 0 && entry()[0] !== own; tries--) {
-    // A tab that was closed leaves its entry.
-    if (!isWithin(longestTurnMs, Number(entry()[1]))) storage.setItem(key, `${own} ${Date.now()}`);
-    await wait(pauseMs);
-  }
-  await work().finally(() => {
-    if (entry()[0] === own) storage.removeItem(key);
-  });
+  const turn = locks
+    ? locks.request(key, { signal }, begin)
+    : import("./lease.ts").then(({ leased }) => leased(page.localStorage, key, { begin, ms: longestTurnMs }));
+  return turn.catch(begin);
 }
 
 /** The store of all tabs, or of a tab and the copies of the tab. */
@@ -95,10 +74,9 @@ export function webStore(place: "local" | "tab", key: string, page = thisPage): 
     },
     watch(changed) {
       // Also after a sleep of the page, which may have missed a change.
-      for (const type of ["storage", "visibilitychange"])
-        page.addEventListener(type, (event) => {
-          if ((event.key ?? key) === key) changed();
-        });
+      const stop = hear(page, ["storage", "visibilitychange"], (event) => {
+        if ((event.key ?? key) === key) changed();
+      });
       // The copy of a tab has the session of the tab.
       if (channel)
         channel.onmessage = ({ data: [before, after] }) => {
@@ -106,6 +84,10 @@ export function webStore(place: "local" | "tab", key: string, page = thisPage): 
           put(after);
           changed();
         };
+      return () => {
+        stop();
+        if (channel) channel.onmessage = null;
+      };
     },
     exclusive: (work) => inTurn(page, key, work),
   };

@@ -4,7 +4,7 @@
  */
 import { afterAll, afterEach, beforeEach, expect, test } from "bun:test";
 import { liveWithChannels } from "./entries/live.ts";
-import { createClient, type LiveState, type Socle } from "./index.ts";
+import { createClient, type LiveState, type SessionStore, type Socle, SocleError } from "./index.ts";
 import { LiveServer, States } from "./testing/live-server.ts";
 
 type Work = () => Promise<unknown>;
@@ -55,12 +55,13 @@ await import("./worker.ts");
 
 let server: LiveServer;
 const clients: Socle[] = [];
-function tab(options: { token?: string } = {}): Socle {
-  const { token } = options;
+function tab(options: { token?: string; session?: SessionStore } = {}): Socle {
+  const { token, session } = options;
   const client = createClient({
     baseUrl: server.url,
     live: liveWithChannels,
     worker: "worker.js",
+    session,
     ...(token !== undefined && { tokens: { accessToken: token, refreshToken: "r" } }),
   });
   clients.push(client);
@@ -156,4 +157,45 @@ test("without the worker's script, a tab has a socket of its own", async () => {
   server.send({ type: "result", id, seq: 1, items: [{ id: "1" }] });
   await states.until(isLive);
   expect(client.connection.get()).toBe("open");
+});
+
+test("a room of the worker hears of a break, and is joined again", async () => {
+  const room = tab()
+    .room("lobby", "k")
+    .join({ state: { n: 1 } });
+  const seen = new States<string>();
+  room.status.subscribe(seen.add);
+  for (const [n, id] of ["one", "two"].entries()) {
+    expect(await server.next(n)).toMatchObject({ action: "join", state: { n: 1 } });
+    server.send({ type: "joined", id, members: [], room: "lobby", key: "k" });
+    await seen.until((status) => status === "joined");
+    if (id === "one") server.drop();
+    if (id === "one") await seen.until((status) => status === "offline");
+  }
+  expect([room.id, seen.all]).toEqual(["two", ["joined", "offline", "joined"]]);
+});
+
+test("a tab whose session cannot be read tries again with a socket of its own; what was opened before is opened once", async () => {
+  let isAway = true;
+  const client = tab({
+    session: {
+      async load() {
+        if (isAway) throw new SocleError(null, { code: "offline", message: "away" });
+        return JSON.stringify({ accessToken: "sk_ann", userId: "ann" });
+      },
+      save: () => undefined,
+    },
+  });
+  const { states, stop } = watch(client);
+  const given = watch(client);
+  given.stop();
+  const connection = new States<string>();
+  client.connection.subscribe(connection.add);
+  await connection.until((state) => state === "offline");
+  isAway = false;
+  const { id } = await server.next(0);
+  server.send({ type: "result", id, seq: 1, items: [] });
+  await states.until(isLive);
+  expect([server.tokens, server.asked.length]).toEqual([["sk_ann"], 1]);
+  stop();
 });

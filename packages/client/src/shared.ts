@@ -18,26 +18,21 @@ interface SharedWorkerLike {
 interface Browser {
   readonly SharedWorker?: new (url: string, options: { name: string; type: "module" }) => SharedWorkerLike;
   readonly navigator?: { readonly locks?: Locks };
-  readonly location?: { readonly origin?: string };
 }
 
 /** A worker that does not answer within this time is not used. */
 const answerWithinMs = 3_000;
 
-/**
- * The worker for the tabs of the page's origin; null for a runtime or a page without shared workers.
- * @param script of the worker; by default the service's own script, which only a page of the service's origin may use.
- */
-export function sharedWorker(baseUrl: string, script: string | URL | false | undefined): SharedWorkerLike | null {
-  const { SharedWorker, navigator, location } = globalThis as Browser;
-  if (SharedWorker === undefined || navigator?.locks === undefined) return null;
-  const isOwn = location?.origin === new URL(baseUrl).origin;
-  const url = script ?? (isOwn && `${baseUrl}/_/client-worker.js`);
+/** The feed of a worker, which all tabs of the page's origin share; the feed of this tab alone where a page may not have the worker. */
+export function sharedFeed(script: string | URL, options: SharedOptions): Feed {
+  const { SharedWorker, navigator } = globalThis as Browser;
+  if (SharedWorker === undefined || navigator?.locks === undefined) return options.own();
   try {
-    return url === false ? null : new SharedWorker(String(url), { name: `socle ${sharedVersion}`, type: "module" });
+    const worker = new SharedWorker(String(script), { name: `socle ${sharedVersion}`, type: "module" });
+    return new SharedFeed(worker, options);
   } catch {
     // A page may forbid workers.
-    return null;
+    return options.own();
   }
 }
 
@@ -57,7 +52,7 @@ interface SharedOptions {
 }
 
 /** The feed of the worker; the feed of this tab if the worker does not answer. */
-export class SharedFeed implements Feed {
+class SharedFeed implements Feed {
   readonly connection = new Observed<ConnectionState>("idle");
   readonly subscribe: Subscribe | undefined;
   readonly #port: WorkerPort;
@@ -69,6 +64,8 @@ export class SharedFeed implements Feed {
   /** Messages that come before the welcome are for an earlier session. */
   #isWelcome = false;
   #own: Feed | null = null;
+  /** Ends the calls of `onWake`. */
+  #sleep: (() => void) | undefined;
   /** The session with which the tab has greeted. */
   #session = "";
 
@@ -82,7 +79,6 @@ export class SharedFeed implements Feed {
       clearTimeout(timer);
       void this.#receive(data);
     };
-    onWake(() => this.#port.postMessage({ type: "wake" }));
     const { navigator } = globalThis as Browser;
     void navigator?.locks?.request(this.#lock, () => {
       void this.#greet();
@@ -135,6 +131,8 @@ export class SharedFeed implements Feed {
   }
 
   close(): void {
+    this.#sleep?.();
+    this.#sleep = undefined;
     this.#own?.close();
     for (const n of this.#opened.keys()) this.#port.postMessage({ type: "stop", n });
     this.#opened.clear();
@@ -143,7 +141,10 @@ export class SharedFeed implements Feed {
   async #greet(): Promise<void> {
     this.#isWelcome = false;
     const { baseUrl, identity } = this.#options;
-    this.#session = sessionOf(await identity.bearer());
+    const bearer = await identity.bearer();
+    // The feed of this tab alone tries again.
+    if (bearer === undefined) return this.#giveUp();
+    this.#session = sessionOf(bearer);
     this.#port.postMessage({ type: "hello", baseUrl, session: this.#session, lock: this.#lock });
   }
 
@@ -157,6 +158,7 @@ export class SharedFeed implements Feed {
 
   /** Opens a subscription. @param make gets the number of the subscription. */
   #open(make: (n: number) => Opened): () => void {
+    this.#sleep ??= onWake(() => this.#port.postMessage({ type: "wake" }));
     this.#lastNumber += 1;
     const n = this.#lastNumber;
     const opened = make(n);
@@ -178,7 +180,7 @@ export class SharedFeed implements Feed {
     } else if (message.type === "ask") {
       const { identity } = this.#options;
       if (message.used !== null) await identity.renew(message.used).catch(() => undefined);
-      const bearer = await identity.bearer();
+      const bearer = (await identity.bearer()) ?? null;
       // The tokens of another user are not for the socket of this session. After the greeting, the worker asks another tab.
       if (sessionOf(bearer) === this.#session) this.#port.postMessage({ type: "bearer", bearer });
       else void this.#greet();
