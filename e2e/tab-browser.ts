@@ -23,8 +23,10 @@ export class Tab {
   isAsleep = false;
   /** The error of the clock, in milliseconds. */
   clock = 0;
-  /** The sign-ins and sign-outs that are under way. */
-  readonly acts = { login: 0, logout: 0 };
+  /** The sign-ins that are under way. */
+  logins = 0;
+  /** The sign-outs that are under way: the number of sessions at the begin of each. */
+  readonly logouts = new Set<{ readonly sessions: number }>();
 
   constructor(name: string) {
     this.name = name;

@@ -67,6 +67,9 @@ export interface CreateOptions extends Omit<ClientOptions, "baseUrl"> {
   live?: LiveFeature;
 }
 
+/** The page; without a location outside browsers, where `baseUrl` is needed. */
+const page = globalThis as { location?: { origin: string } };
+
 /** The members of every client, beside the collections. */
 export class ClientBase<P extends ProjectTypes> {
   /** The endpoints of the project, by path: `endpoints.orders(id).pay.post({ amount: 5 })`. */
@@ -79,7 +82,7 @@ export class ClientBase<P extends ProjectTypes> {
   readonly #endpointsPath: string;
   #live: Live | null = null;
 
-  constructor({ live, baseUrl = pageOrigin(), ...options }: CreateOptions) {
+  constructor({ live, baseUrl = page.location?.origin ?? "", ...options }: CreateOptions) {
     const transport = new Transport({ ...options, baseUrl });
     this.#transport = transport;
     this.$source = sourceOf(transport, () => {
@@ -192,15 +195,11 @@ export class ClientBase<P extends ProjectTypes> {
     return this.$source.live().subscribe(channel, listener, options);
   }
 
-  /** Ends the realtime connection, all subscriptions and all live queries. */
+  /** For a client that nobody uses any more: ends the realtime connection, all subscriptions and all live queries, and hears nothing more of other tabs. */
   close(): void {
     this.#live?.close();
+    this.#transport.session.close?.();
   }
-}
-
-/** The origin of the page; empty outside browsers, where `baseUrl` is needed. */
-function pageOrigin(): string {
-  return (globalThis as { location?: { origin: string } }).location?.origin ?? "";
 }
 
 /** The collections of a client. */

@@ -1,5 +1,5 @@
 /** The session of a page whose server keeps the session: the page has the access token alone. */
-import { errorOf, offline } from "./error.ts";
+import { errorOf, offline, SocleError } from "./error.ts";
 import type { SessionStore } from "./session.ts";
 import { onWake } from "./wake.ts";
 
@@ -13,13 +13,16 @@ export const pageHeader = "Socle-Session";
 export function pageSession(path: string): SessionStore {
   let asking: Promise<string> | undefined;
   const ask = async (method: string): Promise<string> => {
-    const response = await fetch(path, { method, headers: { [pageHeader]: "page" }, cache: "no-store" }).catch(
-      (thrown) => {
-        throw offline(thrown, path);
-      },
-    );
-    if (!response.ok) throw await errorOf(response);
-    return response.text();
+    try {
+      const response = await fetch(path, { method, headers: { [pageHeader]: "page" }, cache: "no-store" });
+      if (!response.ok) throw await errorOf(response);
+      const text = await response.text();
+      // A page comes from a proxy, or from a network that asks to sign in: such an answer says nothing about the session.
+      if (method === "GET") JSON.parse(text);
+      return text;
+    } catch (thrown) {
+      throw thrown instanceof SocleError ? thrown : offline(thrown, path);
+    }
   };
   return {
     load() {

@@ -50,7 +50,7 @@ function send(xhr: UploadRequest, request: ProgressRequest): Promise<Response> {
     const end = (): void => signal?.removeEventListener("abort", abort);
     xhr.open(method, url);
     xhr.responseType = "blob";
-    for (const [name, value] of Object.entries(headers)) xhr.setRequestHeader(name, value);
+    for (const [name, value] of headers) xhr.setRequestHeader(name, value);
     xhr.upload.addEventListener("progress", ({ lengthComputable, loaded, total }) => {
       if (lengthComputable && total > 0) onProgress(loaded / total);
     });

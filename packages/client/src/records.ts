@@ -121,9 +121,7 @@ export class Records extends QueryBuilder<Source> {
   }
 
   async upsert(values: object, { by, ifMatch, ...options }: UpsertOptions): Promise<unknown> {
-    const version = versionText(ifMatch);
-    const headers = version === undefined ? {} : { "If-Match": version };
-    const sent = { ...options, method: "PUT", headers };
+    const sent = { ...options, method: "PUT", headers: { "If-Match": versionText(ifMatch) } };
     return (await this.source.transport.writeOnce(`${this.path}${searchOf({ by })}`, values, sent)).value;
   }
 
@@ -136,11 +134,10 @@ export class Records extends QueryBuilder<Source> {
     change: { readonly id: string; readonly values: object | null },
     { optimistic, ifMatch, signal }: VersionOptions & WriteOptions = {},
   ): Promise<unknown> {
-    const version = versionText(ifMatch);
     return this.#shown(optimistic, change, () =>
       this.source.transport.write(method, this.#recordPath(change.id), {
         body: change.values ?? undefined,
-        headers: version === undefined ? {} : { "If-Match": version },
+        headers: { "If-Match": versionText(ifMatch) },
         signal,
       }),
     );

@@ -2,8 +2,14 @@
 
 /** The query with the `?`; empty without parameters. A parameter that is null or undefined is left out. */
 export function searchOf(parameters: object): string {
-  const given = Object.entries(parameters).filter(([, value]) => value != null);
   // The `URLSearchParams` of React Native cannot set parameters.
-  const texts = given.map((parameter) => parameter.map(encodeURIComponent).join("="));
-  return given.length === 0 ? "" : `?${texts.join("&")}`;
+  const texts = given<string | number | boolean>({ ...parameters }).map((parameter) =>
+    parameter.map(encodeURIComponent).join("="),
+  );
+  return texts.length === 0 ? "" : `?${texts.join("&")}`;
+}
+
+/** The entries with a value: null and undefined are left out. */
+export function given<T>(values: { readonly [name: string]: T | null | undefined }): [name: string, value: T][] {
+  return Object.entries(values).filter((entry): entry is [string, T] => entry[1] != null);
 }

@@ -26,8 +26,9 @@ export interface SessionStore {
   load(): string | null | PromiseLike<string | null>;
   /** Keeps a text; null when the session is over. */
   save(text: string | null): void | PromiseLike<void>;
-  /** For a store that others change, too: calls back after each such change. */
-  watch?(changed: () => void): void;
+  /** For a store that others change, too: calls back after each such change. May answer the function that ends the calls. */
+  // biome-ignore lint/suspicious/noConfusingVoidType: a store of an application may answer nothing.
+  watch?(changed: () => void): (() => void) | void;
   /** For a store that others renew, too: does the work of all of them one after the other. */
   exclusive?(work: () => Promise<void>): Promise<void>;
   /** Called at first, with the address of the service. */
@@ -61,6 +62,9 @@ export function memoryStore(text: string | null, saved?: (tokens: Tokens | null)
 /** The text of a session. */
 export const textOf = (session: HeldSession | null): string | null => session && JSON.stringify(session);
 
+/** Tells sessions apart; the same for a session with renewed tokens. */
+const nameOf = (session: HeldSession | null): string | null => session && `${session.userId} ${session.id}`;
+
 /** The session of a text; null for a text that is damaged. */
 function sessionIn(text: string | null): HeldSession | null {
   try {
@@ -92,6 +96,10 @@ export interface Session {
    * @throws SocleError if the service does not answer: the session stays.
    */
   renew(used: HeldSession): Promise<boolean>;
+  /** Ends a session, also with renewed tokens. The session of a sign-in that came meanwhile stays. */
+  end(ended: HeldSession | null): Promise<void>;
+  /** Ends the hearing of changes that others make; undefined for a store that nobody else changes. */
+  readonly close: (() => void) | undefined;
 }
 
 /**
@@ -119,46 +127,54 @@ export function openSession(store: SessionStore, refresh: (refreshToken: string)
   let place = store;
   let held: HeldSession | null = null;
   let renewing: Promise<void> | undefined;
+  /** The last save of a store that answers later: a save begins after the save before. */
+  let saving: PromiseLike<void> | undefined;
   /** Of the session that the listeners know. */
   let known: string | null | undefined;
 
   /** Tells the listeners if somebody else is signed in, or nobody. */
   const tell = (): void => {
-    const name = held && `${held.userId} ${held.id}`;
+    const name = nameOf(held);
     if (name === known) return;
     known = name;
     user.set(held && { userId: held.userId });
   };
 
-  /** Goes on without the store, which is full or forbidden. */
+  /** Goes on without the store, which is full or forbidden. @throws SocleError of a store that asks a service, and may answer later. */
   const fallBack = (thrown: unknown): void => {
+    if (thrown instanceof SocleError) throw thrown;
     console.warn(`The session is kept in memory alone: ${thrown}`);
     place = memoryStore(textOf(held));
   };
 
   const keep: Session["keep"] = async (session, tokens) => {
     held = tokens ? { ...session, accessToken: tokens.accessToken, refreshToken: tokens.refreshToken } : null;
+    const save = (): void | PromiseLike<void> => place.save(textOf(held));
     try {
-      const saving = place.save(textOf(held));
-      if (saving) await saving;
+      const saved = saving ? saving.then(save) : save();
+      saving = saved?.then(undefined, () => undefined);
+      if (saved) await saved;
     } catch (thrown) {
       fallBack(thrown);
+    } finally {
+      // A listener may leave the page: the store has the change before.
+      tell();
     }
-    // A listener may leave the page: the store has the change before.
-    tell();
   };
 
   /** Takes the session that the store has. */
   const load = async (): Promise<void> => {
     const before = held;
     try {
+      if (saving) await saving;
       const loaded = place.load();
       const text = typeof loaded === "object" ? loaded && (await loaded) : loaded;
       // A sign-in that came meanwhile is newer.
       if (before === held) held = sessionIn(text);
     } catch (thrown) {
-      if (thrown instanceof SocleError) throw thrown;
-      fallBack(thrown);
+      // A store that has answered before may answer again.
+      if (known === undefined) fallBack(thrown);
+      else if (place === store) throw thrown;
     }
     tell();
   };
@@ -187,7 +203,6 @@ export function openSession(store: SessionStore, refresh: (refreshToken: string)
   // A store that asks a service may fail: the next request asks again.
   const look = (): void => void load().catch(() => undefined);
   look();
-  store.watch?.(look);
   return {
     user,
     get tokens() {
@@ -197,6 +212,9 @@ export function openSession(store: SessionStore, refresh: (refreshToken: string)
       if (known === undefined) await load();
     },
     keep,
+    async end(ended) {
+      if (nameOf(held) === nameOf(ended)) await keep(null);
+    },
     begin: (session, tokens) => inTurn(() => keep(session, tokens)),
     async renew(used) {
       const isUsed = (): boolean => held?.accessToken === used.accessToken;
@@ -209,5 +227,6 @@ export function openSession(store: SessionStore, refresh: (refreshToken: string)
       }
       return held !== null && !isUsed() && held.userId === used.userId;
     },
+    close: store.watch?.(look) || undefined,
   };
 }

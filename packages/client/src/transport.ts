@@ -3,6 +3,7 @@ import { type LoginResponse, SERIES, type User, VERSION_HEADER } from "@socle/pr
 import { errorOf, isUnauthorized, numberIn, offline, SecondFactorRequired } from "./error.ts";
 import { defaultRetries, once } from "./idempotency.ts";
 import { POSITION_HEADER } from "./live-frames.ts";
+import { given } from "./search.ts";
 import { openSession, type Session, type SessionOption, type Tokens } from "./session.ts";
 import { storeOf } from "./session-stores.ts";
 import type { WebSocketConstructor } from "./socket.ts";
@@ -67,7 +68,8 @@ export interface OnceOptions extends CallOptions {
 export interface SendOptions extends CallOptions {
   /** A form is sent as a form, any other object as JSON; a text is JSON already. */
   body?: object | string | undefined;
-  headers?: Readonly<Record<string, string>>;
+  /** A header without a value is left out. */
+  headers?: Readonly<Record<string, string | null | undefined>> | undefined;
   /** Sends the request in the place of `fetch`, with the same rejections. */
   send?: Send | undefined;
   /** For a request for which others wait: without an answer in time, the request fails. */
@@ -79,7 +81,7 @@ export type Send = (
   url: string,
   request: {
     method: string;
-    headers: Record<string, string>;
+    headers: [name: string, value: string][];
     body: FormData | string | null;
     signal: AbortSignal | null;
   },
@@ -143,16 +145,20 @@ export class Transport {
    * Sends a proof of an identity, and keeps the tokens of the answer.
    * @throws SecondFactorRequired for a user with a second factor; the tokens of this client stay.
    */
-  async signIn(route: string, proof: object, { signal }: CallOptions = {}): Promise<User> {
-    this.check();
-    return this.#keepAnswer(await this.#request("POST", `/api/auth/${route}`, { body: proof, token: null, signal }));
+  async signIn(route: string, proof: object, options?: CallOptions): Promise<User> {
+    return this.#keepAnswer(await this.#prove(route, proof, options));
   }
 
   /** Registers, and keeps the tokens; null for a user who has to prove the address first. */
-  async register(values: object, { signal }: CallOptions = {}): Promise<User | null> {
-    this.check();
-    const response = await this.#request("POST", "/api/auth/register", { body: values, token: null, signal });
+  async register(values: object, options?: CallOptions): Promise<User | null> {
+    const response = await this.#prove("register", values, options);
     return response.status === 202 ? null : this.#keepAnswer(response);
+  }
+
+  /** Sends a proof of an identity, as nobody. */
+  #prove(route: string, body: object, { signal }: CallOptions = {}): Promise<Response> {
+    this.check();
+    return this.#request("POST", `/api/auth/${route}`, { body, token: null, signal });
   }
 
   async #keepAnswer(response: Response): Promise<User> {
@@ -164,21 +170,29 @@ export class Transport {
 
   /** Sends a request that ends the session, and forgets the tokens. */
   async signOut(method: string, path: string, options: SendOptions): Promise<void> {
+    const { session } = this;
+    await session.loaded();
+    const { tokens } = session;
     await this.fetch(method, path, options);
-    await this.session.keep(null);
+    await session.end(tokens);
   }
 
   /** Ends the session here, also when the service does not answer. With `everywhere`, first the sessions on all other devices. */
   async logout({ everywhere, signal }: LogoutOptions = {}): Promise<void> {
-    await this.session.loaded();
-    const { tokens } = this.session;
+    const { session } = this;
+    await session.loaded().catch((thrown) => {
+      if (everywhere) throw thrown;
+      // The store asks a service, and ends the session there.
+      return session.end(null);
+    });
+    const { tokens } = session;
     if (tokens === null) return;
     if (everywhere) await this.fetch("DELETE", "/api/auth/sessions", { signal });
     try {
       const body = { refreshToken: tokens.refreshToken };
       await this.fetch("POST", "/api/auth/logout", { body, signal, isTimed: true });
     } finally {
-      await this.session.keep(null);
+      await session.end(tokens);
     }
   }
 
@@ -224,7 +238,7 @@ export class Transport {
       this.write(method, path, {
         body,
         signal,
-        headers: { ...headers, ...(key !== null && { "Idempotency-Key": key }) },
+        headers: { ...headers, "Idempotency-Key": key },
       });
     const isOver = (): boolean => this.session.user.get() !== user;
     return once(send, { ...options, isOver, retries: this.#options.retries ?? defaultRetries });
@@ -236,11 +250,13 @@ export class Transport {
     path: string,
     { body, token, headers: extra, signal, send = fetch, isTimed }: RequestOptions,
   ): Promise<Response> {
-    const headers: Record<string, string> = { ...extra };
     const isForm = body instanceof FormData;
-    if (body !== undefined && !isForm) headers["Content-Type"] = "application/json";
-    if (token !== null) headers["Authorization"] = `Bearer ${token}`;
-    if (this.#position > 0) headers[POSITION_HEADER] = String(this.#position);
+    const headers = given<string>({
+      "Content-Type": body === undefined || isForm ? null : "application/json",
+      Authorization: token && `Bearer ${token}`,
+      [POSITION_HEADER]: this.#position > 0 ? String(this.#position) : null,
+      ...extra,
+    });
     const content = typeof body === "object" && !isForm ? JSON.stringify(body) : body;
     const url = this.baseUrl + path;
     const response = await send(url, {
