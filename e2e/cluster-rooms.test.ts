@@ -21,7 +21,9 @@ const files = {
     events: ["hi"],
   }),
 };
-const cluster = await startCluster(3, { files });
+const admin = { email: "admin@example.com", password: "correct horse" };
+const settings = { SERVICE_ADMIN_EMAIL: admin.email, SERVICE_ADMIN_PASSWORD: admin.password };
+const cluster = await startCluster(3, { files, settings });
 const { instances } = cluster;
 
 async function board(at: TestInstance): Promise<string> {
@@ -70,6 +72,44 @@ test("members and messages cross the instances, and a right that ends takes the 
   const headers = { "Content-Type": "application/json" };
   await fetch(`${leader.url}/api/boards/${id}`, { method: "PUT", headers, body: JSON.stringify({ isOpen: false }) });
   for (const client of clients) await until(() => client.errors.includes("forbidden"));
+});
+
+test("each instance follows a changed collection of a rule, and takes changed files of rooms at a reload", async () => {
+  const leader = await cluster.leader();
+  const login = await post(`${leader.url}/api/auth/login`, admin);
+  const { accessToken } = (await login.json()) as { accessToken: string };
+  const define = async (fields: object[], more: object = {}): Promise<void> => {
+    const answer = await fetch(`${leader.url}/api/admin/collections/boards`, {
+      method: "PUT",
+      headers: { "Content-Type": "application/json", Authorization: `Bearer ${accessToken}` },
+      body: JSON.stringify({ ...boards, fields, ...more }),
+    });
+    expect(answer.status).toBe(200);
+  };
+  const id = await board(leader);
+  const clients = await Promise.all(instances.map((at, n) => member(at, id, n)));
+  await define([{ name: "title", type: "string" }]);
+  for (const client of clients) await until(() => client.errors.includes("forbidden"));
+  await define(boards.fields);
+  const again = await board(leader);
+  const back = await Promise.all(instances.map((at, n) => member(at, again, n)));
+  for (const client of back) await until(() => numbers(client, again).length === 3);
+  const lobby = { key: "string", join: "public", presence: ["n"], events: [] };
+  for (const { folder, running } of instances) {
+    await Bun.write(`${folder}/rooms/lobby.json`, JSON.stringify(lobby));
+    running.signal("SIGHUP");
+  }
+  // A client tries until its instance has the room.
+  const inLobby = async (client: RoomClient, n: number): Promise<void> => {
+    while (client.members("lobby", "k").length === 0) await client.join("lobby", "k", { n }).catch(() => Bun.sleep(50));
+    await until(() => client.members("lobby", "k").length === 3);
+  };
+  await Promise.all(back.map(inLobby));
+  expect(back.flatMap(({ code, errors }) => [code, ...errors.filter((each) => each !== "invalid_room")])).toEqual([
+    null,
+    null,
+    null,
+  ]);
 });
 
 test("the members of a leader that is killed have left; clients that join again are members again", async () => {

@@ -102,6 +102,38 @@ test("members and messages cross three processes; the members of a process that 
   await server.stop();
 });
 
+test.each([1, 3])(
+  "a reload takes changed definitions in %p processes, and keeps the former definitions beside a fault",
+  async (processes) => {
+    const cwd = await projectWithRooms();
+    const server = await serve(cwd, { env: { SERVICE_PROCESSES: String(processes) }, single: "processes" });
+    const clients = await Promise.all(Array.from({ length: 12 }, () => RoomClient.open(server.url)));
+    for (const client of clients) await client.join("lobby", "a");
+    await Bun.write(join(cwd, "rooms", "lobby.json"), "{");
+    server.signal("SIGHUP");
+    await until(() => server.output().includes("Rooms stay as they are"));
+    for (const client of clients) await client.join("lobby", "b");
+    // A process that starts has the definitions of the service, whatever the files say meanwhile.
+    const [killed = 0] = readersOf(server);
+    if (processes > 1) {
+      process.kill(killed, "SIGKILL");
+      await until(() => readersOf(server).length === 2 && !readersOf(server).includes(killed));
+    }
+    const later = await Promise.all(Array.from({ length: 12 }, () => RoomClient.open(server.url)));
+    for (const client of later) await client.join("lobby", "c");
+    expect(server.output().split("Rooms stay as they are")).toHaveLength(2);
+    await writeRoom(cwd, "lobby", { key: "string", join: '@key = "d"' });
+    server.signal("SIGHUP");
+    const open = [...clients, ...later].filter(({ code }) => code === null);
+    for (const client of open) await until(() => client.errors.includes("forbidden"));
+    for (const client of open) await client.join("lobby", "d");
+    await rm(join(cwd, "rooms", "lobby.json"));
+    server.signal("SIGHUP");
+    for (const client of open) await until(() => client.errors.includes("invalid_room"));
+    await server.stop();
+  },
+);
+
 test("socle dev takes a changed definition, and keeps the former definition beside a fault", async () => {
   const cwd = await projectWithRooms();
   const server = await serve(cwd, { args: ["dev"] });

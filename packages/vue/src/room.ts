@@ -11,7 +11,8 @@ export function useRoom<T extends RoomTypes>(
   room: MaybeRefOrGetter<RoomClient<T> | Skipped>,
   { state }: { readonly state?: T["state"] } = {},
 ): { readonly room: Readonly<ShallowRef<RoomView<T>>> } & Pick<RoomStore<T>, "setState" | "send" | "on"> {
-  const listeners = new Map<object, (store: RoomStore<T>) => void>();
+  /** One for each call of `on`: a function may listen to several events. */
+  const listeners = new Set<(store: RoomStore<T>) => void>();
   let store = roomStore(toValue(room), state);
   const view = shallowRef(store.get());
   let stop = (): void => undefined;
@@ -32,7 +33,7 @@ export function useRoom<T extends RoomTypes>(
     },
     () => {
       store = roomStore(toValue(room), state);
-      for (const add of listeners.values()) add(store);
+      for (const add of listeners) add(store);
       follow();
     },
   );
@@ -47,10 +48,10 @@ export function useRoom<T extends RoomTypes>(
         end();
         end = to.on(event, listener);
       };
-      listeners.set(listener, add);
+      listeners.add(add);
       add(store);
       return () => {
-        listeners.delete(listener);
+        listeners.delete(add);
         end();
       };
     },

@@ -228,7 +228,9 @@ async function start(options: AppOptions) {
     /** Loads functions, jobs, texts of mails and the certificate again. */
     async reload(): Promise<void> {
       reloadTexts(service, logger);
-      await Promise.all([scripts.reload(), http.reload(), readers?.reload(), readRoomsAgain()]);
+      // The other processes take the definitions of rooms that are read here.
+      const others = readRoomsAgain().then(() => readers?.reload());
+      await Promise.all([scripts.reload(), http.reload(), others]);
     },
     /** Stops accepting, finishes running requests within `ms`, flushes and closes the database. */
     async stop(ms = graceMs): Promise<void> {

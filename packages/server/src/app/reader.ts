@@ -8,13 +8,12 @@ import { AppError, nextTurn, Secret } from "../base/kernel/index.ts";
 import { type LogEntry, Logger } from "../base/logging/index.ts";
 import { HttpServer, openReaderRouter, type RunOperation } from "../edge/http/index.ts";
 import { type ForReader, LeaderLink, type ReaderStart, RemoteQueries } from "../edge/processes/index.ts";
-import { type RoomLink, readRooms } from "../live/rooms/index.ts";
+import type { RoomFile, RoomLink } from "../live/rooms/index.ts";
 import { processNumbers } from "../operate/admin/index.ts";
 import type { ToldCommit } from "../store/database/index.ts";
 import { type LiveEvent, liveEventOf } from "../store/events/index.ts";
 import { openFront } from "./http-parts.ts";
 import { openParts, type RoleParts } from "./parts.ts";
-import { reloadRooms } from "./room-definitions.ts";
 import { assemble, openDatabase, type Service } from "./service.ts";
 
 /** The longest time from the admission of a socket to the opening. */
@@ -67,7 +66,6 @@ interface ServingReader {
   readonly http: HttpServer;
   readonly service: Service;
   readonly stopping: AbortController;
-  readonly readRooms: () => Promise<void>;
 }
 
 class ReaderRole {
@@ -87,6 +85,8 @@ class ReaderRole {
   /** The time of the last admission of a socket. */
   #admittedAt = Number.NEGATIVE_INFINITY;
   #link: LeaderLink | null = null;
+  /** The definitions of rooms, as the leader told last. */
+  #roomFiles: readonly RoomFile[] = [];
   /** The members and messages of rooms in other processes come and go through the leader. */
   readonly #rooms: RoomLink = { tell: (news) => this.#link?.channel.tell("rooms", news) };
 
@@ -122,9 +122,10 @@ class ReaderRole {
       if (this.#parts === null) throw new Error("The process has not started yet");
       return processNumbers(this.#parts);
     },
-    reload: async () => {
+    reload: async (rooms) => {
+      this.#roomFiles = rooms;
+      this.#parts?.realtime.rooms.load(rooms);
       await this.#serving?.http.reload();
-      await this.#serving?.readRooms();
     },
     sockets: (query) => this.#parts?.realtime.list(query) ?? { items: [], total: 0 },
     refuse: async (graceMs) => {
@@ -137,6 +138,7 @@ class ReaderRole {
 
   async run(start: ReaderStart, { link, logger }: { link: LeaderLink; logger: Logger }): Promise<void> {
     this.#link = link;
+    this.#roomFiles = start.rooms;
     const config = configOf({ ...start.config, port: start.port });
     const database = openDatabase({ config, logger }, { isReader: true, onFatal: () => this.#exit(1) });
     const service = assemble(database, { config, logger });
@@ -152,7 +154,7 @@ class ReaderRole {
       front,
       logger,
       named: queries,
-      rooms: await readRooms(config.folder),
+      rooms: this.#roomFiles,
       service,
       stopping: stopping.signal,
       version: start.version,
@@ -175,8 +177,7 @@ class ReaderRole {
       parts,
       stopping: stopping.signal,
     });
-    const readRoomsAgain = (): Promise<void> => reloadRooms({ config, realtime: parts.realtime, service, logger });
-    this.#serving = { http, service, stopping, readRooms: readRoomsAgain };
+    this.#serving = { http, service, stopping };
     link.channel.tell("serving", null);
   }
 

@@ -259,7 +259,7 @@ async function serve(
   });
   const { realtime } = parts;
   follower.tellWrites(realtime);
-  void linkRooms(realtime.rooms, (question, signal) => questions.rooms(question, signal), stopping);
+  await linkRooms(realtime.rooms, (question, signal) => questions.rooms(question, signal), stopping);
   auth.uses.tellTo((id) => void questions.used(id).catch(() => undefined));
   const reached = (seq: number): Promise<boolean> => follower.reached(() => events.flushedSeq >= seq);
   const givenUp = new AbortController();

@@ -5,7 +5,6 @@
 import {
   type CollectionDefinition,
   type FieldDefinition,
-  type Operation,
   type PermissionRule,
   RECORD_TIMES,
   USERS,
@@ -14,14 +13,14 @@ import { quote } from "../../base/kernel/index.ts";
 import type { QueryTable } from "../../store/database/index.ts";
 import type { Expression, ExpressionSchema, SchemaField } from "../expressions/index.ts";
 import { type Pattern, scopeOf, typeOf } from "../fields/index.ts";
-import { type FieldPolicies, ownerColumn, type Policy, selectsByOwner } from "../permissions/index.ts";
+import { type FieldPolicies, ownerColumn, type Policies, selectsByOwner } from "../permissions/index.ts";
 
 /** A collection in force: the definition, and derived values. Immutable; a migration makes a new collection. */
 export interface Collection {
   readonly name: string;
   readonly definition: CollectionDefinition;
   readonly table: string;
-  readonly policies: { readonly [operation in Operation]: Policy };
+  readonly policies: Policies;
   /** The policies of the fields with rules; null without such fields. */
   readonly fieldPolicies: FieldPolicies | null;
   /** The compiled `regex` rules by field name. */

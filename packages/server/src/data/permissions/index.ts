@@ -14,6 +14,7 @@ export {
   isWider,
   narrowerThan,
   ownerColumn,
+  type Policies,
   Policy,
   resolveFieldRules,
   selectsByOwner,

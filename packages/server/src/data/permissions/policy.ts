@@ -241,15 +241,13 @@ export class FieldPolicies {
   }
 }
 
+export type Policies = { readonly [operation in Operation]: Policy };
+
 /**
  * The right to do an operation on some record. An upsert becomes a create or an update, each with the rule of the operation.
  * @throws AppError as `Policy.admit`.
  */
-export function admitOperation(
-  policies: { readonly [operation in Operation]: Policy },
-  operation: Operation | "upsert",
-  principal: Principal,
-): void {
+export function admitOperation(policies: Policies, operation: Operation | "upsert", principal: Principal): void {
   if (operation !== "upsert") policies[operation].admit(principal);
   else if (policies.update.decide(principal).access === "none") policies.create.admit(principal);
 }

@@ -6,7 +6,7 @@ import type { LogEntry } from "../../base/logging/index.ts";
 import type { EndpointAccess } from "../../code/endpoints/index.ts";
 import type { VersionState } from "../../data/records/index.ts";
 import type { SocketPart, SocketQuery } from "../../live/realtime/index.ts";
-import type { RoomNews } from "../../live/rooms/index.ts";
+import type { RoomFile, RoomNews } from "../../live/rooms/index.ts";
 import type { ProcessNumbers } from "../../operate/admin/index.ts";
 import type { RunOperation } from "../http/index.ts";
 
@@ -25,6 +25,8 @@ export interface ReaderStart {
   readonly position: number;
   readonly versions: VersionState;
   readonly queries: QueryNames;
+  /** The definitions of rooms, which the leader has read. */
+  readonly rooms: readonly RoomFile[];
 }
 
 /** The server queries by name: the access, or null for a file that does not load; and the queries with values that differ between callers. */
@@ -80,8 +82,8 @@ export interface ForReader {
   cutOff(message: string): void;
   numbers(argument: null): ProcessNumbers;
   sockets(query: SocketQuery): SocketPart;
-  /** Loads the certificate again. */
-  reload(argument: null): Promise<void>;
+  /** Loads the certificate again, and takes the definitions of rooms. */
+  reload(rooms: readonly RoomFile[]): Promise<void>;
   /** Refuses new requests, and finishes the running requests within a time. */
   refuse(graceMs: number): Promise<void>;
   /** See `HttpServer.giveUp`. */

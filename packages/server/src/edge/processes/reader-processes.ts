@@ -44,7 +44,7 @@ export interface ReaderProcessesOptions {
   /** Takes an entry of the log of a process. */
   readonly onEntry: (entry: LogEntry) => void;
   /** The parts of the start of a process that the leader's modules know. */
-  readonly start: () => Omit<ReaderStart, "number" | "position" | "queries">;
+  readonly start: () => Omit<ReaderStart, "number" | "position" | "queries" | "rooms">;
 }
 
 /** A commit whose writes wait for the processes. */
@@ -151,7 +151,8 @@ export class ReaderProcesses implements Followers, PausableReads {
   }
 
   async reload(): Promise<void> {
-    await Promise.all(this.#open.map(({ channel }) => channel.call("reload", null).catch(() => undefined)));
+    const { files } = this.#options.rooms();
+    await Promise.all(this.#open.map(({ channel }) => channel.call("reload", files).catch(() => undefined)));
   }
 
   /** The processes refuse new requests from now on. Resolves when no request runs in them, or after `graceMs`. */
@@ -204,18 +205,18 @@ export class ReaderProcesses implements Followers, PausableReads {
 
   /** Runs a process to the end. Answers whether the process has served. */
   async #runOnce(number: number): Promise<boolean> {
-    const { environment, logger, queries, start } = this.#options;
+    const { environment, logger, queries, rooms, start } = this.#options;
     let hasServed = false;
-    const rooms = this.#openRooms(() => process);
+    const link = this.#openRooms(() => process);
     const process = new ReaderProcess({
       number,
       environment,
       onProgress: () => this.#release(),
-      taker: (link) => new RequestTaker(link, this.#http(), logger),
+      taker: (frames) => new RequestTaker(frames, this.#http(), logger),
       logger,
       answers: (of) => ({
         ...this.#answers(of),
-        rooms: rooms.take,
+        rooms: link.take,
         serving: () => {
           hasServed = true;
           of.isServing = true;
@@ -227,13 +228,15 @@ export class ReaderProcesses implements Followers, PausableReads {
       await process.open();
       this.#processes.set(number, process);
       // From this moment on, each commit is told after this message.
-      process.channel.tell("start", { ...start(), number, position: this.#position, queries: namesOf(queries) });
+      const names = namesOf(queries);
+      const { files } = rooms();
+      process.channel.tell("start", { ...start(), number, position: this.#position, queries: names, rooms: files });
       await process.exited;
     } finally {
       process.kill();
       await process.exited;
       this.#processes.delete(number);
-      rooms.end();
+      link.end();
       this.#hear(process, false);
       this.#release();
     }

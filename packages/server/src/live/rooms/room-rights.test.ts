@@ -9,6 +9,15 @@ import { type RoomSocket, Rooms, readRooms } from "./index.ts";
 
 const { server, records, adminToken, ann, bob, board, seat } = await openRooms();
 
+/** A room of ann, an admin and a member of another process, whose service never comes to look at the rights. */
+interface BusyRoom {
+  readonly busy: Rooms;
+  readonly ann: RoomSocket;
+  readonly admin: RoomSocket;
+  readonly away: { tell(): void };
+  readonly id: string;
+}
+
 describe("rights", () => {
   test("the rule decides; a record that does not exist and a record that is closed have the same answer", async () => {
     const id = await board(ann.user.id);
@@ -74,50 +83,79 @@ describe("rights", () => {
     expect([framesOf(b, "message").length, framesOf(a, "error").length]).toEqual([1, 2]);
   });
 
-  test("a message reaches no member whose right has ended, also while the rights of other rooms are looked at", async () => {
-    const id = await board(null);
-    const seatId = await seat(id, ann.user.id);
-    const heard: string[] = [];
-    const socketOf = (userId: string, role: "authenticated" | "admin"): RoomSocket => ({
-      listener: { userId, role, sessionId: "s" },
-      caller: userId,
-      address: "",
-      memberships: new Map(),
-      seenAt: performance.now(),
-      send: (text) => heard.push(`${role} ${JSON.parse(text).type}`),
-      sendNow: () => undefined,
-      waiting: () => 0,
-      join: () => undefined,
-      leave: () => undefined,
-      publish: () => undefined,
-      ping: () => undefined,
-      cutOff: () => undefined,
-      countChannel: () => undefined,
-    });
-    const { service, config } = server;
-    const busy = new Rooms({
-      ...service,
-      config,
-      logger: quietLogger(),
-      emailOf: () => null,
-      // The turn of the look never comes.
-      turns: { take: () => new Promise(() => undefined) },
-      broadcast: ({ hearing }, text, sender) => {
-        for (const { socket } of hearing) if (socket !== sender) socket.send(text);
-      },
-      onEnd: ({ socket }) => heard.push(`${socket.listener?.role} left`),
-    });
-    busy.load(await readRooms(server.config.folder));
-    const [a, admin] = [socketOf(ann.user.id, "authenticated"), socketOf("usr_1", "admin")];
-    for (const socket of [a, admin]) busy.join(socket, { room: "board", key: id, state: null });
-    await Bun.sleep(100);
-    heard.length = 0;
-    await records.delete("seats", system, seatId);
-    busy.send(admin, { room: "board", key: id, event: "hi", payload: 1 });
-    await Bun.sleep(100);
-    expect(heard.toSorted()).toEqual(["admin presence", "authenticated left"]);
-    busy.close();
-  });
+  test.each<[what: string, heard: readonly string[], act: (room: BusyRoom) => void]>([
+    [
+      "a message",
+      ["admin presence"],
+      ({ busy, admin, id }) => busy.send(admin, { room: "board", key: id, event: "hi", payload: 1 }),
+    ],
+    [
+      "a message of another process",
+      ["admin message", "admin presence"],
+      ({ busy, away, id }) =>
+        busy.take(away, { type: "message", room: "board", key: id, from: "far", text: '{"type":"message"}' }),
+    ],
+    [
+      "the own message",
+      ["admin presence"],
+      ({ busy, ann: sender, id }) => busy.send(sender, { room: "board", key: id, event: "hi", payload: 1 }),
+    ],
+    [
+      "a state",
+      ["admin presence"],
+      ({ busy, admin, id }) => busy.setState(admin, { room: "board", key: id, state: { cursor: 1 } }),
+    ],
+  ])(
+    "%s reaches no member whose right has ended, also while the rights of other rooms are looked at",
+    async (_, others, act) => {
+      const id = await board(null);
+      const seatId = await seat(id, ann.user.id);
+      const heard: string[] = [];
+      const socketOf = (userId: string, role: "authenticated" | "admin"): RoomSocket => ({
+        listener: { userId, role, sessionId: "s" },
+        caller: userId,
+        address: "",
+        memberships: new Map(),
+        seenAt: performance.now(),
+        send: (text) => heard.push(`${role} ${JSON.parse(text).type}`),
+        sendNow: () => undefined,
+        waiting: () => 0,
+        join: () => undefined,
+        leave: () => undefined,
+        publish: () => undefined,
+        ping: () => undefined,
+        cutOff: () => undefined,
+        countChannel: () => undefined,
+      });
+      const { service, config } = server;
+      const busy = new Rooms({
+        ...service,
+        config,
+        logger: quietLogger(),
+        emailOf: () => null,
+        // The turn of the look never comes.
+        turns: { take: () => new Promise(() => undefined) },
+        broadcast: ({ hearing }, text, sender) => {
+          for (const { socket } of hearing) if (socket !== sender) socket.send(text);
+        },
+        onEnd: ({ socket }) => heard.push(`${socket.listener?.role} left`),
+      });
+      busy.load(await readRooms(server.config.folder));
+      const [a, admin] = [socketOf(ann.user.id, "authenticated"), socketOf("usr_1", "admin")];
+      for (const socket of [a, admin]) busy.join(socket, { room: "board", key: id, state: null });
+      const away = { tell: () => undefined };
+      busy.connect(away);
+      const news = { type: "presence", room: "board", key: id, changed: [], left: [] } as const;
+      busy.take(away, { ...news, came: [["far", null, "{}"]] });
+      await Bun.sleep(100);
+      heard.length = 0;
+      await records.delete("seats", system, seatId);
+      act({ busy, ann: a, admin, away, id });
+      await Bun.sleep(100);
+      expect(heard.toSorted()).toEqual([...others, "authenticated left"]);
+      busy.close();
+    },
+  );
 
   /** The end of a right: the member that has lost the right, and a member that keeps the right. */
   async function ends(room: string, key: string, end: () => Promise<unknown>): Promise<void> {

@@ -31,6 +31,11 @@ export interface RoomSocket {
 /** A way to other processes or instances, whose members are members here, too. */
 export interface RoomLink {
   tell(news: RoomNews): void;
+  /**
+   * Begins with the members of now, as news that are made when the link takes the news: after all news that were told before. By
+   * default, the members are told at once.
+   */
+  begin?(members: IterableIterator<RoomNews>): void;
 }
 
 /** The news of a room for other processes, as plain data. */

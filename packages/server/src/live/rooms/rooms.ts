@@ -99,6 +99,10 @@ export class Rooms {
     this.#redefined();
   }
 
+  get files(): readonly RoomFile[] {
+    return [...this.#files.values()];
+  }
+
   close(): void {
     for (const timer of this.#timers) clearInterval(timer);
   }
@@ -193,10 +197,9 @@ export class Rooms {
 
   /** Members and messages cross a link from now on. Answers how to end the link. */
   connect(link: RoomLink): () => void {
-    for (const room of this.#rooms.values()) {
-      const news = room.newsFor(link, { came: [...room.members.values()], changed: [], left: [] });
-      if (news !== null) link.tell(news);
-    }
+    const members = this.#membersFor(link);
+    if (link.begin === undefined) for (const news of members) link.tell(news);
+    else link.begin(members);
     this.#links.add(link);
     return () => {
       this.#links.delete(link);
@@ -222,10 +225,11 @@ export class Rooms {
     for (const [id, userId, state] of [...news.came, ...news.changed]) {
       const member = room.members.get(id);
       if (member?.socket) continue;
-      if (member !== undefined) {
+      if (member === undefined) room.add({ id, userId, state, bytes: bytesOf(state), socket: null, link });
+      else {
         if (member.link !== link) room.moveTo(member, link);
-        room.change(member, state);
-      } else room.add({ id, userId, state, bytes: bytesOf(state), socket: null, link });
+        if (member.state !== state) room.change(member, state);
+      }
     }
     for (const id of news.left) {
       const member = room.members.get(id);
@@ -233,6 +237,21 @@ export class Rooms {
     }
     if (room.members.size > 0) this.#rooms.set(room.name, room);
     this.#isDue(room);
+  }
+
+  /** Logs that a link ends because the other side takes the news too slowly. */
+  warnOfSlowLink(): void {
+    this.#options.logger.often(
+      "A link of rooms between two instances ended, because too many news waited: lower limits.roomMessages, or raise realtime.liveEvery",
+    );
+  }
+
+  /** The members of each room, as they are when the link takes them. */
+  *#membersFor(link: RoomLink): Generator<RoomNews> {
+    for (const room of [...this.#rooms.values()]) {
+      const news = room.newsFor(link, { came: [...room.members.values()], changed: [], left: [] });
+      if (news !== null) yield news;
+    }
   }
 
   #open(definition: RoomDefinition, key: string): Room {

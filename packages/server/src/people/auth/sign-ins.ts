@@ -66,31 +66,12 @@ export interface SignIn {
    * @throws AppError if the proof does not hold any more.
    */
   readonly prove: (tx: Transactor) => User;
-}
-
-/** A sign-in that needs no second factor any more. */
-interface WholeSignIn extends SignIn {
   /** Whether the sign-in gives an anonymous user the address: the hooks of a registration are asked, too. */
   readonly isClaim?: boolean;
 }
 
 /** A step, and the user whom the hooks of the step see. */
 type HookUser = readonly [step: AuthStep, user: Readonly<Record<string, unknown>>];
-
-const noReads: StepReads = { changed: async () => null };
-
-/** The reads of several steps. */
-function joined(all: readonly StepReads[]): StepReads {
-  return {
-    async changed(until) {
-      for (const reads of all) {
-        const key = await reads.changed(until);
-        if (key !== null) return key;
-      }
-      return null;
-    },
-  };
-}
 
 /** A user who is signed in, with the session. */
 interface Opened extends OpenedSession {
@@ -132,11 +113,11 @@ export class SignIns {
    * error of `prove`, `conflict` if the user was changed meanwhile.
    */
   async signIn(given: SignIn): Promise<LoginResponse> {
-    const { user, caller, prove } = given;
+    const { user, prove } = given;
     const { database, secondFactorsOf, config } = this.#options;
     this.#checkVerified(user);
     const waits = secondFactorsOf(database.reader, user.id).length > 0;
-    const step = waits ? database : await this.#ask([["login", { ...user }]], caller);
+    const step = waits ? database : await this.#beforeLogin(given);
     const ended = await step.transact((tx) => {
       const current = prove(tx);
       this.#checkVerified(current);
@@ -152,12 +133,10 @@ export class SignIns {
    * Ends a sign-in that needs no second factor any more: the proof is the second factor itself, or has two factors.
    * @throws AppError as `signIn`.
    */
-  async signInWhole(given: WholeSignIn): Promise<TokenResponse> {
-    const { user, caller, prove, isClaim } = given;
+  async signInWhole(given: SignIn): Promise<TokenResponse> {
+    const { user, prove } = given;
     this.#checkVerified(user);
-    const { email, role } = user;
-    const asked: HookUser[] = isClaim === true ? [["register", { email, role }]] : [];
-    const step = await this.#ask([...asked, ["login", { ...user }]], caller);
+    const step = await this.#beforeLogin(given);
     const open = (tx: Transactor): Opened => {
       const current = prove(tx);
       this.#checkVerified(current);
@@ -191,25 +170,31 @@ export class SignIns {
     return this.#ask([["register", user]], caller);
   }
 
+  #beforeLogin({ user, caller, isClaim }: SignIn): Promise<AskedStep> {
+    const { email, role } = user;
+    const first: HookUser[] = isClaim === true ? [["register", { email, role }]] : [];
+    return this.#ask([...first, ["login", { ...user }]], caller);
+  }
+
   async #ask(users: readonly HookUser[], caller: PasswordCaller): Promise<AskedStep> {
     const { database, turns } = this.#options;
     const isRegistration = users.some(([step]) => step === "register");
-    const ask = async (): Promise<StepReads | null> => {
-      const all: StepReads[] = [];
-      for (const [step, user] of users) all.push((await this.#hooks?.before(step, user, caller)) ?? noReads);
-      return all.every((reads) => reads === noReads) ? null : joined(all);
+    const ask = async (): Promise<readonly StepReads[]> => {
+      const all: (StepReads | null)[] = [];
+      for (const [step, user] of users) all.push((await this.#hooks?.before(step, user, caller)) ?? null);
+      return all.filter((reads) => reads !== null);
     };
     const first = await ask();
-    if (first === null) return database;
+    if (first.length === 0) return database;
     return {
       transact: async (work, options) => {
         const owner = {};
         let turn: Turn | undefined;
-        let reads: StepReads | null = first;
+        let reads = first;
         try {
           for (let times = 1; times <= maxTimes; times += 1) {
             if (times > 1) reads = await ask();
-            if (reads === null) return await database.transact(work, options);
+            if (reads.length === 0) return await database.transact(work, options);
             if (turn === undefined && isRegistration) await turns.pass([`${USERS}/`], { owner, caller: caller.key });
             const done = await this.#tryOnce(reads, work, { ...options, caller: caller.key });
             if (!(done instanceof ChangedStep)) return done;
@@ -229,13 +214,17 @@ export class SignIns {
 
   /** Runs `work` unless a read of the hooks would be answered otherwise now. The transaction keeps other writes out meanwhile. */
   #tryOnce<T>(
-    reads: StepReads,
+    reads: readonly StepReads[],
     work: (tx: Transactor) => T,
     options: Pick<TransactOptions, "makesRoom"> & { readonly caller: string },
   ): Promise<T | ChangedStep> {
     const tried = async (tx: Transactor): Promise<T | ChangedStep> => {
-      const key = await reads.changed(performance.now() + lookMs);
-      return key === null ? work(tx) : new ChangedStep(key);
+      const until = performance.now() + lookMs;
+      for (const each of reads) {
+        const key = await each.changed(until);
+        if (key !== null) return new ChangedStep(key);
+      }
+      return work(tx);
     };
     return this.#options.database.transactLongFor(null, tried, options);
   }
