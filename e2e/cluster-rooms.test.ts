@@ -1,6 +1,7 @@
 /** Rooms of a cluster: members and messages cross three instances, and clients that join again are members again after a leader was killed. */
 // Promises: C2.
 import { expect, test } from "bun:test";
+import type { SocketPage } from "@socle/protocol";
 import { live } from "../packages/client/src/entries/live.ts";
 import { createClient, type Room } from "../packages/client/src/index.ts";
 import { startCluster, type TestInstance } from "./cluster-kit.ts";
@@ -110,6 +111,36 @@ test("each instance follows a changed collection of a rule, and takes changed fi
     null,
     null,
   ]);
+});
+
+test("admins see the sockets of all instances, at each instance, and the name of an instance that does not answer", async () => {
+  const leader = await cluster.leader();
+  const [stopped, other] = (await cluster.replicas()) as [TestInstance, TestInstance];
+  const login = await post(`${leader.url}/api/auth/login`, admin);
+  const { accessToken, user } = (await login.json()) as { accessToken: string; user: { id: string } };
+  for (const { url } of instances) await RoomClient.open(url, accessToken);
+  const headers = { Authorization: `Bearer ${accessToken}` };
+  const sockets = async (at: TestInstance): Promise<SocketPage> =>
+    (await (await fetch(`${at.url}/api/admin/sockets?user=${user.id}`, { headers })).json()) as SocketPage;
+  const places = ({ items }: SocketPage): unknown[] => items.map(({ instance, email }) => [instance, email]).toSorted();
+  const all = instances.map(({ url }) => [url, admin.email]).toSorted();
+  for (const at of instances) {
+    const page = await sockets(at);
+    expect([places(page), page.missing, page.total]).toEqual([all, [], 3]);
+  }
+  stopped.running.signal("SIGSTOP");
+  try {
+    const page = await sockets(leader);
+    expect(page.missing).toEqual([{ instance: stopped.url, process: 0 }]);
+    expect(places(page)).toEqual([leader, other].map(({ url }) => [url, admin.email]).toSorted());
+  } finally {
+    stopped.running.signal("SIGCONT");
+  }
+  // The path between instances is for instances alone: the leader has no such path.
+  for (const at of instances) {
+    const answer = await fetch(`${at.url}/_/cluster/sockets`, { method: "POST", body: "{}", headers });
+    expect(answer.status).toBe(at === leader ? 405 : 404);
+  }
 });
 
 test("the members of a leader that is killed have left; clients that join again are members again", async () => {

@@ -22,7 +22,7 @@ import type {
   RuleTrial,
   RuleTrialRequest,
   Schema,
-  SocketEntry,
+  SocketPage,
   StoredFile,
   User,
   UserEntry,
@@ -238,8 +238,8 @@ export class AdminClient {
     this.keys = new KeysClient(transport, "/api/admin/keys");
   }
 
-  /** The open sockets, with the channels and live queries of each. */
-  sockets(query: PageQuery & { user?: string | undefined } = {}): Promise<Page<SocketEntry>> {
+  /** The open sockets of all instances, with the channels and live queries of each. */
+  sockets(query: PageQuery & { user?: string | undefined } = {}): Promise<SocketPage> {
     return this.#transport.call("GET", `/api/admin/sockets${searchOf(query)}`);
   }
 

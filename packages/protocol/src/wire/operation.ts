@@ -127,7 +127,9 @@ export const socketEntry = named("SocketEntry", () =>
     /** The address by which limits count. */
     address: string,
     openedAt: time,
-    /** The process that has the socket; 0 is the leader. */
+    /** The address of the instance of a cluster that has the socket; null without a cluster. */
+    instance: orNull(string),
+    /** The process that has the socket; 0 is the leader, or the only process of an instance. */
     process: count,
     /** Bytes that the client has not taken yet. */
     waiting: count,
@@ -140,6 +142,18 @@ export const socketEntry = named("SocketEntry", () =>
   }),
 );
 export type SocketEntry = TypeOf<typeof socketEntry>;
+
+export const socketPage = named("SocketPage", () =>
+  object({
+    items: arrayOf(socketEntry),
+    total: count,
+    limit: count,
+    offset: count,
+    /** The processes that have not answered in time: the list has no sockets of these processes. */
+    missing: arrayOf(object({ instance: orNull(string), process: count })),
+  }),
+);
+export type SocketPage = TypeOf<typeof socketPage>;
 
 /** A key of the configuration with the value in force. */
 export const configEntry = named("ConfigEntry", () =>

@@ -5,6 +5,7 @@ import {
   clusterNumbers,
   clusterOverview,
   instanceRoutes,
+  instanceSockets,
   isOfInstance,
   type ServingRight,
 } from "../edge/cluster/index.ts";
@@ -128,7 +129,13 @@ export function leadingInstance(options: LeadOptions): LeadingInstance {
 
 /** The part of the leader in the overview and the metrics. */
 function overviewPart(member: ClusterMember) {
-  return { overview: () => clusterOverview(member), numbers: () => clusterNumbers(member, 0) };
+  const { address } = member;
+  return {
+    address,
+    overview: () => clusterOverview(member),
+    numbers: () => clusterNumbers(member, 0),
+    sockets: () => instanceSockets(member),
+  };
 }
 
 /** The address of the client of a request that another instance has forwarded; null for any other request. */

@@ -13,6 +13,7 @@ import {
   type Introduction,
   LeaderQuestions,
   linkRooms,
+  replicaRoutes,
   type ServingRight,
 } from "../edge/cluster/index.ts";
 import { HttpServer, openReaderRouter } from "../edge/http/index.ts";
@@ -285,6 +286,7 @@ async function serve(
     paths,
     positions: positionsOf(realtime, { areThere: () => false, isForReads: true, wrote: () => undefined }),
     readiness,
+    routes: replicaRoutes(member, realtime),
   };
   const server: HttpServer = new HttpServer({
     acme: null,

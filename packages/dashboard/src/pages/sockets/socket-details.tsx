@@ -10,10 +10,15 @@ export function callerOf({ email, userId, isKey }: SocketEntry): string {
   return email ?? userId ?? (isKey ? text.sockets.key : text.sockets.nobody);
 }
 
+/** The words for a process, with the instance in a cluster. */
+export function placeOf({ instance, process }: Pick<SocketEntry, "instance" | "process">): string {
+  return instance === null ? text.sockets.processName(process) : text.sockets.instanceName(instance, process);
+}
+
 /** @param props.socket undefined for a socket that was closed. */
 export function SocketDetails({ socket }: { socket: SocketEntry | undefined }) {
   if (socket === undefined) return <Dim>{text.sockets.closed}</Dim>;
-  const { id, userId, role, isKey, address, openedAt, process, waiting, channels, queries, rooms } = socket;
+  const { id, userId, role, isKey, address, openedAt, waiting, channels, queries, rooms } = socket;
   return (
     <>
       <DetailsSection title={text.sockets.about}>
@@ -23,7 +28,7 @@ export function SocketDetails({ socket }: { socket: SocketEntry | undefined }) {
           <Fact name={text.sockets.key} value={isKey && userId !== null ? text.sockets.yes : null} />
           <Fact name={text.sockets.address} value={address} isMono />
           <Fact name={text.sockets.openedAt} value={<WholeTime at={openedAt} />} />
-          <Fact name={text.sockets.process} value={text.sockets.processName(process)} />
+          <Fact name={text.sockets.process} value={placeOf(socket)} />
           <Fact name={text.sockets.waiting} value={formatBytes(waiting)} />
           <Fact name={text.sockets.clientId} value={id} isMono copy={text.sockets.copyClientId} />
         </Facts>

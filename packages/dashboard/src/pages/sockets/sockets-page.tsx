@@ -15,11 +15,12 @@ import {
   Toolbar,
   timeColumn,
   UserSelect,
+  Warning,
 } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import type { SocketSearch } from "../search.ts";
 import { socketListQuery } from "./queries.ts";
-import { callerOf, SocketDetails } from "./socket-details.tsx";
+import { callerOf, placeOf, SocketDetails } from "./socket-details.tsx";
 
 const route = getRouteApi("/inside/sockets");
 
@@ -31,7 +32,7 @@ const columns: Column<SocketEntry>[] = [
     render: ({ channels, queries, rooms }) => text.sockets.held(channels.length, queries.length, rooms.length),
   },
   { header: text.sockets.address, width: 150, render: ({ address }) => <span className="mono">{address}</span> },
-  { header: text.sockets.process, width: 100, render: ({ process }) => text.sockets.processName(process) },
+  { header: text.sockets.process, width: 130, render: placeOf },
   {
     header: text.sockets.waiting,
     width: 140,
@@ -49,12 +50,14 @@ export function SocketsPage() {
   const set = (patch: SocketSearch): void => void navigate({ search: (old) => ({ ...old, ...patch }) });
   const ofUser = (user: string | undefined): void =>
     void navigate({ search: (old) => ({ ...old, user, page: undefined }), replace: true });
+  const missing = query.data?.missing ?? [];
   const shown = query.data?.items.find(({ id }) => id === search.socket);
   return (
     <FilledPage title={text.sockets.title} note={query.data === undefined ? undefined : formatNumber(query.data.total)}>
       <Toolbar label={text.sockets.filters}>
         <UserSelect label={text.sockets.user} anyLabel={text.sockets.anyUser} value={search.user} onChange={ofUser} />
       </Toolbar>
+      {missing.length > 0 && <Warning>{text.sockets.missing(missing.map(placeOf))}</Warning>}
       <PagedTable
         label={text.sockets.title}
         query={query}

@@ -15,6 +15,10 @@ export const sockets = {
   openedAt: "Opened",
   process: "Process",
   processName: (number: number) => (number === 0 ? "leader" : `reader ${number}`),
+  /** The address of an instance of a cluster, with the process if it is not the only one. */
+  instanceName: (address: string, number: number) =>
+    `${address.replace(/^https?:\/\//, "")}${number === 0 ? "" : `, reader ${number}`}`,
+  missing: (names: readonly string[]) => `Not in the list, because there is no answer: ${names.join(", ")}`,
   holds: "Holds",
   held: (channels: number, queries: number, rooms: number) =>
     [

@@ -2,8 +2,8 @@
 export type { JournalCommits } from "./commit-point.ts";
 export { Follower } from "./follower.ts";
 export { forwardBy } from "./forward.ts";
-export { type Introduction, instanceRoutes, isOfInstance } from "./instance-routes.ts";
-export { LeaderQuestions } from "./leader-questions.ts";
+export { type Introduction, instanceRoutes, isOfInstance, replicaRoutes } from "./instance-routes.ts";
+export { instanceSockets, LeaderQuestions } from "./leader-questions.ts";
 export { ClusterMember, type Leading } from "./member.ts";
 export { linkRooms } from "./room-links.ts";
 export type { ServingRight } from "./serving-right.ts";

@@ -1,6 +1,7 @@
-/** Routes of the leader for the replicas of the cluster. */
+/** Routes between the instances of a cluster: of the leader for the replicas, and of a replica for the leader. */
 import { AppError, type Bearer, isObject } from "../../base/kernel/index.ts";
 import type { ServerQueries } from "../../code/server-queries/index.ts";
+import type { Realtime, SocketPart, SocketQuery } from "../../live/realtime/index.ts";
 import type { Rooms } from "../../live/rooms/index.ts";
 import { type Exchange, nothingHere, type Routes } from "../http/index.ts";
 import { namesOf, type QueryNames, runFor } from "../processes/index.ts";
@@ -21,6 +22,8 @@ export const usePath = `${instancePrefix}/key`;
 
 /** Members and messages of rooms; see `room-links.ts`. */
 export const roomsPath = `${instancePrefix}/rooms`;
+/** The open sockets of a replica. */
+export const socketsPath = `${instancePrefix}/sockets`;
 
 /** All that a replica must know of the leader. */
 export interface Introduction {
@@ -46,21 +49,33 @@ export function isOfInstance(member: ClusterMember, { headers }: Pick<Request, "
   return secret !== null && member.isSecret(secret, address);
 }
 
-/** The routes answer 404 to everybody without the secret of the cluster. */
+type InstanceAnswer = (body: { readonly [name: string]: unknown }, exchange: Exchange) => Promise<object>;
+
+/** A route that answers 404 to everybody without the secret of the cluster. */
+function routeFor(member: ClusterMember, answer: InstanceAnswer): (exchange: Exchange) => Promise<Response> {
+  return async (exchange) => {
+    const { request } = exchange;
+    // A replica sends requests of clients on with the secret, and names the client.
+    const isOfClient = request.headers.has("socle-client");
+    if (isOfClient || !isOfInstance(member, request, exchange.address)) throw nothingHere();
+    exchange.isMeasured = false;
+    const body: unknown = await request.json();
+    return exchange.json(200, await answer(isObject(body) ? body : {}, exchange));
+  };
+}
+
+/** The routes of a replica for the leader. */
+export function replicaRoutes(member: ClusterMember, realtime: Pick<Realtime, "list">): Routes {
+  // An instance of the cluster is the same program.
+  const list = async (body: object): Promise<SocketPart> => realtime.list(body as SocketQuery);
+  return { [socketsPath]: { POST: routeFor(member, list) } };
+}
+
+/** The routes of the leader for the replicas. */
 export function instanceRoutes(options: InstanceRoutesOptions): Routes {
   const { member, storage, paths, queries, used, rooms } = options;
   const roomLinks = new RoomLinks(rooms);
-  const forInstances =
-    (answer: (body: { readonly [name: string]: unknown }, exchange: Exchange) => Promise<object>) =>
-    async (exchange: Exchange): Promise<Response> => {
-      const { request } = exchange;
-      // A replica sends requests of clients on with the secret, and names the client.
-      const isOfClient = request.headers.has("socle-client");
-      if (isOfClient || !isOfInstance(member, request, exchange.address)) throw nothingHere();
-      exchange.isMeasured = false;
-      const body: unknown = await request.json();
-      return exchange.json(200, await answer(isObject(body) ? body : {}, exchange));
-    };
+  const forInstances = (answer: InstanceAnswer) => routeFor(member, answer);
   return {
     [questionPath]: {
       POST: forInstances(async (body, { request }) => {

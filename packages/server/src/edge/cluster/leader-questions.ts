@@ -1,9 +1,15 @@
-/** Questions of a replica to the leader: the introduction, runs of server queries for live queries, and uses of API keys and access tokens. */
+/**
+ * Questions between instances. Of a replica to the leader: the introduction, runs of server queries for live queries, uses of API keys
+ * and access tokens. Of the leader to the replicas: the open sockets.
+ */
 import { AppError, isObject, messageOf } from "../../base/kernel/index.ts";
+import type { SocketPart, SocketQuery } from "../../live/realtime/index.ts";
 import type { QueryRun } from "../processes/index.ts";
-import { type Introduction, introductionPath, queryPath, roomsPath, usePath } from "./instance-routes.ts";
+import { type Introduction, introductionPath, queryPath, roomsPath, socketsPath, usePath } from "./instance-routes.ts";
 import type { ClusterMember } from "./member.ts";
 import type { RoomAnswer, RoomQuestion } from "./room-links.ts";
+import { clusterOverview } from "./status.ts";
+import { questionMs } from "./timing.ts";
 
 export class LeaderQuestions {
   readonly #member: ClusterMember;
@@ -32,20 +38,40 @@ export class LeaderQuestions {
   }
 
   async #ask(path: string, body: object, signal: AbortSignal): Promise<unknown> {
-    const { leader, credentials } = this.#member;
+    const { leader } = this.#member;
     if (leader === null) throw new AppError("unavailable", "No instance leads at the moment.", { retryAfter: 1 });
-    const response = await fetch(`${leader.address}${path}`, {
-      method: "POST",
-      headers: { ...credentials, "Content-Type": "application/json" },
-      body: JSON.stringify(body),
-      signal,
-    }).catch((thrown: unknown) => {
-      throw new AppError("unavailable", `The leader does not answer: ${messageOf(thrown)}.`, { retryAfter: 1 });
-    });
-    const answer: unknown = await response.json();
-    if (response.ok) return answer;
-    throw errorOf(answer, response.status);
+    return ask(this.#member, `${leader.address}${path}`, { body, signal });
   }
+}
+
+/** The sockets of each other instance that lives, by the address. */
+export async function instanceSockets(
+  member: ClusterMember,
+): Promise<ReadonlyMap<string, (query: SocketQuery) => Promise<SocketPart>>> {
+  const known = (await clusterOverview(member)).instances.filter(({ isLive }) => isLive);
+  const addresses = new Set([...known, ...(member.replicas?.living ?? [])].map(({ address }) => address));
+  addresses.delete(member.address);
+  const list = async (address: string, body: SocketQuery): Promise<SocketPart> =>
+    (await ask(member, `${address}${socketsPath}`, { body, signal: AbortSignal.timeout(questionMs) })) as SocketPart;
+  return new Map([...addresses].map((address) => [address, (query) => list(address, query)]));
+}
+
+async function ask(
+  { credentials }: ClusterMember,
+  url: string,
+  { body, signal }: { body: object; signal: AbortSignal },
+): Promise<unknown> {
+  const response = await fetch(url, {
+    method: "POST",
+    headers: { ...credentials, "Content-Type": "application/json" },
+    body: JSON.stringify(body),
+    signal,
+  }).catch((thrown: unknown) => {
+    throw new AppError("unavailable", `The instance does not answer: ${messageOf(thrown)}.`, { retryAfter: 1 });
+  });
+  const answer: unknown = await response.json();
+  if (response.ok) return answer;
+  throw errorOf(answer, response.status);
 }
 
 /** The error of an answer. */

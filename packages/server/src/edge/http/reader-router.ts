@@ -30,6 +30,8 @@ export interface ReaderParts {
   readonly notes?: () => readonly string[];
   /** The metrics of this instance of a cluster; absent in a reader process. */
   readonly metrics?: () => Promise<string>;
+  /** The routes for the leader of a cluster; absent in a reader process. */
+  readonly routes?: Routes;
   readonly positions: WritePositions;
   /** See `InstancePart`. */
   readonly admit?: (request: Request) => Promise<void> | null;
@@ -90,7 +92,7 @@ export function openReaderRouter(
     meter: parts.meter,
     passOn: own.passOn,
     rates: new RateLimiter({}),
-    routes: Object.fromEntries(paths.map((path) => [path, reads[path] ?? {}])),
+    routes: { ...Object.fromEntries(paths.map((path) => [path, reads[path] ?? {}])), ...own.routes },
     service: {
       addressOf: connections.addressOf,
       bodies: new Bodies(config["limits.bodies"]),

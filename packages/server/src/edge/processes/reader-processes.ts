@@ -140,14 +140,9 @@ export class ReaderProcesses implements Followers, PausableReads {
     return new Map((await Promise.all(asked)).flat());
   }
 
-  /** The open sockets of each process. A process that does not answer has none. */
+  /** The open sockets of each process. */
   sockets(): ReadonlyMap<number, (query: SocketQuery) => Promise<SocketPart>> {
-    return new Map(
-      this.#open.map(({ number, channel }) => [
-        number,
-        (query) => channel.call("sockets", query).catch(() => ({ items: [], total: 0 })),
-      ]),
-    );
+    return new Map(this.#open.map(({ number, channel }) => [number, (query) => channel.call("sockets", query)]));
   }
 
   async reload(): Promise<void> {

@@ -4,7 +4,7 @@ import type { SocketConnection } from "./connection.ts";
 import type { LiveSource } from "./live-sources.ts";
 
 /** An entry of the process that has the socket. */
-type OwnSocket = Omit<SocketEntry, "email" | "process">;
+type OwnSocket = Omit<SocketEntry, "email" | "instance" | "process">;
 
 export interface SocketQuery {
   /** The id of a user; null for the sockets of all callers. */

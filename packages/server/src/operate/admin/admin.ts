@@ -21,6 +21,8 @@ import { SocketAdmin, type SocketSources } from "./socket-admin.ts";
 import { UserAdmin } from "./user-admin.ts";
 
 export interface AdminOptions extends OverviewSources, Pick<SocketSources, "otherSockets"> {
+  /** Absent outside of a cluster. */
+  cluster?: (NonNullable<OverviewSources["cluster"]> & NonNullable<SocketSources["cluster"]>) | undefined;
   effective: () => EffectiveConfig;
   clock: Clock;
   providers: Providers;

@@ -9,7 +9,7 @@ import { eventRoutes } from "./events.ts";
 import { adminKeyRoutes } from "./keys.ts";
 import { logRoutes } from "./logs.ts";
 import { mailRoutes } from "./mails.ts";
-import { listRoute, pageRoute } from "./paging.ts";
+import { listRoute, pageIn, pageQuery } from "./paging.ts";
 import { scriptRoutes } from "./scripts.ts";
 import { fileRoutes } from "./storage.ts";
 import { userRoutes } from "./users.ts";
@@ -31,11 +31,15 @@ function overviewRoutes(api: Parts): Routes {
       }),
     },
     "/api/admin/sockets": {
-      GET: pageRoute({
+      GET: route({
         summary: "The open sockets",
-        item: wire.socketEntry,
-        query: { user: parameter("The id of a user.") },
-        find: (page, exchange) => api.admin.sockets.list({ user: exchange.query("user"), ...page }),
+        access,
+        query: { user: parameter("The id of a user."), ...pageQuery },
+        answers: { 200: wire.socketPage },
+        async handle(exchange) {
+          const page = pageIn(exchange);
+          return { ...(await api.admin.sockets.list({ user: exchange.query("user"), ...page })), ...page };
+        },
       }),
     },
     "/api/admin/config": {

@@ -37,23 +37,29 @@ interface PagedList<T> extends List<T> {
   ): Found<NoInfer<T>> | Promise<Found<NoInfer<T>>>;
 }
 
+export const pageQuery = {
+  limit: parameter("Items of the page, 1,000 at most.", wire.count),
+  offset: parameter("Items before the page.", wire.count),
+};
+
+/** The page that a request asks for. @throws AppError `bad_request`. */
+export function pageIn(exchange: Exchange, defaultLimit = 50): { limit: number; offset: number } {
+  const limit = Math.min(wholeNumber(exchange, "limit") ?? defaultLimit, maxLimit);
+  return { limit, offset: wholeNumber(exchange, "offset") ?? 0 };
+}
+
 /** Answers the page that `limit` and `offset` of the query ask for. */
-export function pageRoute<T>({ summary, item, keys, query, defaultLimit = 50, find }: PagedList<T>): Route {
+export function pageRoute<T>({ summary, item, keys, query, defaultLimit, find }: PagedList<T>): Route {
   return route({
     summary,
     access: admins,
     ...(keys && { keys }),
-    query: {
-      ...query,
-      limit: parameter("Items of the page, 1,000 at most.", wire.count),
-      offset: parameter("Items before the page.", wire.count),
-    },
+    query: { ...query, ...pageQuery },
     answers: { 200: wire.pageOf(item) },
     async handle(exchange, admin) {
-      const limit = Math.min(wholeNumber(exchange, "limit") ?? defaultLimit, maxLimit);
-      const offset = wholeNumber(exchange, "offset") ?? 0;
-      const { items, total } = await find({ limit, offset }, exchange, admin);
-      return { items, total, limit, offset };
+      const page = pageIn(exchange, defaultLimit);
+      const { items, total } = await find(page, exchange, admin);
+      return { items, total, ...page };
     },
   });
 }
