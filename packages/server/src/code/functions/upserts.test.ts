@@ -146,3 +146,18 @@ test.each(["", "export const beforeUpdate = () => undefined;"])(
     ]);
   },
 );
+
+test("a batch compares each version with the record as the operations before leave the record", async () => {
+  const api = await open({});
+  const one = (await view(api, "/one")).body;
+  const ifMatch = `"${one["id"]}@${one["updatedAt"]}"`;
+  const first = { method: "update", collection: "pages", id: one["id"], body: { views: 7 } };
+  for (const second of [
+    { ...first, ifMatch, body: { views: 8 } },
+    { method: "upsert", collection: "pages", by: "path", ifMatch, body: { path: "/one", views: 8 } },
+  ]) {
+    const { status, body } = await api.request("POST", "/api/batch", { body: { operations: [first, second] } });
+    expect([status, body["error"]?.["code"]]).toEqual([412, "conflict" as never]);
+  }
+  expect(await stored(api)).toEqual([["/one", 1, "x"]]);
+});
