@@ -17,7 +17,7 @@ const definition = {
 const cwd = await project({ collections: [definition] });
 
 /** Installs the package as a stranger does: from the file that `npm run build:client` makes, out of reach of the workspace. */
-const tarball = join(root, "dist/packages/socle-client-0.1.0.tgz");
+const tarball = join(root, "dist/packages/socle-client-0.2.0.tgz");
 writeFileSync(join(cwd, "package.json"), '{ "private": true, "type": "module" }\n');
 const installed = Bun.spawnSync(
   ["npm", "install", "--offline", "--ignore-scripts", "--no-audit", "--no-fund", tarball],

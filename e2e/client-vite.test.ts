@@ -43,7 +43,7 @@ for (const [path, text] of Object.entries(files)) {
   mkdirSync(dirname(join(app, path)), { recursive: true });
   writeFileSync(join(app, path), text);
 }
-const tarballs = ["client", "react"].map((name) => join(root, `dist/packages/socle-${name}-0.1.0.tgz`));
+const tarballs = ["client", "react"].map((name) => join(root, `dist/packages/socle-${name}-0.2.0.tgz`));
 const options = ["--offline", "--legacy-peer-deps", "--ignore-scripts", "--no-audit", "--no-fund"];
 const installed = Bun.spawnSync(["npm", "install", ...options, ...tarballs], { cwd: app });
 if (installed.exitCode !== 0) throw new Error(installed.stderr.toString());

@@ -169,7 +169,7 @@ test("a query that the service refuses is the error of the collection; groups an
 test("the package from its file: TypeScript knows the records, and Node runs the package", () => {
   const app = temporaryFolder();
   writeFileSync(join(app, "package.json"), '{ "private": true, "type": "module" }\n');
-  const tarballs = ["client", "tanstack-db"].map((name) => join(root, `dist/packages/socle-${name}-0.1.0.tgz`));
+  const tarballs = ["client", "tanstack-db"].map((name) => join(root, `dist/packages/socle-${name}-0.2.0.tgz`));
   const options = ["--offline", "--legacy-peer-deps", "--ignore-scripts", "--no-audit", "--no-fund"];
   expect(Bun.spawnSync(["npm", "install", ...options, ...tarballs], { cwd: app }).exitCode).toBe(0);
   for (const name of ["@tanstack/db", "@tanstack/db-ivm", "@tanstack/pacer-lite", "@standard-schema/spec", "ws"]) {

@@ -3,10 +3,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { writeClientTypes, writeServedClient } from "./build-client.ts";
-import { pack } from "./embed-dashboard.ts";
+import { type EmbedOptions, pack } from "./embed-dashboard.ts";
 
-/** Puts the build of the client into a copy of the source. @param http the folder of the module http in the copy. */
-export async function embedClient(http: string): Promise<void> {
+/** Puts the build of the client into a copy of the source. */
+export async function embedClient({ http, builtAt }: EmbedOptions): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), "socle-client-"));
   try {
     await writeClientTypes(join(folder, "types"));
@@ -14,7 +14,7 @@ export async function embedClient(http: string): Promise<void> {
     const { files, bytes } = await pack(join(folder, "served"));
     await Bun.write(join(http, "client.bin"), bytes);
     const source = `import bytes from "./client.bin" with { type: "file" };
-export const clientBuild = { bytes, builtAt: ${Date.now()}, files: ${JSON.stringify(files)} };
+export const clientBuild = { bytes, builtAt: ${builtAt}, files: ${JSON.stringify(files)} };
 `;
     await Bun.write(join(http, "client-build.ts"), source);
   } finally {

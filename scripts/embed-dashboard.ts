@@ -44,12 +44,18 @@ export async function pack(folder: string): Promise<{ files: Files; bytes: Uint8
   return { files, bytes: Bun.concatArrayBuffers(pieces, Number.POSITIVE_INFINITY, true) };
 }
 
+export interface EmbedOptions {
+  /** The folder of the module http in the copy of the source. */
+  readonly http: string;
+  /** The time that the files have for browsers, in milliseconds. */
+  readonly builtAt: number;
+}
+
 /**
  * Puts the build of the dashboard into a copy of the source.
  * @param folder of the build; without this folder, the executable has no dashboard.
- * @param http the folder of the module http in the copy.
  */
-export async function embedDashboard(folder: string, http: string): Promise<void> {
+export async function embedDashboard(folder: string, { http, builtAt }: EmbedOptions): Promise<void> {
   if (!existsSync(join(folder, "index.html"))) {
     console.warn(
       `${folder} has no index.html: the executable has no dashboard. Build it with: npm run build:dashboard`,
@@ -59,7 +65,7 @@ export async function embedDashboard(folder: string, http: string): Promise<void
   const { files, bytes } = await pack(folder);
   await Bun.write(join(http, "dashboard.bin"), bytes);
   const source = `import bytes from "./dashboard.bin" with { type: "file" };
-export const dashboardBuild = { bytes, builtAt: ${Date.now()}, files: ${JSON.stringify(files)} };
+export const dashboardBuild = { bytes, builtAt: ${builtAt}, files: ${JSON.stringify(files)} };
 `;
   await Bun.write(join(http, "dashboard-build.ts"), source);
 }

@@ -42,6 +42,8 @@ import { folderState, watchFiles } from "./watch-files.ts";
 export const [version = ""] = packageJson.version.split("+");
 /** The version with the commit of the source, as `socle version` and backups name the executable. */
 export const build: string = packageJson.version;
+/** The platform of the build, by its name in releases: `linux-x64`; `source` without a build. */
+export const { platform }: { platform: string } = packageJson;
 
 /** The time for which a stop waits for running requests. A stop ends before the 10 s after which Docker kills a container. */
 export const graceMs = 8_000;

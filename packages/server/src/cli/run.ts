@@ -30,9 +30,11 @@ const help: Command = {
 const versionCommand: Command = {
   name: "version",
   summary: "Print the version, with the commit of the build",
+  options: { json: { summary: "print the version, the platform and the versions of the tables as JSON" } },
   isBare: true,
-  async run({ terminal }) {
-    terminal.out(`${build}\n`);
+  async run({ options, terminal }) {
+    const json = options["json"] === true ? JSON.stringify((await import("./commands/upgrade.ts")).buildInfo) : null;
+    terminal.out(`${json ?? build}\n`);
     return 0;
   },
 };

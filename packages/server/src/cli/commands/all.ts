@@ -14,6 +14,7 @@ import { schemaDiffCommand, schemaPull, schemaPush, schemaRestore } from "./sche
 import { dev, serve } from "./serve.ts";
 import { test } from "./test.ts";
 import { exportCommand, importCommand, seed } from "./transfer.ts";
+import { upgrade } from "./upgrade.ts";
 
 export const commands: readonly Command[] = [
   serve,
@@ -42,6 +43,7 @@ export const commands: readonly Command[] = [
   restore,
   verify,
   vacuum,
+  upgrade,
   clusterInit,
   clusterStatus,
   clusterRejoin,

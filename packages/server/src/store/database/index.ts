@@ -23,7 +23,7 @@ export {
 } from "./sqlite/errors.ts";
 export { stopProbe } from "./sqlite/functions.ts";
 export type { HeldState } from "./sqlite/held-state.ts";
-export { asSetupError, DatabaseInUse, DatabaseLock, makeFolder, syncFolder } from "./sqlite/open-file.ts";
+export { asSetupError, DatabaseInUse, DatabaseLock, makeFolder, syncFolder, versionsOf } from "./sqlite/open-file.ts";
 export { historyOf, placeOf, positionOf } from "./sqlite/position-table.ts";
 export { serveThread } from "./sqlite/thread-server.ts";
 export { UserQueries } from "./sqlite/user-query.ts";

@@ -1,16 +1,16 @@
 /** Inspection of an executable of another platform, which cannot be started on this machine. */
 import { readFileSync } from "node:fs";
-import { threads } from "./compile.ts";
+import { threads } from "../compile.ts";
 
 /** The first bytes of an executable: the format, and the machine for formats that name the machine at the start. */
 const headers: { readonly [target: string]: (bytes: Buffer) => boolean } = {
-  "bun-linux-x64": (bytes) => isElf(bytes, 62),
-  "bun-linux-x64-musl": (bytes) => isElf(bytes, 62),
+  "bun-linux-x64-baseline": (bytes) => isElf(bytes, 62),
+  "bun-linux-x64-musl-baseline": (bytes) => isElf(bytes, 62),
   "bun-linux-aarch64": (bytes) => isElf(bytes, 183),
   "bun-linux-aarch64-musl": (bytes) => isElf(bytes, 183),
-  "bun-darwin-x64": (bytes) => isMachO(bytes, 0x0100_0007),
+  "bun-darwin-x64-baseline": (bytes) => isMachO(bytes, 0x0100_0007),
   "bun-darwin-aarch64": (bytes) => isMachO(bytes, 0x0100_000c),
-  "bun-windows-x64": (bytes) => bytes.toString("latin1", 0, 2) === "MZ",
+  "bun-windows-x64-baseline": (bytes) => bytes.toString("latin1", 0, 2) === "MZ",
 };
 
 /** ELF header (System V ABI): `e_machine` is at byte 18. */

@@ -1,0 +1,105 @@
+/**
+ * A release: for each platform an archive with the executable and the licences; the list of parts, the notes, the script of an
+ * installation, and the signed sums of all files. The same commit makes the same files.
+ */
+import { spawnSync } from "node:child_process";
+import type { KeyObject } from "node:crypto";
+import { readdirSync, statSync } from "node:fs";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import packageJson from "../../package.json" with { type: "json" };
+import { releaseKey } from "../../packages/server/src/cli/release-key.ts";
+import { buildDashboard } from "../build-dashboard.ts";
+import { commitTime, compile, ownPlatform } from "../compile.ts";
+import { root } from "../run.ts";
+import { sha256, writeArchive } from "./archive.ts";
+import { inspectExecutable } from "./inspect.ts";
+import { publicKeyOf, signatureOf } from "./keys.ts";
+import { notesOf, type ReleasedFile } from "./notes.ts";
+import { licenceTexts, partsList } from "./parts.ts";
+import { fetchRuntime, type Platform, platforms } from "./platforms.ts";
+
+export interface ReleaseOptions {
+  /** The folder of the release, which is made anew. */
+  readonly folder: string;
+  /** The platforms by name; all without a list. */
+  readonly only?: readonly string[];
+  /** The private key; a release without a key has no signature. The executables check signatures with its public half. */
+  readonly key?: KeyObject;
+}
+
+interface Executable {
+  readonly platform: Platform;
+  readonly path: string;
+  /** The output of `socle version`; null on a machine that cannot start the executable. */
+  readonly build: string | null;
+}
+
+/** Compiles the executable of a platform into a folder, looks into the file, and starts the file where the machine can. */
+async function makeExecutable(platform: Platform, folder: string, key?: KeyObject): Promise<Executable> {
+  const runtime = await fetchRuntime(platform);
+  const path = join(folder, platform.name, platform.file.replace("bun", "socle"));
+  try {
+    const target = { platform: platform.name, bun: platform.bun, runtime };
+    await compile(path, { target, ...(key !== undefined && { publicKey: publicKeyOf(key) }) });
+  } finally {
+    await rm(dirname(dirname(dirname(runtime))), { recursive: true, force: true });
+  }
+  await inspectExecutable(path, platform.bun);
+  if (platform.name !== ownPlatform()) return { platform, path, build: null };
+  const { status, stdout } = spawnSync(path, ["version"], { encoding: "utf8" });
+  if (status !== 0) throw new Error(`${path} does not start on this machine`);
+  return { platform, path, build: stdout.trim() };
+}
+
+/** Makes a release. Answers the executables, by the name of the platform. */
+export async function release({ folder, only, key }: ReleaseOptions): Promise<ReadonlyMap<string, string>> {
+  const unknown = only?.find((name) => !platforms.some((platform) => platform.name === name));
+  if (unknown !== undefined)
+    throw new Error(`there is no platform "${unknown}"; there are ${platforms.map(({ name }) => name).join(", ")}`);
+  const { version } = packageJson;
+  const changedAt = commitTime();
+  const work = await mkdtemp(join(tmpdir(), "socle-release-"));
+  const executables = new Map<string, string>();
+  await buildDashboard();
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder, { recursive: true });
+  const licences = join(folder, "LICENCES.txt");
+  await writeFile(licences, licenceTexts());
+  const files: ReleasedFile[] = [];
+  let build = version;
+  for (const platform of platforms.filter(({ name }) => only?.includes(name) ?? true)) {
+    const made = await makeExecutable(platform, work, key);
+    const name = `socle-${version}-${platform.name}.tar.gz`;
+    await writeArchive(join(folder, name), {
+      changedAt,
+      files: [
+        { name: platform.file.replace("bun", "socle"), path: made.path, mode: 0o755 },
+        { name: "LICENCES.txt", path: licences, mode: 0o644 },
+      ],
+    });
+    const sizes = { size: statSync(join(folder, name)).size, unpacked: statSync(made.path).size };
+    files.push({ name, platform, ...sizes, isTried: made.build !== null });
+    executables.set(platform.name, made.path);
+    build = made.build ?? build;
+    console.log(name);
+  }
+  await writeFile(join(folder, `socle-${version}.cdx.json`), partsList(version, changedAt));
+  await writeFile(join(folder, "NOTES.md"), notesOf(version, { files, build }));
+  const script = await readFile(join(root, "deploy/install.sh"), "utf8");
+  const publicKey = key === undefined ? releaseKey : publicKeyOf(key);
+  await writeFile(join(folder, "install.sh"), script.replace("@KEY@", publicKey), { mode: 0o755 });
+  await writeSums(folder, key);
+  return executables;
+}
+
+/** Writes SHA256SUMS, and the signature of SHA256SUMS. */
+async function writeSums(folder: string, key?: KeyObject): Promise<void> {
+  const names = readdirSync(folder).sort();
+  const lines: string[] = [];
+  for (const name of names) lines.push(`${await sha256(join(folder, name))}  ${name}\n`);
+  const sums = lines.join("");
+  await writeFile(join(folder, "SHA256SUMS"), sums);
+  if (key !== undefined) await writeFile(join(folder, "SHA256SUMS.sig"), signatureOf(sums, key));
+}
