@@ -31,7 +31,7 @@ export const order: readonly PageGroup[] = [
     ],
   },
   { label: "Accounts", pages: ["docs/accounts.md", "docs/sign-in.md", "docs/mail.md", "docs/keys.md", "docs/ssr.md"] },
-  { label: "Deploy", pages: ["docs/deploying.md", "docs/configuration.md"] },
+  { label: "Deploy", pages: ["docs/install.md", "docs/deploying.md", "docs/configuration.md"] },
   {
     label: "Operate",
     pages: ["docs/operating.md", "docs/backups.md", "docs/limits.md", "docs/admin.md", "docs/reliability.md"],
