@@ -1,11 +1,12 @@
 /** The feed of a client: channels, live queries and the connection, in this tab or in the worker that all tabs share. */
 
 import { Connection, type ConnectionState, type Identity } from "./connection.ts";
+import { Late, lateRoom } from "./late.ts";
 import type { LiveQuery } from "./live-frames.ts";
 import { LiveQueries, type NewsListener } from "./live-queries.ts";
 import type { Observable } from "./observable.ts";
 import type { Channels, Listener, SubscribeOptions } from "./realtime.ts";
-import { Rooms } from "./rooms.ts";
+import type { RoomHandle, RoomJoin, RoomListener, Rooms } from "./rooms.ts";
 import type { TabMessage, WorkerMessage } from "./shared-messages.ts";
 import type { WebSocketConstructor } from "./socket.ts";
 import type { Transport } from "./transport.ts";
@@ -41,6 +42,8 @@ export interface ChannelFeature {
   shared(open: (make: (n: number) => Opened) => () => void): Subscribe;
 }
 
+type RoomsPart = Pick<Rooms, "join" | "close">;
+
 /** The feed with a socket of its own. */
 export class OwnFeed implements Feed {
   readonly connection: Observable<ConnectionState>;
@@ -48,8 +51,8 @@ export class OwnFeed implements Feed {
   readonly #connection: Connection;
   readonly #channels: Channels | undefined;
   readonly #queries: LiveQueries;
-  readonly #rooms: Rooms;
-  readonly room: Rooms["join"];
+  /** Loaded with the first join. */
+  #rooms: Late<RoomsPart> | undefined;
 
   constructor(options: {
     baseUrl: string;
@@ -63,12 +66,24 @@ export class OwnFeed implements Feed {
     this.#channels = channels;
     this.subscribe = channels?.subscribe.bind(channels);
     this.#queries = new LiveQueries(this.#connection);
-    this.#rooms = new Rooms(this.#connection);
-    this.room = this.#rooms.join.bind(this.#rooms);
   }
 
   query(query: LiveQuery, listener: NewsListener): () => void {
     return this.#queries.subscribe(query, listener);
+  }
+
+  room(asked: RoomJoin, listener: RoomListener): RoomHandle {
+    this.#rooms ??= new Late(
+      import("./rooms.ts").then(
+        ({ Rooms }) => new Rooms(this.#connection),
+        (thrown) => {
+          // The next join loads the code again.
+          this.#rooms = undefined;
+          return refusing(String(thrown));
+        },
+      ),
+    );
+    return lateRoom(this.#rooms, asked, (rooms, frame) => rooms.join(frame, listener));
   }
 
   reconnect(): void {
@@ -85,8 +100,23 @@ export class OwnFeed implements Feed {
   close(): void {
     this.#channels?.close();
     this.#queries.close();
-    this.#rooms.close();
+    this.#rooms?.open((rooms) => {
+      rooms.close();
+      return () => undefined;
+    });
   }
+}
+
+/** Rooms without the code of rooms: each join is refused. */
+function refusing(message: string): RoomsPart {
+  return {
+    join({ room, key }, listener) {
+      listener({ type: "error", room, key, code: "offline", message });
+      listener({ type: "left", room, key });
+      return { send: () => undefined, leave: () => undefined };
+    },
+    close: () => undefined,
+  };
 }
 
 /** The user of a client, with the tokens that the transport renews. */

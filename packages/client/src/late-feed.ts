@@ -1,6 +1,7 @@
 /** The feed of a client while the code of the feed is loaded: what is opened meanwhile is opened at the feed that comes. */
 import type { ConnectionState } from "./connection.ts";
 import type { ChannelFeature, Feed, Subscribe } from "./feed.ts";
+import { Late, lateRoom } from "./late.ts";
 import type { LiveQuery } from "./live-frames.ts";
 import type { NewsListener } from "./live-queries.ts";
 import { Observed } from "./observable.ts";
@@ -25,58 +26,33 @@ export function sharedScript(baseUrl: string, given: string | URL | false | unde
 export class LateFeed implements Feed {
   readonly connection = new Observed<ConnectionState>("idle");
   readonly subscribe: Subscribe | undefined;
-  readonly #openings = new Set<(feed: Feed) => void>();
-  #feed: Feed | null = null;
+  readonly #late: Late<Feed>;
 
   /** @param channels of the feed that comes; undefined for a feed without channels. */
   constructor(coming: Promise<Feed>, channels: ChannelFeature | undefined) {
-    if (channels) this.subscribe = (...given) => this.#open((feed) => feed.subscribe?.(...given) ?? (() => undefined));
-    void coming.then((feed) => {
-      this.#feed = feed;
-      feed.connection.subscribe((state) => this.connection.set(state));
-      for (const open of this.#openings) open(feed);
-    });
+    const late = new Late(coming);
+    this.#late = late;
+    if (channels) this.subscribe = (...given) => late.open((feed) => feed.subscribe?.(...given) ?? (() => undefined));
+    late.open((feed) => feed.connection.subscribe((state) => this.connection.set(state)));
   }
 
   query(query: LiveQuery, listener: NewsListener): () => void {
-    return this.#open((feed) => feed.query(query, listener));
+    return this.#late.open((feed) => feed.query(query, listener));
   }
 
   room(asked: RoomJoin, listener: RoomListener): RoomHandle {
-    let frame = asked;
-    let handle: RoomHandle | undefined;
-    const leave = this.#open((feed) => {
-      handle = feed.room(frame, listener);
-      return handle.leave;
-    });
-    return {
-      send(action) {
-        if (handle) handle.send(action);
-        else if (action.action === "state") frame = { ...asked, state: action.state };
-      },
-      leave,
-    };
+    return lateRoom(this.#late, asked, (feed, frame) => feed.room(frame, listener));
   }
 
   reconnect(): void {
-    this.#feed?.reconnect();
+    // A feed that comes connects as the caller of that moment.
+    this.#late.part?.reconnect();
   }
 
   close(): void {
-    this.#openings.clear();
-    this.#feed?.close();
-  }
-
-  #open(open: (feed: Feed) => () => void): () => void {
-    if (this.#feed) return open(this.#feed);
-    let stop: (() => void) | undefined;
-    const begin = (feed: Feed): void => {
-      stop = open(feed);
-    };
-    this.#openings.add(begin);
-    return () => {
-      this.#openings.delete(begin);
-      stop?.();
-    };
+    this.#late.open((feed) => {
+      feed.close();
+      return () => undefined;
+    });
   }
 }
