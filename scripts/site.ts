@@ -3,16 +3,17 @@
  * builds. The packages of the site are in site/ and come with the first run. Needs the built executable for the API reference.
  * `SITE_URL` is the address at which the site will be, with a path if the site is below one.
  */
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Glob } from "bun";
 import { must, root } from "./run.ts";
 import { llms, llmsFull, markdownOf } from "./site/llms.ts";
+import { order } from "./site/order.ts";
 import { fileLinksOf, isPublished, type Page, readPages, withLinks } from "./site/pages.ts";
+import { output, siteAnswer } from "./site/server.ts";
 
 const site = join(root, "site");
 const made = join(site, "made");
-const output = join(root, "dist/site");
 /** The path of the site at its host, without a slash at the end. */
 const base = new URL(process.env["SITE_URL"] ?? "http://localhost").pathname.replace(/\/$/, "");
 
@@ -27,7 +28,7 @@ async function install(): Promise<void> {
   const installed = join(site, "node_modules/installed-lock.json");
   if (existsSync(installed) && readFileSync(installed, "utf8") === lock) return;
   console.log("Installing the packages of the site (200 MB in site/node_modules); the next runs do without.");
-  await must(["npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"], { cwd: site });
+  await must(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], { cwd: site });
   writeFileSync(installed, lock);
 }
 
@@ -57,6 +58,14 @@ async function make(): Promise<void> {
     for (const { path } of fileLinksOf(page).filter(({ path }) => isPublished(path)))
       cpSync(join(root, path), join(made, "public", path.slice("docs/".length)));
   }
+  const slugs = new Map(pages.map(({ path, title, slug }) => [path, { title, slug }]));
+  const groups = order.map(({ label, pages }) => ({ label, pages: pages.map((path) => slugs.get(path)) }));
+  write(join(made, "groups.json"), JSON.stringify(groups));
+  cpSync(join(site, "first-minute"), join(made, "public/first-minute"), {
+    recursive: true,
+    filter: (path) => !path.endsWith(".json"),
+  });
+  cpSync(join(root, "packages/dashboard/src/assets/icon.svg"), join(made, "public/favicon.svg"));
   write(join(made, "public/llms.txt"), llms());
   write(join(made, "public/llms-full.txt"), llmsFull(pages));
   if (!existsSync(join(root, "dist/socle"))) await must([process.execPath, join(root, "scripts/build.ts")]);
@@ -65,13 +74,26 @@ async function make(): Promise<void> {
   write(join(made, "public/openapi.json"), printed.stdout.toString());
 }
 
-/** Mends what Markdown cannot say: a cell of a table's head without text is no heading. */
-async function mend(): Promise<void> {
+/** Mends what neither Markdown nor the settings of Starlight can say. */
+function mend(): void {
   for (const name of new Glob("**/*.html").scanSync(output)) {
     const path = join(output, name);
-    const html = readFileSync(path, "utf8");
-    writeFileSync(path, html.replaceAll(/<th(?: [^>]*)?><\/th>/g, "<td></td>"));
+    const html = readFileSync(path, "utf8")
+      // A cell of a table's head without text is no heading.
+      .replaceAll(/<th(?: [^>]*)?><\/th>/g, "<td></td>")
+      // An example of the API reference is no heading of the fifth level below a heading of the third.
+      .replaceAll(/<h5( class="sl-openapi-examples-heading[^>]*)>([\s\S]*?)<\/h5>/g, "<p$1>$2</p>")
+      // The search finds pages, and the list of all routes: each of 160 routes would come before the page about the subject.
+      .replace(" data-pagefind-body", name.startsWith("rest/operations/") ? "" : " data-pagefind-body")
+      // An address with "…" in place of a host is a text.
+      .replaceAll(/<a href="https?:\/\/(?:…|%E2%80%A6)[^"]*">([^<]*)<\/a>/g, "$1");
+    writeFileSync(path, html);
   }
+  const [script] = [...new Glob("_astro/ec.*.js").scanSync(output)];
+  const code = readFileSync(join(output, script ?? ""), "utf8");
+  // Blocks of code that scroll are no landmarks: a page has many blocks, without names.
+  if (!code.includes('"role","region"')) throw new Error("The script of code blocks names no role any more");
+  writeFileSync(join(output, script ?? ""), code.replaceAll('"role","region"', '"role","group"'));
 }
 
 async function build(): Promise<void> {
@@ -79,20 +101,18 @@ async function build(): Promise<void> {
   await make();
   // Bun runs Astro: the oldest Node of this project is older than the oldest Node of Astro.
   const astro = join(site, "node_modules/astro/bin/astro.mjs");
-  await must([process.execPath, "--bun", astro, "build"], { cwd: site, env: { ASTRO_TELEMETRY_DISABLED: "1" } });
-  await mend();
-}
-
-/** The file of an address; the page 404.html for an unknown address. */
-function answer(request: Request): Response {
-  const path = join(output, decodeURIComponent(new URL(request.url).pathname));
-  const file = existsSync(path) && statSync(path).isDirectory() ? join(path, "index.html") : path;
-  if (existsSync(file)) return new Response(Bun.file(file));
-  return new Response(Bun.file(join(output, "404.html")), { status: 404 });
+  await must([process.execPath, "--bun", astro, "build"], {
+    cwd: site,
+    env: { ASTRO_TELEMETRY_DISABLED: "1", NODE_ENV: "production" },
+  });
+  mend();
+  rmSync(join(output, "pagefind"), { recursive: true });
+  const pagefind = join(site, "node_modules/pagefind/lib/runner/bin.cjs");
+  await must([process.execPath, pagefind, "--site", output, "--quiet"], { cwd: site });
 }
 
 await build();
 if (process.argv[2] !== "build") {
-  const { url } = Bun.serve({ hostname: "localhost", port: Number(process.env["PORT"] ?? 4321), fetch: answer });
+  const { url } = Bun.serve({ hostname: "localhost", port: Number(process.env["PORT"] ?? 4321), fetch: siteAnswer });
   console.log(`The site is at ${url}`);
 }

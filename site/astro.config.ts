@@ -2,15 +2,14 @@
 import starlight from "@astrojs/starlight";
 import { defineConfig } from "astro/config";
 import starlightOpenApi, { openAPISidebarGroups } from "starlight-openapi";
-import { order } from "../scripts/site/order.ts";
-import { readPage } from "../scripts/site/pages.ts";
+import groups from "./made/groups.json" with { type: "json" };
 
 const { origin, pathname } = new URL(process.env["SITE_URL"] ?? "http://localhost:4321/");
 
-const groups = order.map(({ label, pages }) => ({
+const sidebar = groups.map(({ label, pages }) => ({
   label,
   collapsed: label === "Examples" || label === "Project",
-  items: pages.map(readPage).map(({ title, slug }) => ({ label: title, slug })),
+  items: pages.map(({ title, slug }) => ({ label: title, slug })),
 }));
 
 export default defineConfig({
@@ -23,9 +22,10 @@ export default defineConfig({
     starlight({
       title: "Socle",
       description: "A backend in one file.",
+      logo: { src: "./made/public/favicon.svg", alt: "" },
       customCss: ["./src/site.css"],
       components: { Hero: "./src/hero.astro" },
-      sidebar: [...groups, { label: "Routes", link: "/rest/" }, ...openAPISidebarGroups],
+      sidebar: [...sidebar, { label: "Routes", link: "/rest/" }, ...openAPISidebarGroups],
       plugins: [
         starlightOpenApi([{ base: "rest", schema: "./made/public/openapi.json", sidebar: { label: "All routes" } }]),
         {

@@ -40,9 +40,18 @@ export const order: readonly PageGroup[] = [
   { label: "Reference", pages: ["docs/api.md", "docs/openapi.md", "docs/glossary.md"] },
   {
     label: "Examples",
-    pages: ["blog", "chat", "shop", "tracker", "nextjs", "astro", "sveltekit", "react-router"].map(
-      (name) => `examples/${name}/README.md`,
-    ),
+    pages: [
+      "blank",
+      "blog",
+      "chat",
+      "shop",
+      "tracker",
+      "vite-react",
+      "nextjs",
+      "astro",
+      "sveltekit",
+      "react-router",
+    ].map((name) => `examples/${name}/README.md`),
   },
   {
     label: "Project",
