@@ -12,6 +12,11 @@ const sidebar = groups.map(({ label, pages }) => ({
   items: pages.map(({ title, slug }) => ({ label: title, slug })),
 }));
 
+/** The field of the search has a title and no label. */
+const labelSearch = `addEventListener("focusin", ({ target }) => {
+  if (target.matches(".pagefind-ui__search-input")) target.setAttribute("aria-label", "Search");
+});`;
+
 export default defineConfig({
   site: origin,
   base: pathname,
@@ -24,6 +29,7 @@ export default defineConfig({
       description: "A backend in one file.",
       logo: { src: "./made/public/favicon.svg", alt: "" },
       customCss: ["./src/site.css"],
+      head: [{ tag: "script", content: labelSearch }],
       components: { Hero: "./src/hero.astro" },
       sidebar: [...sidebar, { label: "Routes", link: "/rest/" }, ...openAPISidebarGroups],
       plugins: [

@@ -50,9 +50,12 @@ async function shoot(pages: readonly Page[], name: string): Promise<void> {
       const canvas = document.createElement("canvas");
       canvas.width = images.reduce((sum, { width }) => sum + width, 0);
       canvas.height = images[0].height;
+      const context = canvas.getContext("2d");
+      context.fillStyle = "#808080";
       let x = 0;
       for (const image of images) {
-        canvas.getContext("2d").drawImage(image, x, 0);
+        context.drawImage(image, x, 0);
+        if (x > 0) context.fillRect(x - 1, 0, 2, canvas.height);
         x += image.width;
       }
       return canvas.toDataURL("image/webp", 0.85);
@@ -153,11 +156,11 @@ test("the first minute", async () => {
       await page.getByRole("button", { name: "Register" }).click();
       await page.getByRole("button", { name: "Sign out" }).waitFor();
     }
-    const title = `From the left window (${colorScheme})`;
+    const title = colorScheme === "light" ? "Written in the left window" : "Seen in the right window";
     await ann.getByLabel("Title").fill(title);
     await ann.getByRole("button", { name: "Add" }).click();
     for (const page of [ann, bob]) await page.getByText(title.toUpperCase()).waitFor();
-    await bob.getByLabel("Title").fill("In the right window at once");
+    await bob.getByLabel("Title").fill("Typed here");
     await shoot([ann, bob], `live-${colorScheme}.webp`);
   }
   steps.push({
