@@ -2,19 +2,20 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { isPermissive, problemsOf } from "./check-dependencies.ts";
-import { dependencies, licenceOf, oldestNode, unsupported } from "./dependencies.ts";
+import { licenceOf, oldestNode, partsOfExecutable, unsupported } from "./dependencies.ts";
 import { root } from "./run.ts";
 
 test("every package that is compiled in has a permissive licence and stands on the page", () => {
-  const all = dependencies(["server", "dashboard"]);
+  const all = partsOfExecutable();
   expect(all.map(({ name }) => name)).toContain("jose");
+  expect(all.map(({ name }) => name)).toContain("@tabler/icons");
   expect(all.map(({ name }) => name)).not.toContain("typescript");
   expect(problemsOf(all)).toEqual([]);
 });
 
 test("a licence that is not permissive, or absent, is a problem; so is a page that is not up to date", () => {
   const planted = [
-    ...dependencies(["server", "dashboard"]),
+    ...partsOfExecutable(),
     { path: "planted", name: "planted", version: "1.0.0", licence: "AGPL-3.0-only" },
   ];
   expect(problemsOf(planted)).toEqual([

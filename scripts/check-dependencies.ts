@@ -7,7 +7,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isObject } from "../packages/server/src/base/kernel/index.ts";
-import { type Dependency, dependencies, oldestNode, unsupported } from "./dependencies.ts";
+import { type Dependency, oldestNode, partsOfExecutable, unsupported } from "./dependencies.ts";
 import { root } from "./run.ts";
 
 /** SPDX names of licences under which a package may go into the executable. */
@@ -67,16 +67,18 @@ export function problemsOf(all: readonly Dependency[]): string[] {
   return problems;
 }
 
-/** Known advisories, a line per advisory; null when the registry does not tell. */
-function advisories(): string[] | null {
+/** Known advisories against the packages, a line per advisory; null when the registry does not tell. */
+function advisories(all: readonly Dependency[]): string[] | null {
+  const names = new Set(all.map(({ name }) => name));
   const npm = process.platform === "win32" ? "npm.cmd" : "npm";
   const { stdout } = Bun.spawnSync([npm, "audit", "--omit=dev", "--json"], { cwd: root, stderr: "ignore" });
   try {
     const report: unknown = JSON.parse(stdout.toString());
     if (!isObject(report) || !isObject(report["vulnerabilities"])) return null;
-    return Object.entries(report["vulnerabilities"]).map(
-      ([name, entry]) => `${name}: ${isObject(entry) ? String(entry["severity"]) : "unknown"} advisory`,
-    );
+    // The report has the tools of the build, too.
+    return Object.entries(report["vulnerabilities"])
+      .filter(([name]) => names.has(name))
+      .map(([name, entry]) => `${name}: ${isObject(entry) ? String(entry["severity"]) : "unknown"} advisory`);
   } catch {
     // npm prints no report when the registry does not answer.
     return null;
@@ -84,9 +86,9 @@ function advisories(): string[] | null {
 }
 
 if (import.meta.main) {
-  const all = dependencies(["server", "dashboard"]);
+  const all = partsOfExecutable();
   if (process.argv.includes("--write")) writeFileSync(page, licencePage(all));
-  const known = advisories();
+  const known = advisories(all);
   if (known === null) console.log("The registry does not tell about advisories; they were not looked at.");
   const problems = [...problemsOf(all), ...unsupported(`${oldestNode}.0`), ...(known ?? [])];
   for (const problem of problems) console.error(problem);

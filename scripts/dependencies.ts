@@ -69,6 +69,20 @@ function resolveIn(packages: Record<string, unknown>, importer: string, name: st
   }
 }
 
+/** Packages of which the repository has a part as a copy, which goes into the executable: see scripts/copies.ts. */
+const copied = ["@tabler/icons", "bun-types"];
+
+/** The npm packages with a part in the executable, in the order of the names. */
+export function partsOfExecutable(): Dependency[] {
+  const packages = lockedPackages();
+  const copies = copied.map((name) => {
+    const path = resolveIn(packages, "", name);
+    const entry = packages[path];
+    return read(path, name, String(isObject(entry) ? entry["version"] : "none"));
+  });
+  return [...dependencies(["server", "dashboard"]), ...copies].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
 function read(path: string, name: string, version: string): Dependency {
   const manifest: unknown = JSON.parse(readFileSync(join(root, path, "package.json"), "utf8"));
   return { path, name, version, licence: licenceOf(manifest) };

@@ -217,7 +217,8 @@ async function runAll(): Promise<Counts[]> {
 }
 
 checkGroups();
-if (suite !== "unit") await must([process.execPath, `${root}/scripts/build.ts`]);
+if (suite !== "unit")
+  for (const script of ["build", "build-client"]) await must([process.execPath, `${root}/scripts/${script}.ts`]);
 /** The folder of the built threads. The suite `unit` starts threads and processes from the source. */
 const entries = suite === "unit" ? null : await buildThreads();
 const startedAt = performance.now();

@@ -105,7 +105,7 @@ test("the list of parts is CycloneDX 1.6, and names what the executable has", as
   const isValid = ajv.validate("http://cyclonedx.org/schema/bom-1.6.SNAPSHOT.schema.json", JSON.parse(text));
   expect([isValid, ajv.errors]).toEqual([true, null]);
   const names: string[] = JSON.parse(text).components.map(({ purl }: { purl: string }) => purl);
-  expect(names).toContain(`pkg:npm/bun@${packageJson.devDependencies.bun}`);
+  expect(names).toContain(`pkg:npm/bun@${packageJson.dependencies.bun}`);
   expect(names.some((purl) => purl.startsWith("pkg:npm/%40mantine/core@"))).toBe(true);
   expect(names.some((purl) => purl.includes("playwright"))).toBe(false);
 });

@@ -3,13 +3,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Enums, Models, Serialize, Spec } from "@cyclonedx/cyclonedx-library";
 import packageJson from "../../package.json" with { type: "json" };
-import { type Dependency, dependencies } from "../dependencies.ts";
+import { partsOfExecutable } from "../dependencies.ts";
 import { root } from "../run.ts";
-
-/** The npm packages in the executable, those of the dashboard among them. */
-function npmParts(): readonly Dependency[] {
-  return dependencies(["server", "dashboard"]);
-}
 
 interface Part {
   readonly name: string;
@@ -35,9 +30,9 @@ export function partsList(version: string, changedAt: number): string {
   socle.licenses.add(new Models.SpdxLicense(packageJson.license));
   bom.metadata.component = socle;
   bom.metadata.timestamp = new Date(changedAt);
-  const bun = packageJson.devDependencies.bun;
+  const bun = packageJson.dependencies.bun;
   const runtime: Part = { name: "bun", version: bun, licence: "MIT", purl: `pkg:npm/bun@${bun}` };
-  const npm = npmParts().map(({ name, version: own, licence }) => ({
+  const npm = partsOfExecutable().map(({ name, version: own, licence }) => ({
     name,
     version: own,
     licence,
@@ -54,13 +49,13 @@ export function partsList(version: string, changedAt: number): string {
 
 /** The licence of Socle, then the licence of each npm package in the executable, as the package has it. */
 export function licenceTexts(): string {
-  const texts = npmParts().map(({ path, name, version, licence }) => {
+  const texts = partsOfExecutable().map(({ path, name, version, licence }) => {
     const file = readdirSync(join(root, path)).find((each) => /^(licen[cs]e|copying)/i.test(each));
     const text =
       file === undefined ? `The package has no text of its licence.` : readFileSync(join(root, path, file), "utf8");
     return `${name} ${version}: ${licence}\n\n${text.trim()}`;
   });
   const own = `Socle\n\n${readFileSync(join(root, "LICENSE"), "utf8").trim()}`;
-  const runtime = `bun ${packageJson.devDependencies.bun}: MIT, linked with JavaScriptCore (LGPL-2.1) and other libraries, which Bun's page of licences lists: https://bun.com/docs/project/licensing`;
+  const runtime = `bun ${packageJson.dependencies.bun}: MIT, linked with JavaScriptCore (LGPL-2.1) and other libraries, which Bun's page of licences lists: https://bun.com/docs/project/licensing`;
   return `${[own, runtime, ...texts].join(`\n\n${"-".repeat(80)}\n\n`)}\n`;
 }

@@ -29,7 +29,7 @@ export const platforms: readonly Platform[] = [
 /** Fetches the runtime of a platform from the npm registry, in the version that is pinned. Answers the path of the runtime. */
 export async function fetchRuntime({ bun, file }: Platform): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "socle-runtime-"));
-  const version = packageJson.devDependencies.bun;
+  const version = packageJson.dependencies.bun;
   const pack = Bun.spawnSync(["npm", "pack", "--silent", `@oven/${bun}@${version}`], {
     cwd: folder,
     stderr: "inherit",

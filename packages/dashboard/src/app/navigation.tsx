@@ -13,6 +13,8 @@ import {
   useMantineColorScheme,
   VisuallyHidden,
 } from "@mantine/core";
+import { Link, useLocation, useNavigate } from "@tanstack/react-router";
+import iconUrl from "../assets/icon.svg";
 import {
   IconActivity,
   IconApi,
@@ -35,9 +37,7 @@ import {
   IconSun,
   IconUserCircle,
   IconUsers,
-} from "@tabler/icons-react";
-import { Link, useLocation, useNavigate } from "@tanstack/react-router";
-import iconUrl from "../assets/icon.svg";
+} from "../icons/index.ts";
 import { Keys, notifyFailure, useShortcut } from "../kit/index.ts";
 import { finishDeletes } from "../service/deletes.ts";
 import { type ScriptKind, useScriptFiles, useUnseenFailures } from "../service/live.ts";

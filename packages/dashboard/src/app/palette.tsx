@@ -10,6 +10,9 @@ import {
   type SpotlightActionGroupData,
   type SpotlightProps,
 } from "@mantine/spotlight";
+import { useQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { useEffect, useState } from "react";
 import {
   IconDatabase,
   IconDownload,
@@ -19,10 +22,7 @@ import {
   IconSearch,
   IconUpload,
   IconUserCircle,
-} from "@tabler/icons-react";
-import { useQuery } from "@tanstack/react-query";
-import { useNavigate } from "@tanstack/react-router";
-import { useEffect, useState } from "react";
+} from "../icons/index.ts";
 import { Keys } from "../kit/index.ts";
 import { collectionsQuery } from "../service/queries.ts";
 import { text } from "../texts/index.ts";

@@ -1,7 +1,7 @@
 /** The bars of deletions that can be undone, over the lower edge of every page. */
 import { Box, Group, Progress, RingProgress, Text } from "@mantine/core";
-import { IconX } from "@tabler/icons-react";
 import { useEffect, useState } from "react";
+import { IconX } from "../icons/index.ts";
 import { Action, focusPage, IconAction, messageOf, notifyDone, notifyError } from "../kit/index.ts";
 import type { Failure } from "../service/delete-records.ts";
 import { type Deletion, deleteNow, onDeletes, undoDelete, undoMs, useDeletions } from "../service/deletes.ts";

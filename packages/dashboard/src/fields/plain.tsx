@@ -1,15 +1,15 @@
 /** The field types whose value stands in the record itself: texts, numbers, true or false, moments, JSON. */
 import {
-  Icon123,
   IconAlignLeft,
   IconBraces,
   IconCalendar,
   IconCheck,
   IconDecimal,
   IconLetterCase,
+  IconNumber123,
   IconToggleLeft,
   IconX,
-} from "@tabler/icons-react";
+} from "../icons/index.ts";
 import { formatDateTime, formatFieldTime } from "../kit/format.ts";
 import { preloadable } from "../kit/preloadable.tsx";
 import { shownJson, shownText } from "../pages/records/data/rows.ts";
@@ -98,7 +98,7 @@ const numberParts = {
 } satisfies Partial<FieldKind>;
 
 export const integerKind: FieldKind = {
-  icon: Icon123,
+  icon: IconNumber123,
   words: words("integer"),
   ...numberParts,
   parse: (typed) => parseNumber(typed, "integer"),

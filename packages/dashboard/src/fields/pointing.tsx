@@ -1,5 +1,7 @@
 /** The field types whose value is the id of something else: relations show the target by its name, files their thumbnail. */
 import { VisuallyHidden } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
 import {
   IconFile,
   IconFileMusic,
@@ -9,9 +11,7 @@ import {
   IconMovie,
   IconPhoto,
   IconUnlink,
-} from "@tabler/icons-react";
-import { useQuery } from "@tanstack/react-query";
-import { useEffect, useState } from "react";
+} from "../icons/index.ts";
 import { nameOfUser, usePicture, visible } from "../kit/index.ts";
 import { preloadable } from "../kit/preloadable.tsx";
 import { expanded, shownText } from "../pages/records/data/rows.ts";

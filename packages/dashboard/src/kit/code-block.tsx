@@ -1,7 +1,7 @@
 /** Values to copy: a block of code (long text is cut, and shown whole on demand), a button beside a value, and an id. */
 import { Anchor, CopyButton, Tooltip, UnstyledButton } from "@mantine/core";
-import { IconCheck, IconCopy } from "@tabler/icons-react";
 import { type ReactNode, useState } from "react";
+import { IconCheck, IconCopy } from "../icons/index.ts";
 import { text } from "../texts/index.ts";
 import classes from "./code-block.module.css";
 import { formatNumber, visible } from "./format.ts";

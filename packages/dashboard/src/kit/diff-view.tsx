@@ -1,7 +1,7 @@
 /** Changes of fields, below each other: the name, the old value, the new value. Long values are folded. */
 import { Anchor } from "@mantine/core";
-import { IconArrowRight, IconMinus, IconPencil, IconPlus } from "@tabler/icons-react";
 import { useState } from "react";
+import { IconArrowRight, IconMinus, IconPencil, IconPlus } from "../icons/index.ts";
 import { text } from "../texts/index.ts";
 import type { FieldChange } from "./diff.ts";
 import classes from "./diff-view.module.css";

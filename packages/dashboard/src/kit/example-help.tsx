@@ -1,8 +1,8 @@
 /** Help for a first function or job: a complete file, the folder to save the file in, and the moment of loading. */
 import { Box, Code, Group, Modal, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { IconPlus } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
+import { IconPlus } from "../icons/index.ts";
 import { configQuery } from "../service/queries.ts";
 import { text } from "../texts/index.ts";
 import { Action } from "./action.tsx";

@@ -1,8 +1,8 @@
 /** The frame of a live log, newest first: its rows, the way back to the newest row, and the states without rows. */
 import { Group, Text, VisuallyHidden } from "@mantine/core";
-import { IconArrowUp } from "@tabler/icons-react";
 import { defaultRangeExtractor, type Range, useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, type ReactNode, useCallback, useLayoutEffect, useRef, useState } from "react";
+import { IconArrowUp } from "../icons/index.ts";
 import { text } from "../texts/index.ts";
 import { Action } from "./action.tsx";
 import { formatNumber } from "./format.ts";

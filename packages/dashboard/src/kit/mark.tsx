@@ -1,4 +1,6 @@
 /** A word with an icon in a colour: the status of a run, the level of an entry. The colour never stands alone. */
+
+import type { ComponentType, ReactNode } from "react";
 import {
   IconAlertTriangle,
   IconBroadcast,
@@ -9,8 +11,7 @@ import {
   IconPlayerPause,
   IconPlayerPlay,
   IconPlugConnectedX,
-} from "@tabler/icons-react";
-import type { ComponentType, ReactNode } from "react";
+} from "../icons/index.ts";
 import { text } from "../texts/index.ts";
 import classes from "./mark.module.css";
 import type { TailState } from "./tail.ts";

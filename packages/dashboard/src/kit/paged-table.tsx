@@ -1,9 +1,9 @@
 /** A page of a list of the API as a table, with its footer: "1–50 of 1,234", previous, next. */
 import { Group } from "@mantine/core";
 import type { Page } from "@socle/protocol";
-import { IconChevronLeft, IconChevronRight } from "@tabler/icons-react";
 import type { UseQueryResult } from "@tanstack/react-query";
 import { type ReactNode, useEffect } from "react";
+import { IconChevronLeft, IconChevronRight } from "../icons/index.ts";
 import { text } from "../texts/index.ts";
 import classes from "./data-table.module.css";
 import { DataTable, type DataTableProps } from "./data-table.tsx";

@@ -1,8 +1,8 @@
 /** A search field with its text in the address: the address follows the typing after a short pause. `/` brings the focus to the field. */
 import { CloseButton, TextInput, type TextInputProps } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
-import { IconSearch } from "@tabler/icons-react";
 import { useEffect, useRef, useState } from "react";
+import { IconSearch } from "../icons/index.ts";
 import { text } from "../texts/index.ts";
 import { useShortcut } from "./shortcuts.tsx";
 

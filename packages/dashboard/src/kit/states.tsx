@@ -1,9 +1,9 @@
 /** The states of a page without data: empty, loading, failed; and the view of a query, with these states. */
 import { Alert, type AlertProps, Center, Group, Skeleton, Stack, Text, ThemeIcon, Title } from "@mantine/core";
 import { SocleError } from "@socle/client";
-import { IconAlertTriangle, IconRefresh } from "@tabler/icons-react";
 import type { UseQueryResult } from "@tanstack/react-query";
 import type { ComponentType, ReactNode } from "react";
+import { IconAlertTriangle, IconRefresh } from "../icons/index.ts";
 import { text } from "../texts/index.ts";
 import { Action, TextLink } from "./action.tsx";
 import classes from "./notice.module.css";

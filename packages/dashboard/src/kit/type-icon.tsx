@@ -1,7 +1,7 @@
 /** The mark of a field's type, the same in the grid, the schema and the diagram. */
 import type { FieldType } from "@socle/protocol";
-import { IconKey } from "@tabler/icons-react";
 import { kinds } from "../fields/index.ts";
+import { IconKey } from "../icons/index.ts";
 
 export function TypeIcon({ type, isKey = false, size = 14 }: { type: FieldType; isKey?: boolean; size?: number }) {
   const Icon = isKey ? IconKey : kinds[type].icon;

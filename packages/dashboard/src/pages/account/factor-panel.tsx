@@ -1,9 +1,9 @@
 /** The second factor of the admin's own account: the authenticator app, its set-up, and the recovery codes. */
 import { Group, Stack, Text } from "@mantine/core";
 import type { TotpSetup, User, UserFactors } from "@socle/protocol";
-import { IconRefresh, IconShieldCheck, IconShieldLock, IconShieldOff } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
+import { IconRefresh, IconShieldCheck, IconShieldLock, IconShieldOff } from "../../icons/index.ts";
 import {
   Action,
   confirmDanger,

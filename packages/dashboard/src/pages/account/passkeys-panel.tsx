@@ -1,9 +1,9 @@
 /** The passkeys of the admin's own account: the list, a new passkey of this device, and the deletion. */
 import { Stack, TextInput } from "@mantine/core";
 import type { Passkey, User } from "@socle/protocol";
-import { IconFingerprint } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
+import { IconFingerprint } from "../../icons/index.ts";
 import {
   Action,
   Complaint,

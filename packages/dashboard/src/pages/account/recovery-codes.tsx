@@ -1,7 +1,7 @@
 /** New recovery codes, which are shown once: to copy, to download, to print. */
 import { Group, Stack, Title } from "@mantine/core";
-import { IconDownload } from "@tabler/icons-react";
 import { useEffect, useRef } from "react";
+import { IconDownload } from "../../icons/index.ts";
 import { Action, CopyAction, LeaveGuard, Notice, saveBlob } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import classes from "./account.module.css";

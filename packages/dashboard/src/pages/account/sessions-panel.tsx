@@ -1,9 +1,9 @@
 /** The sessions of the admin's own account, and the sign-out on a device, on all other devices, and everywhere. */
 import { Group, Stack } from "@mantine/core";
 import type { OwnSession, User } from "@socle/protocol";
-import { IconLogout } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
+import { IconLogout } from "../../icons/index.ts";
 import {
   Action,
   confirmDanger,

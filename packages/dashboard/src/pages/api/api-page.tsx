@@ -1,8 +1,8 @@
 /** The API of the service (`/_/api`): every operation of the OpenAPI document, by group, with a form that sends a request. */
 import { Group } from "@mantine/core";
-import { IconApi, IconDownload } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
+import { IconApi, IconDownload } from "../../icons/index.ts";
 import {
   Action,
   DetailsDrawer,

@@ -1,8 +1,8 @@
 /** The form that sends a request of an operation as the signed-in admin, with the same request for curl, and the answer. */
 import { Select, Stack, Text, Textarea, TextInput } from "@mantine/core";
-import { IconSend } from "@tabler/icons-react";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
+import { IconSend } from "../../icons/index.ts";
 import {
   Action,
   CodeBlock,

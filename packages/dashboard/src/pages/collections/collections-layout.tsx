@@ -1,10 +1,10 @@
 /** The list of collections beside the chosen collection: records, schema, import. On narrow screens the list is a separate page. */
 import { Box, Group, NavLink, Title, Tooltip } from "@mantine/core";
 import type { CollectionEntry } from "@socle/protocol";
-import { IconDatabase, IconHierarchy2, IconPlus } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useLocation, useParams } from "@tanstack/react-router";
 import { useState } from "react";
+import { IconDatabase, IconHierarchy2, IconPlus } from "../../icons/index.ts";
 import { Dim, EmptyState, FilledPage, formatCompact, LinkAction, QueryView, SearchInput } from "../../kit/index.ts";
 import { collectionsQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";

@@ -1,7 +1,6 @@
 /** The drawn diagram. The page loads this file on demand, because the file brings the graph libraries. */
 import "@xyflow/react/dist/style.css";
 import { Stack, useComputedColorScheme } from "@mantine/core";
-import { IconMaximize, IconMinus, IconPlus } from "@tabler/icons-react";
 import { Link } from "@tanstack/react-router";
 import {
   Background,
@@ -18,6 +17,7 @@ import {
   useReactFlow,
 } from "@xyflow/react";
 import { memo, useEffect, useMemo } from "react";
+import { IconMaximize, IconMinus, IconPlus } from "../../icons/index.ts";
 import { IconAction, useIsNarrow } from "../../kit/index.ts";
 import { TypeIcon } from "../../kit/type-icon.tsx";
 import { text } from "../../texts/index.ts";

@@ -1,10 +1,10 @@
 /** The page of the diagram: all collections and their relations, drawn or as a table. */
 import { Group, SegmentedControl } from "@mantine/core";
 import type { CollectionEntry } from "@socle/protocol";
-import { IconHierarchy2, IconPlus } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense, useMemo } from "react";
+import { IconHierarchy2, IconPlus } from "../../icons/index.ts";
 import {
   type Column,
   choicesOf,

@@ -2,9 +2,9 @@
 import { Skeleton, TagsInput } from "@mantine/core";
 import { DateTimePicker } from "@mantine/dates";
 import type { EventEntry } from "@socle/protocol";
-import { IconActivity, IconDatabase } from "@tabler/icons-react";
 import { queryOptions, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
+import { IconActivity, IconDatabase } from "../../icons/index.ts";
 import {
   Choice,
   CodeBlock,

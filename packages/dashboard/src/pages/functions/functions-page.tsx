@@ -1,9 +1,9 @@
 /** Functions (`/_/functions`): the loaded handlers, and their runs. */
 import { Tabs, Tooltip, VisuallyHidden } from "@mantine/core";
 import type { FunctionEntry } from "@socle/protocol";
-import { IconCircleX } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
+import { IconCircleX } from "../../icons/index.ts";
 import {
   type Column,
   ErrorState,

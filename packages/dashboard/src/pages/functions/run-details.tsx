@@ -1,9 +1,9 @@
 /** Drawer of a run of a function: its state, its error with the position, its log, its earlier ends. */
 import { Code, Group, Text } from "@mantine/core";
 import type { FunctionRun } from "@socle/protocol";
-import { IconHistory, IconRefresh } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
+import { IconHistory, IconRefresh } from "../../icons/index.ts";
 import {
   Action,
   Complaint,

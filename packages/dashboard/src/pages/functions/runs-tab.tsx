@@ -1,8 +1,8 @@
 /** Runs of functions: first waiting and running runs, then ended runs. */
 import { VisuallyHidden } from "@mantine/core";
 import type { FunctionRun } from "@socle/protocol";
-import { IconBolt, IconHistory, IconRefresh } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
+import { IconBolt, IconHistory, IconRefresh } from "../../icons/index.ts";
 import {
   Action,
   actionColumn,

@@ -1,7 +1,7 @@
 /** The first step: the chosen file with its format, its columns, its first rows. */
 import { Checkbox, Group, SimpleGrid, Stack, Text } from "@mantine/core";
-import { IconBraces, IconFileTypeCsv, IconUpload } from "@tabler/icons-react";
 import { useRef, useState } from "react";
+import { IconBraces, IconFileTypeCsv, IconUpload } from "../../icons/index.ts";
 import { Action, Choice, Dim, FileDrop, formatBytes, messageOf, Notice, Panel } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import {

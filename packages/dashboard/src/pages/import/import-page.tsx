@@ -2,10 +2,10 @@
 import { Group, Stack } from "@mantine/core";
 import { SocleError } from "@socle/client";
 import type { CollectionEntry } from "@socle/protocol";
-import { IconArrowLeft, IconPlayerPlay } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useEffect, useMemo, useRef, useState } from "react";
+import { IconArrowLeft, IconPlayerPlay } from "../../icons/index.ts";
 import { Action, Dim, LinkAction, Page, QueryView } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { collectionQuery, collectionsQuery, queryClient } from "../../service/queries.ts";

@@ -1,8 +1,8 @@
 /** The third step: the first rows in their stored form, with each problem at its cell. */
 import { Badge, ScrollArea, Table, Text } from "@mantine/core";
-import { IconAlertCircle } from "@tabler/icons-react";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useRef } from "react";
+import { IconAlertCircle } from "../../icons/index.ts";
 import { Action, Dim, Panel, QueryView } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import { checkWords, useFileCheck } from "./check-file.ts";

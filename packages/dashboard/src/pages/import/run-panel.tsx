@@ -1,7 +1,7 @@
 /** A running import, and its result. */
 import { Group, Progress, Stack, Text } from "@mantine/core";
-import { IconDownload, IconPlayerPause, IconPlayerPlay, IconTable } from "@tabler/icons-react";
 import { useState, useSyncExternalStore } from "react";
+import { IconDownload, IconPlayerPause, IconPlayerPlay, IconTable } from "../../icons/index.ts";
 import {
   Action,
   type Column,

@@ -1,9 +1,9 @@
 /** Drawer of a job: its options, its last runs, a chosen run with error and log, all attempts. */
 import { Tooltip, UnstyledButton, VisuallyHidden } from "@mantine/core";
 import type { JobEntry, JobRun } from "@socle/protocol";
-import { IconCheck, IconPlayerPlayFilled, IconX } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
+import { IconCheck, IconPlayerPlayFilled, IconX } from "../../icons/index.ts";
 import {
   type Column,
   DataTable,

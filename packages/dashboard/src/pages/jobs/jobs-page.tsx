@@ -1,10 +1,10 @@
 /** Jobs (`/_/jobs`): the schedule of each job, its last run, a start by hand; and a drawer with the runs of a job. */
 import { Tooltip } from "@mantine/core";
 import type { JobEntry, ScriptFileEntry } from "@socle/protocol";
-import { IconCalendarClock, IconCalendarOff, IconCircleX } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
+import { IconCalendarClock, IconCalendarOff, IconCircleX } from "../../icons/index.ts";
 import {
   actionColumn,
   type Column,

@@ -2,9 +2,9 @@
 import { Group, Modal, Stack, Text, TextInput } from "@mantine/core";
 import { DateTimePicker } from "@mantine/dates";
 import type { JobEntry, NewQueueRun, QueueRun } from "@socle/protocol";
-import { IconPlayerPlay, IconPlus } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
+import { IconPlayerPlay, IconPlus } from "../../icons/index.ts";
 import {
   Action,
   actionColumn,

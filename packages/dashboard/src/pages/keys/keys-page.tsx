@@ -1,8 +1,8 @@
 /** The service keys (`/_/keys`): keys of programs that belong to no user, and a drawer for a new key. */
 import type { ApiKey } from "@socle/protocol";
-import { IconKey, IconPlus } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
+import { IconKey, IconPlus } from "../../icons/index.ts";
 import {
   Action,
   actionColumn,

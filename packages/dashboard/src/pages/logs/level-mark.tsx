@@ -1,7 +1,7 @@
 /** The levels of the log: a mark with a word, an icon and a colour; and the levels as switches, each with its number of entries. */
 import { UnstyledButton } from "@mantine/core";
 import { LOG_LEVELS, type LogLevel } from "@socle/protocol";
-import { IconAlertTriangle, IconBug, IconCircleX, IconInfoCircle } from "@tabler/icons-react";
+import { IconAlertTriangle, IconBug, IconCircleX, IconInfoCircle } from "../../icons/index.ts";
 import { formatNumber, Mark, type Tone } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import { type ShownLines, toggled } from "./log-lines.ts";

@@ -1,5 +1,7 @@
 /** The live log of the service (`/_/logs`): levels, a search, a pause, and a drawer for an entry. */
 import { Group, Highlight } from "@mantine/core";
+import { getRouteApi } from "@tanstack/react-router";
+import { useMemo, useState } from "react";
 import {
   IconClearAll,
   IconDownload,
@@ -7,9 +9,7 @@ import {
   IconFilter,
   IconPlayerPause,
   IconPlayerPlay,
-} from "@tabler/icons-react";
-import { getRouteApi } from "@tanstack/react-router";
-import { useMemo, useState } from "react";
+} from "../../icons/index.ts";
 import {
   Action,
   CodeBlock,

@@ -1,9 +1,9 @@
 /** Drawer of a mail: recipient, status, attempts, the text and the HTML; and another attempt. */
 import { Anchor, Group, SegmentedControl, Stack } from "@mantine/core";
 import type { MailDetail, MailEntry } from "@socle/protocol";
-import { IconSend, IconUserSearch } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
+import { IconSend, IconUserSearch } from "../../icons/index.ts";
 import {
   Action,
   CodeBlock,

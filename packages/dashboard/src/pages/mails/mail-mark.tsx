@@ -1,6 +1,6 @@
 /** The status of a mail, with an icon. */
 import type { MailStatus } from "@socle/protocol";
-import { IconCircleCheck, IconCircleX, IconClock, IconInbox } from "@tabler/icons-react";
+import { IconCircleCheck, IconCircleX, IconClock, IconInbox } from "../../icons/index.ts";
 import { Mark, type Tone } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 

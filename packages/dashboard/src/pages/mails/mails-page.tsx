@@ -1,8 +1,8 @@
 /** The outbox (`/_/mails`): the mails that wait, were sent, have failed or are kept, and a drawer for a mail. */
 import type { MailEntry } from "@socle/protocol";
-import { IconMail, IconSettings } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
+import { IconMail, IconSettings } from "../../icons/index.ts";
 import {
   CodeText,
   type Column,

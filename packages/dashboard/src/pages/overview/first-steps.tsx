@@ -2,9 +2,9 @@
 import { Box, SimpleGrid, Text } from "@mantine/core";
 import { useLocalStorage } from "@mantine/hooks";
 import type { Overview } from "@socle/protocol";
-import { IconCheck, IconExternalLink, IconPlus, IconX } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useEffect } from "react";
+import { IconCheck, IconExternalLink, IconPlus, IconX } from "../../icons/index.ts";
 import { CodeBlock, Dim, IconAction, LinkAction, Panel } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { configQuery } from "../../service/queries.ts";

@@ -1,7 +1,7 @@
 /** The bars of the grid: actions for the selected records, and the line below with the visible rows and a jump to other rows. */
 import { Group, NumberInput, Popover, Text, Tooltip, UnstyledButton, VisuallyHidden } from "@mantine/core";
-import { IconCopy, IconDownload, IconTrash, IconX } from "@tabler/icons-react";
 import { useState } from "react";
+import { IconCopy, IconDownload, IconTrash, IconX } from "../../icons/index.ts";
 import { Action, Dim, Form, IconAction, messageOf, notifyDone } from "../../kit/index.ts";
 import { type Store, useStore } from "../../service/store.ts";
 import { text } from "../../texts/index.ts";

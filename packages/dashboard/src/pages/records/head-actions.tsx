@@ -1,5 +1,6 @@
 /** The head of the page: the way back, and the actions. On narrow screens a menu holds all actions except the first. */
 import { ActionIcon, Menu, Text, Tooltip } from "@mantine/core";
+import { Link } from "@tanstack/react-router";
 import {
   IconChevronLeft,
   IconCode,
@@ -10,8 +11,7 @@ import {
   IconRefresh,
   IconSchema,
   IconUpload,
-} from "@tabler/icons-react";
-import { Link } from "@tanstack/react-router";
+} from "../../icons/index.ts";
 import { Action, LinkAction } from "../../kit/action.tsx";
 import { IconAction } from "../../kit/icon-action.tsx";
 import { useIsLive } from "../../service/client.ts";

@@ -1,7 +1,7 @@
 /** Notices in place of rows: an empty collection, no match, an error. */
 import { Button, Stack } from "@mantine/core";
 import type { CollectionEntry } from "@socle/protocol";
-import { IconDatabase, IconFilterOff, IconMoodPuzzled, IconPlus } from "@tabler/icons-react";
+import { IconDatabase, IconFilterOff, IconMoodPuzzled, IconPlus } from "../../icons/index.ts";
 import { Action, CodeBlock, EmptyState, ErrorState, LinkAction } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import { exampleRecord } from "./snippets/example.ts";

@@ -1,8 +1,9 @@
 /** The page of the records of a collection: the filter, the grid with its bars, the dialogs. */
-import { IconDatabaseOff } from "@tabler/icons-react";
+
 import { useQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
 import { lazy, Suspense, useCallback, useEffect, useRef, useState } from "react";
+import { IconDatabaseOff } from "../../icons/index.ts";
 import { Action, EmptyState, ErrorState, FilledPage, formatNumber, LinkAction, RowsSkeleton } from "../../kit/index.ts";
 import { collectionsQuery } from "../../service/queries.ts";
 import { Store } from "../../service/store.ts";

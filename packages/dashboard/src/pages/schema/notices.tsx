@@ -1,7 +1,7 @@
 /** The notices above a form, and the bar below: changes by another user, a draft after a reload, the state of the draft. */
 import { Alert, Group, Text } from "@mantine/core";
-import { IconHistory } from "@tabler/icons-react";
 import type { ReactNode } from "react";
+import { IconHistory } from "../../icons/index.ts";
 import { Action, Dim, Notice } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import classes from "./schema.module.css";

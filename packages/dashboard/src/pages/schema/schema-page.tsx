@@ -2,6 +2,9 @@
 import { Box, Code, Kbd, Menu } from "@mantine/core";
 import { useClipboard } from "@mantine/hooks";
 import { type CollectionEntry, USERS } from "@socle/protocol";
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, useNavigate } from "@tanstack/react-router";
+import { type RefObject, useEffect, useMemo, useRef, useState } from "react";
 import {
   IconClipboard,
   IconCopyPlus,
@@ -10,10 +13,7 @@ import {
   IconPencil,
   IconTable,
   IconTrash,
-} from "@tabler/icons-react";
-import { useQuery } from "@tanstack/react-query";
-import { getRouteApi, useNavigate } from "@tanstack/react-router";
-import { type RefObject, useEffect, useMemo, useRef, useState } from "react";
+} from "../../icons/index.ts";
 import {
   Action,
   CodeText,

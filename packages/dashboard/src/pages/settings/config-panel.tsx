@@ -1,9 +1,9 @@
 /** Every key of the configuration, with its value, the source of the value, and the ways to set the key. */
 import { Badge, Group, Menu, Text, Tooltip } from "@mantine/core";
 import type { ConfigEntry, ConfigSource, EffectiveConfig } from "@socle/protocol";
-import { IconCopy } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
+import { IconCopy } from "../../icons/index.ts";
 import {
   CodeText,
   Dim,

@@ -1,9 +1,9 @@
 /** The sending of mails: the sender, the server without its password, the address in links; and a test mail. */
 import { Box, Group, Stack, Text, TextInput } from "@mantine/core";
 import type { MailSettings } from "@socle/protocol";
-import { IconCircleCheck, IconCircleX, IconInbox } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
+import { IconCircleCheck, IconCircleX, IconInbox } from "../../icons/index.ts";
 import {
   Action,
   CodeText,

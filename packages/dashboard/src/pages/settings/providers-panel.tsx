@@ -1,8 +1,8 @@
 /** The providers at which users sign in: the callback address of each, and the keys that a provider still needs. */
 import { Box, Text } from "@mantine/core";
 import type { ProviderSetup } from "@socle/protocol";
-import { IconAlertTriangle, IconCircleCheck } from "@tabler/icons-react";
 import { queryOptions, useQuery } from "@tanstack/react-query";
+import { IconAlertTriangle, IconCircleCheck } from "../../icons/index.ts";
 import { CodeText, Dim, Fact, Facts, Mark, Panel, QueryView, RowsSkeleton } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { text } from "../../texts/index.ts";

@@ -1,8 +1,8 @@
 /** The open sockets (`/_/sockets`): who listens, since when, and to what; and a drawer for a socket. */
 import type { SocketEntry } from "@socle/protocol";
-import { IconPlugConnected } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
+import { IconPlugConnected } from "../../icons/index.ts";
 import {
   type Column,
   DetailsDrawer,

@@ -1,9 +1,9 @@
 /** A file in the drawer: preview, facts, visibility, the records with the file, download, deletion. */
 import { Anchor, Code, Group, Skeleton, Stack } from "@mantine/core";
 import type { StoredFile } from "@socle/protocol";
-import { IconDownload, IconTrash } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
+import { IconDownload, IconTrash } from "../../icons/index.ts";
 import {
   Action,
   CopyAction,

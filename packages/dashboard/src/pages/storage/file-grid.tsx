@@ -2,6 +2,7 @@
 import { Skeleton, Text, UnstyledButton } from "@mantine/core";
 import { useIntersection } from "@mantine/hooks";
 import type { StoredFile } from "@socle/protocol";
+import { type ComponentType, useState } from "react";
 import {
   IconFile,
   IconFileText,
@@ -10,8 +11,7 @@ import {
   IconMusic,
   IconPhoto,
   IconVideo,
-} from "@tabler/icons-react";
-import { type ComponentType, useState } from "react";
+} from "../../icons/index.ts";
 import { CheckRow, formatBytes, type Selection, usePicture, visible } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import classes from "./storage.module.css";

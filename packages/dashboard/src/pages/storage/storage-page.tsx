@@ -1,10 +1,10 @@
 /** The stored files (`/_/storage`): as a list or as pictures, uploads by drag and drop, and a drawer for a file. */
 import { FileButton, Group, SegmentedControl, Text } from "@mantine/core";
 import type { StoredFile, Visibility } from "@socle/protocol";
-import { IconCloudUpload, IconPhoto, IconTrash, IconUpload } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
+import { IconCloudUpload, IconPhoto, IconTrash, IconUpload } from "../../icons/index.ts";
 import {
   Action,
   Choice,

@@ -1,8 +1,8 @@
 /** Uploads of several files: three at a time, in a panel at the lower edge with the progress, the error, a cancel and a retry of each. */
 import { Group, Progress, Text } from "@mantine/core";
 import { MAX_FILE_SIZE, type Visibility } from "@socle/protocol";
-import { IconCheck, IconRefresh, IconX } from "@tabler/icons-react";
 import { useEffect, useReducer, useRef } from "react";
+import { IconCheck, IconRefresh, IconX } from "../../icons/index.ts";
 import { Action, Complaint, Dim, formatBytes, IconAction, messageOf } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { text } from "../../texts/index.ts";

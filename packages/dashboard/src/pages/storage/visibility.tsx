@@ -1,7 +1,7 @@
 /** The visibility of a file: as a mark in a list, and as a control. */
 import { SegmentedControl } from "@mantine/core";
 import type { Visibility } from "@socle/protocol";
-import { IconFileText, IconLock, IconWorld } from "@tabler/icons-react";
+import { IconFileText, IconLock, IconWorld } from "../../icons/index.ts";
 import { choicesOf, Mark } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 

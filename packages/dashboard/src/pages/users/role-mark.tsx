@@ -1,7 +1,7 @@
 /** The marks of a user: the role, a proven address, and the user of this page. */
 import { Badge } from "@mantine/core";
 import type { Role } from "@socle/protocol";
-import { IconCircleCheck, IconCircleDashed, IconShieldCheck, IconUser, IconWorld } from "@tabler/icons-react";
+import { IconCircleCheck, IconCircleDashed, IconShieldCheck, IconUser, IconWorld } from "../../icons/index.ts";
 import { Mark, type Tone } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 

@@ -1,6 +1,7 @@
 /** A button that mails a user a link; without the configuration that links need, a note in place of the mail. */
-import { IconMail } from "@tabler/icons-react";
+
 import { useMutation } from "@tanstack/react-query";
+import { IconMail } from "../../icons/index.ts";
 import { Action, CodeText, Dim, notifyDone, notifyFailure } from "../../kit/index.ts";
 import { useMissingForLinks } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";

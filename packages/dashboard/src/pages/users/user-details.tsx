@@ -1,9 +1,9 @@
 /** Drawer of a user: the account with its fields, factors, links, keys, sessions and mails, the password, the deletion. */
 import { Group, Text } from "@mantine/core";
 import type { UserEntry } from "@socle/protocol";
-import { IconActivity, IconFolder, IconTrash, IconUserSearch } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
+import { IconActivity, IconFolder, IconTrash, IconUserSearch } from "../../icons/index.ts";
 import {
   Action,
   confirmDanger,

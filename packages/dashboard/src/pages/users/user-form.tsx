@@ -2,9 +2,9 @@
 import { Group, PasswordInput, Stack, TextInput } from "@mantine/core";
 import { SocleError } from "@socle/client";
 import type { CollectionEntry, Role } from "@socle/protocol";
-import { IconSparkles } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
+import { IconSparkles } from "../../icons/index.ts";
 import {
   Action,
   Choice,

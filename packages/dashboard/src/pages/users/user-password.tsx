@@ -2,9 +2,9 @@
 import { Group, Stack, Text } from "@mantine/core";
 import { SocleError } from "@socle/client";
 import type { User } from "@socle/protocol";
-import { IconCheck } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
 import { useRef, useState } from "react";
+import { IconCheck } from "../../icons/index.ts";
 import { Action, CopyAction, DetailsSection, Dim, Form, FormFoot, messageOf } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { afterRecentSignIn } from "../../service/recent.ts";

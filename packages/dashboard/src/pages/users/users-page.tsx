@@ -1,8 +1,8 @@
 /** The users of the service (`/_/users`): search, roles, and a drawer for a user. */
 import { USERS, type User } from "@socle/protocol";
-import { IconMail, IconPlus, IconSchema, IconUserSearch } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
+import { IconMail, IconPlus, IconSchema, IconUserSearch } from "../../icons/index.ts";
 import {
   Action,
   type Column,

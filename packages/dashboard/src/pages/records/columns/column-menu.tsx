@@ -16,8 +16,8 @@ import {
 } from "@dnd-kit/sortable";
 import { CSS } from "@dnd-kit/utilities";
 import { Button, Checkbox, Group, Popover, ScrollArea, Tooltip } from "@mantine/core";
-import { IconColumns3, IconGripVertical } from "@tabler/icons-react";
 import { useState } from "react";
+import { IconColumns3, IconGripVertical } from "../../../icons/index.ts";
 import { Action, Dim, IconAction, SearchInput } from "../../../kit/index.ts";
 import { TypeIcon } from "../../../kit/type-icon.tsx";
 import { text } from "../../../texts/index.ts";

@@ -2,9 +2,9 @@
 import { Badge, Button, Group, Kbd, Stack, Tabs, Text } from "@mantine/core";
 import { getHotkeyHandler } from "@mantine/hooks";
 import { type CollectionEntry, type StoredRecord, USERS } from "@socle/protocol";
-import { IconFileX } from "@tabler/icons-react";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { type KeyboardEvent, type ReactNode, type RefObject, useEffect, useMemo, useState } from "react";
+import { IconFileX } from "../../../icons/index.ts";
 import {
   Action,
   CopyAction,

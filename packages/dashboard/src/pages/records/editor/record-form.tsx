@@ -1,7 +1,6 @@
 /** The fields of a record, and the focus that follows errors and used buttons. */
 import { Alert, Box, Group, List, Text } from "@mantine/core";
 import type { CollectionEntry, FieldDefinition, JsonValue, StoredRecord } from "@socle/protocol";
-import { IconAlertTriangle, IconArrowBackUp, IconHistory, IconTrash, IconUsers } from "@tabler/icons-react";
 import {
   type FocusEvent,
   memo,
@@ -13,6 +12,7 @@ import {
   useRef,
   useState,
 } from "react";
+import { IconAlertTriangle, IconArrowBackUp, IconHistory, IconTrash, IconUsers } from "../../../icons/index.ts";
 import { Action, Dim, IconAction, RelativeTime, TextLink } from "../../../kit/index.ts";
 import { text } from "../../../texts/index.ts";
 import { ChangedField, UploadVisibilityContext, uploadVisibilityOf } from "./controls/control.tsx";

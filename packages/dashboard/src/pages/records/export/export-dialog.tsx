@@ -1,9 +1,9 @@
 /** The dialog that exports records into a file. */
 import { Alert, Checkbox, Group, Modal, Progress, Radio, SegmentedControl, Stack, Text } from "@mantine/core";
 import type { CollectionEntry } from "@socle/protocol";
-import { IconAlertTriangle, IconCircleCheck, IconDownload } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
+import { IconAlertTriangle, IconCircleCheck, IconDownload } from "../../../icons/index.ts";
 import { Action, Dim, Form, FormFoot, formatNumber, messageOf } from "../../../kit/index.ts";
 import { text } from "../../../texts/index.ts";
 import { countQuery } from "../data/record-query.ts";

@@ -1,9 +1,9 @@
 /** Conditions as chips, the button that adds a condition, and the form of a condition: field, operator, value. */
 import { CloseButton, Group, Popover, Select, Skeleton, Stack, TextInput, UnstyledButton } from "@mantine/core";
 import type { FieldDefinition } from "@socle/protocol";
-import { IconCalendar, IconFilter } from "@tabler/icons-react";
 import { type FormEvent, type KeyboardEvent, lazy, type ReactNode, Suspense, useState } from "react";
 import { kinds } from "../../../fields/index.ts";
+import { IconCalendar, IconFilter } from "../../../icons/index.ts";
 import { Action } from "../../../kit/action.tsx";
 import { systemFields } from "../../../kit/expression/index.ts";
 import { IconAction } from "../../../kit/icon-action.tsx";

@@ -5,8 +5,8 @@
 import { Button, Group, Menu, Text, Tooltip } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
 import type { CollectionEntry } from "@socle/protocol";
-import { IconCursorText, IconHistory, IconX } from "@tabler/icons-react";
 import { type ReactNode, type RefObject, useEffect, useMemo, useRef, useState } from "react";
+import { IconCursorText, IconHistory, IconX } from "../../../icons/index.ts";
 import { ExpressionEditor, errorPosition, fieldOfPath, schemaOf } from "../../../kit/expression/index.ts";
 import { Action, Dim, IconAction, SearchInput } from "../../../kit/index.ts";
 import { text } from "../../../texts/index.ts";

@@ -7,9 +7,9 @@
 import { closestCenter, DndContext, type DragEndEvent, PointerSensor, useSensor, useSensors } from "@dnd-kit/core";
 import { horizontalListSortingStrategy, SortableContext, useSortable } from "@dnd-kit/sortable";
 import { Checkbox } from "@mantine/core";
-import { IconArrowDown, IconArrowUp } from "@tabler/icons-react";
 import { memo, useState } from "react";
 import { kinds } from "../../../fields/index.ts";
+import { IconArrowDown, IconArrowUp } from "../../../icons/index.ts";
 import { TypeIcon } from "../../../kit/type-icon.tsx";
 import { text } from "../../../texts/index.ts";
 import { moveColumn } from "../columns/column-state.ts";

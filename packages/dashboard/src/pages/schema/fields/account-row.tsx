@@ -1,8 +1,8 @@
 /** A field of users that follows the account: the definition says who reads the field, and nothing else. */
 import { Badge, Box } from "@mantine/core";
 import { isRuleWord } from "@socle/protocol";
-import { IconChevronDown, IconChevronUp } from "@tabler/icons-react";
 import { kinds } from "../../../fields/index.ts";
+import { IconChevronDown, IconChevronUp } from "../../../icons/index.ts";
 import { Dim, IconAction } from "../../../kit/index.ts";
 import { TypeIcon } from "../../../kit/type-icon.tsx";
 import { text } from "../../../texts/index.ts";

@@ -13,8 +13,8 @@ import {
 } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { boundsOf, DEFINITION_LIMITS, mayHave } from "@socle/protocol";
-import { IconCheck, IconX } from "@tabler/icons-react";
 import { memo, useEffect, useState } from "react";
+import { IconCheck, IconX } from "../../../icons/index.ts";
 import { Choice } from "../../../kit/index.ts";
 import { text } from "../../../texts/index.ts";
 import type { Part, Problem } from "../draft/checks.ts";

@@ -1,8 +1,8 @@
 /** The list of fields: sorted by drag or by keyboard, with a button that adds a field. */
 import { Group } from "@mantine/core";
 import { isAccountField } from "@socle/protocol";
-import { IconPlus } from "@tabler/icons-react";
 import { useCallback, useMemo, useRef, useState } from "react";
+import { IconPlus } from "../../../icons/index.ts";
 import { Action, CodeText, Dim, EmptyState, useShortcut } from "../../../kit/index.ts";
 import { Sortable } from "../../../kit/sortable.tsx";
 import { TypeIcon } from "../../../kit/type-icon.tsx";

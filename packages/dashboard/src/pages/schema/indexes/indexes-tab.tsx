@@ -14,8 +14,8 @@ import {
   UnstyledButton,
 } from "@mantine/core";
 import { DEFINITION_LIMITS, isIndexable, isSearchable, RECORD_TIMES } from "@socle/protocol";
-import { IconPlus, IconTrash } from "@tabler/icons-react";
 import { useRef } from "react";
+import { IconPlus, IconTrash } from "../../../icons/index.ts";
 import { Action, CodeText, Complaint, Dim, IconAction } from "../../../kit/index.ts";
 import { Sortable } from "../../../kit/sortable.tsx";
 import { text } from "../../../texts/index.ts";

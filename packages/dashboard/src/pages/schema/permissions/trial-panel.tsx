@@ -9,10 +9,10 @@ import {
   type RuleTrialRequest,
   type TriedRule,
 } from "@socle/protocol";
-import { IconCircleCheck, IconCircleX, IconHelpCircle } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
+import { IconCircleCheck, IconCircleX, IconHelpCircle } from "../../../icons/index.ts";
 import {
   Action,
   CodeBlock,

@@ -4,9 +4,9 @@
  */
 import { Group, Modal, Progress, Stack, Text } from "@mantine/core";
 import type { CollectionDefinition, CollectionEntry, MigrationPlan } from "@socle/protocol";
-import { IconAlertTriangle, IconMinus, IconPencil, IconPlus } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { type KeyboardEvent, useState } from "react";
+import { IconAlertTriangle, IconMinus, IconPencil, IconPlus } from "../../../icons/index.ts";
 import {
   Action,
   CodeText,

@@ -4,8 +4,8 @@
 import { Group, Popover, TextInput } from "@mantine/core";
 import { useLocalStorage } from "@mantine/hooks";
 import type { JsonValue } from "@socle/protocol";
-import { IconCalendar } from "@tabler/icons-react";
 import { useState } from "react";
+import { IconCalendar } from "../../../../icons/index.ts";
 import { IconAction } from "../../../../kit/icon-action.tsx";
 import { text } from "../../../../texts/index.ts";
 import { isDateOnly, parseDateTime, writeDateTime, type Zone, zoneName } from "../datetimes.ts";

@@ -1,9 +1,9 @@
 /** The control for `file`: uploads files or picks stored files, and shows the chosen files. */
 import { Alert, Badge, Box, FileButton, Group, Image, Progress, Skeleton, Text } from "@mantine/core";
 import { MAX_FILE_SIZE, type StoredFile, type Visibility } from "@socle/protocol";
-import { IconDownload, IconFile, IconUpload } from "@tabler/icons-react";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useContext, useEffect, useRef, useState } from "react";
+import { IconDownload, IconFile, IconUpload } from "../../../../icons/index.ts";
 import {
   Action,
   Dim,

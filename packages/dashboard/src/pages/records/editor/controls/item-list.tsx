@@ -1,7 +1,7 @@
 /** The items of a multiple field in their order: each with its content, a button up and a button to remove the item. */
 import { Group } from "@mantine/core";
-import { IconArrowUp, IconX } from "@tabler/icons-react";
 import type { ReactNode } from "react";
+import { IconArrowUp, IconX } from "../../../../icons/index.ts";
 import { IconAction } from "../../../../kit/icon-action.tsx";
 import { text } from "../../../../texts/index.ts";
 import classes from "./controls.module.css";

@@ -1,6 +1,6 @@
 /** A text too large for direct editing: its beginning, a download, and a button to edit the text anyway. */
 import { Button, Group } from "@mantine/core";
-import { IconDownload } from "@tabler/icons-react";
+import { IconDownload } from "../../../../icons/index.ts";
 import { Action, Dim, formatBytes, saveBlob } from "../../../../kit/index.ts";
 import { text } from "../../../../texts/index.ts";
 import { ControlFrame, type ControlProps } from "./control.tsx";

@@ -1,8 +1,8 @@
 /** The target of a relation: its records by name, the search for a picker, and the link to a record. */
 import { ActionIcon, Group, HoverCard, Skeleton, Text } from "@mantine/core";
 import type { CollectionEntry, FieldDefinition, JsonValue, StoredRecord } from "@socle/protocol";
-import { IconExternalLink, IconInfoCircle } from "@tabler/icons-react";
 import { queryOptions, type UseQueryResult, useQuery, useQueryClient } from "@tanstack/react-query";
+import { IconExternalLink, IconInfoCircle } from "../../../../icons/index.ts";
 import {
   CopyAction,
   formatDateTime,
