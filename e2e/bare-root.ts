@@ -10,9 +10,6 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSyn
 import { basename, dirname, join } from "node:path";
 import { executable, type Running, temporaryFolder, until } from "./kit.ts";
 
-/** Every container has this device, and a process does not start without the device. */
-const nullDevice = "/dev/null";
-
 export interface Layout {
   /** The folder that is mounted writable as `/data`. */
   readonly data: string;
@@ -20,12 +17,23 @@ export interface Layout {
   readonly app?: string;
   /** The words after the executable. */
   readonly words?: readonly string[];
+  /** The files of an image, unpacked, in place of a root of this kit. */
+  readonly image?: string;
+}
+
+/** Every container has this device, and a process does not start without the device. */
+const nullDevice = "/dev/null";
+
+/** Every container has these places, which a container runtime makes. */
+const places = ["app", "data", "dev", "proc"];
+
+function makePlaces(root: string): void {
+  for (const folder of places) mkdirSync(join(root, folder), { recursive: true });
+  writeFileSync(join(root, nullDevice), "");
 }
 
 /** Puts the executable and its shared libraries into a folder. */
 function fill(root: string): void {
-  for (const folder of ["app", "data", "dev", "proc"]) mkdirSync(join(root, folder));
-  writeFileSync(join(root, nullDevice), "");
   copyFileSync(executable, join(root, "socle"));
   const linked = Bun.spawnSync(["ldd", executable]).stdout.toString();
   for (const [path] of linked.matchAll(/\/\S+/g)) {
@@ -71,8 +79,9 @@ export function runInside({ pid }: Running, words: readonly string[], env: Recor
 
 /** Starts the executable in a bare root with these folders. */
 export async function serveBare(layout: Layout, env: Record<string, string> = {}): Promise<Running> {
-  const root = temporaryFolder();
-  fill(root);
+  const root = layout.image ?? temporaryFolder();
+  makePlaces(root);
+  if (layout.image === undefined) fill(root);
   const log = join(temporaryFolder(), "output");
   const child = Bun.spawn(["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", mounting(root, layout)], {
     env: { PATH: process.env["PATH"] ?? "", ...env },
@@ -83,7 +92,7 @@ export async function serveBare(layout: Layout, env: Record<string, string> = {}
   const output = (): string => (existsSync(log) ? readFileSync(log, "utf8") : "");
   afterAll(() => {
     child.kill("SIGKILL");
-    rmSync(root, { recursive: true, force: true });
+    if (layout.image === undefined) rmSync(root, { recursive: true, force: true });
   });
   const exited = child.exited.then(() => child.exitCode);
   let url: string | undefined;

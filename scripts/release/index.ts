@@ -1,6 +1,6 @@
 /**
- * A release: for each platform an archive with the executable and the licences; the list of parts, the notes, the script of an
- * installation, and the signed sums of all files. The same commit makes the same files.
+ * A release: for each platform an archive with the executable and the licences; the image for containers, the list of parts, the notes, the
+ * script of an installation, and the signed sums of all files. The same commit makes the same files.
  */
 import { spawnSync } from "node:child_process";
 import type { KeyObject } from "node:crypto";
@@ -14,6 +14,7 @@ import { buildDashboard } from "../build-dashboard.ts";
 import { commitTime, compile, ownPlatform } from "../compile.ts";
 import { root } from "../run.ts";
 import { sha256, writeArchive } from "./archive.ts";
+import { makeImage } from "./image.ts";
 import { inspectExecutable } from "./inspect.ts";
 import { publicKeyOf, signatureOf } from "./keys.ts";
 import { notesOf, type ReleasedFile } from "./notes.ts";
@@ -85,12 +86,16 @@ export async function release({ folder, only, key }: ReleaseOptions): Promise<Re
     build = made.build ?? build;
     console.log(name);
   }
+  const image = await makeImage(folder, { version, executables, licences, changedAt });
+  if ("name" in image) console.log(image.name);
   await writeFile(join(folder, `socle-${version}.cdx.json`), partsList(version, changedAt));
-  await writeFile(join(folder, "NOTES.md"), notesOf(version, { files, build }));
+  await writeFile(join(folder, "NOTES.md"), notesOf(version, { files, build, image }));
   const script = await readFile(join(root, "deploy/install.sh"), "utf8");
   const publicKey = key === undefined ? releaseKey : publicKeyOf(key);
   await writeFile(join(folder, "install.sh"), script.replace("@KEY@", publicKey), { mode: 0o755 });
   await writeSums(folder, key);
+  if ("reason" in image) console.log(`This release has no image for containers: ${image.reason}`);
+  else for (const reason of image.lacks) console.log(`The image for containers lacks ${reason}`);
   return executables;
 }
 

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../run.ts";
+import type { MadeImage } from "./image.ts";
 import type { Platform } from "./platforms.ts";
 
 export interface ReleasedFile {
@@ -24,7 +25,24 @@ export function changesOf(version: string, changelog = readFileSync(join(root, "
 
 const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(0)} MB`;
 
-export function notesOf(version: string, { files, build }: { files: readonly ReleasedFile[]; build: string }): string {
+/** The part of the notes about the image, or about the reason for a release without an image. */
+function imageNote(image: MadeImage | { readonly reason: string }): string {
+  if ("reason" in image) return `This release has no image for containers: ${image.reason}.`;
+  const platforms = image.platforms.map(
+    ({ name, unpacked, libc }) => `${name} (unpacked ${megabytes(unpacked)}, with glibc ${libc} of Debian)`,
+  );
+  const lacks = image.lacks.map((reason) => ` The image lacks ${reason}.`);
+  return `\`${image.name}\` (${megabytes(image.size)}) is the image for containers: ${platforms.join(" and ")}.${lacks.join("")}
+\`docker load\` and \`podman load\` take the file; docs/deploying.md, "Container", says the rest.`;
+}
+
+export interface NotedRelease {
+  readonly files: readonly ReleasedFile[];
+  readonly build: string;
+  readonly image: MadeImage | { readonly reason: string };
+}
+
+export function notesOf(version: string, { files, build, image }: NotedRelease): string {
   const rows = files.map(
     ({ name, platform, size, unpacked, isTried }) =>
       `| ${platform.needs} | \`${name}\` | ${megabytes(size)}, unpacked ${megabytes(unpacked)} | ${isTried ? "started and tested" : "made, never started: the machine of the release cannot start it"} |`,
@@ -36,6 +54,8 @@ Build ${build}.
 | needs | file | size | tried |
 | --- | --- | --- | --- |
 ${rows.join("\n")}
+
+${imageNote(image)}
 
 \`SHA256SUMS\` has the sum of each file, and \`SHA256SUMS.sig\` its signature. \`socle upgrade FILE\` and \`install.sh\` check both;
 docs/deploying.md says how to check by hand. \`socle-${version}.cdx.json\` lists the parts of an executable (CycloneDX), and
