@@ -8,7 +8,7 @@ import { temporaryFolder } from "../packages/server/test/kit.ts";
 import { sha256, writeArchive } from "./release/archive.ts";
 import { release } from "./release/index.ts";
 import { makeKey, publicKeyOf, readKey } from "./release/keys.ts";
-import { changesOf } from "./release/notes.ts";
+import { changesOf, notesOf } from "./release/notes.ts";
 import { licenceTexts, partsList } from "./release/parts.ts";
 import { root } from "./run.ts";
 
@@ -34,6 +34,22 @@ test("the notes have the version's part of the changelog, and no other part", ()
   expect([changesOf("0.2.0", changelog), changesOf("0.1.0", changelog)]).toEqual(["- New.", "- Old."]);
   expect(() => changesOf("0.3.0", changelog)).toThrow('CHANGELOG.md has no part "## 0.3.0"');
   expect(changesOf(packageJson.version)).not.toBe("");
+});
+
+test("the notes say the sizes of the image and the version of its glibc, or the reason for a release without an image", () => {
+  const image = {
+    name: "socle-1.2.3-image.tar",
+    size: 137_163_776,
+    platforms: [{ name: "linux-x64", unpacked: 142_984_135, libc: "2.36-9" }],
+    lacks: ["linux-arm64: apt-get is not there"],
+  };
+  const notes = notesOf(packageJson.version, { files: [], build: "1.2.3", image });
+  expect(notes).toContain("`socle-1.2.3-image.tar` (137 MB)");
+  expect(notes).toContain("linux-x64 (unpacked 143 MB, with glibc 2.36-9 of Debian)");
+  expect(notes).toContain("The image lacks linux-arm64: apt-get is not there.");
+  const without = notesOf(packageJson.version, { files: [], build: "1.2.3", image: { reason: "go is not there" } });
+  expect(without).toContain("This release has no image for containers: go is not there.");
+  expect(without).not.toContain("is the image for containers");
 });
 
 test("an archive of the same files has the same bytes, whenever the archive is made", async () => {
