@@ -39,8 +39,10 @@ export class RoomClient {
   async join(room: string, key: string, state?: object): Promise<string> {
     const from = this.frames.length;
     this.send({ action: "join", room, key, ...(state && { state }) });
+    // A reload may end other memberships of the socket meanwhile, each with an error.
+    const isOwn = (frame: ServerFrame): boolean => "room" in frame && "key" in frame && frame.key === key;
     const answer = (): ServerFrame | undefined =>
-      this.frames.slice(from).find((frame) => "room" in frame && (frame.type === "joined" || frame.type === "error"));
+      this.frames.slice(from).find((frame) => isOwn(frame) && (frame.type === "joined" || frame.type === "error"));
     await until(() => answer() !== undefined);
     const frame = answer();
     if (frame?.type !== "joined") throw new Error(JSON.stringify(frame));
