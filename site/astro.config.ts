@@ -12,10 +12,19 @@ const sidebar = groups.map(({ label, pages }) => ({
   items: pages.map(({ title, slug }) => ({ label: title, slug })),
 }));
 
-/** The field of the search has a title and no label. */
-const labelSearch = `addEventListener("focusin", ({ target }) => {
+/** Gives the field of the search a label, and lets the keyboard scroll tables that are wider than the screen. */
+const accessible = `
+addEventListener("focusin", ({ target }) => {
   if (target.matches(".pagefind-ui__search-input")) target.setAttribute("aria-label", "Search");
-});`;
+});
+const openTables = () => {
+  for (const table of document.querySelectorAll("table")) {
+    if (table.scrollWidth > table.clientWidth) table.tabIndex = 0;
+    else table.removeAttribute("tabindex");
+  }
+};
+addEventListener("load", openTables);
+addEventListener("resize", openTables);`;
 
 export default defineConfig({
   site: origin,
@@ -29,7 +38,7 @@ export default defineConfig({
       description: "A backend in one file.",
       logo: { src: "./made/public/favicon.svg", alt: "" },
       customCss: ["./src/site.css"],
-      head: [{ tag: "script", content: labelSearch }],
+      head: [{ tag: "script", content: accessible }],
       components: { Hero: "./src/hero.astro" },
       sidebar: [...sidebar, { label: "Routes", link: "/rest/" }, ...openAPISidebarGroups],
       plugins: [
