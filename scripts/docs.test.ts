@@ -125,6 +125,10 @@ test("llms.txt has a line with a description for each page of the sidebar, and l
     expect([path, description.length > 30]).toEqual([path, true]);
     expect(full).toContain(`# ${title}\n`);
   }
-  // Links of the texts lead to texts beside them.
+  // Links of the texts lead to texts in the same folder.
   expect(full).not.toMatch(/\]\((?:\.\.\/|docs\/)/);
+  const slugs = new Set(readPages().map(({ slug }) => `${slug}.md`));
+  const linked = [...full.matchAll(/\]\(([\w-]+\.md)(?:#[^)]*)?\)/g)].map(([, name]) => name ?? "");
+  expect(linked.length).toBeGreaterThan(300);
+  expect(linked.filter((name) => !slugs.has(name))).toEqual([]);
 });
