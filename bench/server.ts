@@ -45,7 +45,7 @@ export async function startServer(
   };
 }
 
-function residentMiB(pid: number): number {
+export function residentMiB(pid: number): number {
   const output = Bun.spawnSync(["ps", "-o", "rss=", "-p", String(pid)]).stdout.toString();
   return Number(output.trim()) / 1_024;
 }

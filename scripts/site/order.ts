@@ -8,7 +8,7 @@ export interface PageGroup {
 }
 
 export const order: readonly PageGroup[] = [
-  { label: "Start", pages: ["docs/quickstart.md", "docs/dashboard.md"] },
+  { label: "Start", pages: ["docs/quickstart.md", "docs/dashboard.md", "docs/compare.md"] },
   {
     label: "Model",
     pages: ["docs/collections.md", "docs/queries.md", "docs/batch.md", "docs/files.md", "docs/migrations.md"],
