@@ -93,11 +93,14 @@ test("every command works, in order", async () => {
     } else if (kind === "sh templates") {
       // Tests of the templates: e2e/templates.test.ts.
       expect(await shell.run(text)).toEndWith("npm run dev");
+    } else if (kind === "sh npx") {
+      // The same commands with npx: e2e/npx.test.ts.
+      expect(text.match(/npx socle \w+/g)).toEqual(["npx socle init", "npx socle dev"]);
     } else {
       expect(kind).toBe("sh build");
     }
   }
-  expect(counts).toEqual({ "sh build": 1, "sh start": 1, "sh templates": 1, js: 1, json: 4, sh: 12 });
+  expect(counts).toEqual({ "sh npx": 1, "sh build": 1, "sh start": 1, "sh templates": 1, js: 1, json: 4, sh: 12 });
   expect(JSON.parse(frames[2] ?? "")).toMatchObject({
     type: "event",
     event: { type: "tasks.updated", payload: { title: "Read all of the docs" } },

@@ -96,14 +96,22 @@ async function buildBinding(name: (typeof bindings)[number]): Promise<void> {
   await cp(join(root, "LICENSE"), join(folder, "LICENSE"));
 }
 
-/** Packs the packages into `dist/packages`. */
-export async function buildClient(): Promise<void> {
+/** The folders of the packages below `packages/`. */
+export const clientPackages = ["client", ...bindings] as const;
+
+/** Builds the packages: the folder `dist` of each. */
+export async function buildPackages(): Promise<void> {
   await buildPackage();
+  for (const name of bindings) await buildBinding(name);
+}
+
+/** Builds the packages, and packs the packages into `dist/packages`. */
+export async function buildClient(): Promise<void> {
+  await buildPackages();
   const tarballs = join(root, "dist/packages");
   await rm(tarballs, { recursive: true, force: true });
   await mkdir(tarballs, { recursive: true });
-  for (const name of bindings) await buildBinding(name);
-  for (const name of ["client", ...bindings])
+  for (const name of clientPackages)
     await must(["npm", "pack", "--silent", "--ignore-scripts", "--pack-destination", tarballs], {
       cwd: join(root, "packages", name),
     });

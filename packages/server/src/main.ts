@@ -48,13 +48,16 @@ async function askSecret(question: string): Promise<string> {
   });
 }
 
+/** A signal to a group of processes comes again at once, from a launcher that passes signals on: this is not a second signal. */
+const repeatedMs = 250;
+
 function untilSignal(others: readonly NodeJS.Signals[] = []): Promise<string> {
   return new Promise((resolve) => {
-    let isFirst = true;
+    let firstAt: number | null = null;
     for (const signal of ["SIGINT", "SIGTERM", ...others] as const)
       process.on(signal, () => {
-        if (!isFirst) process.exit(1);
-        isFirst = false;
+        if (firstAt !== null && performance.now() - firstAt > repeatedMs) process.exit(1);
+        firstAt ??= performance.now();
         resolve(signal);
       });
   });
