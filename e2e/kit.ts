@@ -5,6 +5,7 @@ import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { clusterOf, startCluster } from "./cluster-service.ts";
 import {
+  executable,
   type Finished,
   type Running,
   root,
@@ -25,14 +26,16 @@ export {
   temporaryFolder,
 } from "./service-process.ts";
 
-/**
- * Copies an example, without the files that a service or a command has left there: the socket of a running service cannot
- * be copied.
- */
+/** Puts an example into a folder: the blog is copied without the files that a service has left there, and `socle init` writes the others. */
 export function copyExample(name: "blog" | "chat" | "tracker" | "shop", to: string): void {
-  const from = join(root, "examples", name);
-  const left = ["data", "node_modules", ".socle"].map((folder) => join(from, folder));
-  cpSync(from, to, { recursive: true, filter: (path) => !left.includes(path) });
+  if (name === "blog") {
+    const from = join(root, "examples", name);
+    const left = ["data", "node_modules", ".socle"].map((folder) => join(from, folder));
+    cpSync(from, to, { recursive: true, filter: (path) => !left.includes(path) });
+    return;
+  }
+  const { exitCode, stderr } = Bun.spawnSync([executable, "init", to, "--template", name]);
+  if (exitCode !== 0) throw new Error(stderr.toString());
 }
 
 /** A project: definitions as files, and a configuration with a free port. */

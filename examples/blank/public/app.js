@@ -1,6 +1,6 @@
 // @ts-check
 /** The page: the notes of everybody, live, and a sign-in that stays. */
-import { createClient, live } from "/_/client.js";
+import { createClient, live, SocleError } from "/_/client.js";
 
 /** @typedef {{ collections: Collections; endpoints: {}; queries: Queries }} Project */
 const socle = /** @type {import("/_/client.js").Socle<Project>} */ (createClient({ live }));
@@ -8,13 +8,15 @@ const socle = /** @type {import("/_/client.js").Socle<Project>} */ (createClient
 const [signIn, add] = /** @type {HTMLFormElement[]} */ ([...document.querySelectorAll("form")]);
 const place = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
 
-/** Does the work of a button, and shows the message of the service if the service refuses. */
+/** Does the work of a button, and shows the messages of the service if the service refuses. */
 async function attempt(/** @type {() => Promise<unknown>} */ work) {
   place("problem").textContent = "";
   try {
     await work();
   } catch (error) {
-    place("problem").textContent = error instanceof Error ? error.message : String(error);
+    if (!(error instanceof SocleError)) throw error;
+    // The messages by field; other refusals have one message.
+    place("problem").textContent = Object.values(error.fields).join("; ") || error.message;
   }
 }
 

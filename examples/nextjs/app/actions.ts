@@ -13,7 +13,7 @@ export async function enter(_before: string | null, form: FormData): Promise<str
     if (form.get("intent") === "register") await socle.register(credentials);
     else await socle.login(credentials);
   } catch (error) {
-    if (error instanceof SocleError) return error.message;
+    if (error instanceof SocleError) return Object.values(error.fields)[0] ?? error.message;
     throw error;
   }
   redirect("/");

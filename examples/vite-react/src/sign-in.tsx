@@ -10,7 +10,9 @@ function enter(form: FormData, isNew: boolean) {
 }
 
 export function SignIn() {
-  const [run, { error }] = useMutation(enter);
+  const [run, { error, fields }] = useMutation(enter);
+  // The messages by field; other refusals have one message.
+  const problem = Object.values(fields).join("; ") || (error instanceof Error && error.message);
 
   const submit = (event: SubmitEvent<HTMLFormElement>) => {
     event.preventDefault();
@@ -38,7 +40,7 @@ export function SignIn() {
           Register
         </button>
       </p>
-      {error instanceof Error && <p role="alert">{error.message}</p>}
+      {problem && <p role="alert">{problem}</p>}
     </form>
   );
 }

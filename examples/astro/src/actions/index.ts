@@ -12,7 +12,10 @@ function entering(enter: "login" | "register") {
         await socle[enter]({ email: String(form.get("email")), password: String(form.get("password")) });
       } catch (error) {
         if (!(error instanceof SocleError)) throw error;
-        throw new ActionError({ code: ActionError.statusToCode(error.status), message: error.message });
+        throw new ActionError({
+          code: ActionError.statusToCode(error.status),
+          message: Object.values(error.fields)[0] ?? error.message,
+        });
       }
     },
   });

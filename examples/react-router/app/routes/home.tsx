@@ -26,7 +26,8 @@ export async function action({ request, context }: Route.ActionArgs) {
     else if (intent === "register") await socle.register(credentials);
     else await socle.login(credentials);
   } catch (error) {
-    if (error instanceof SocleError) return data({ message: error.message }, error.status);
+    if (error instanceof SocleError)
+      return data({ message: Object.values(error.fields)[0] ?? error.message }, error.status);
     throw error;
   }
   return redirect("/");

@@ -19,7 +19,8 @@ function entering(enter: "login" | "register"): Actions[string] {
     try {
       await socle[enter]({ email: String(form.get("email")), password: String(form.get("password")) });
     } catch (error) {
-      if (error instanceof SocleError) return fail(error.status, { message: error.message });
+      if (error instanceof SocleError)
+        return fail(error.status, { message: Object.values(error.fields)[0] ?? error.message });
       throw error;
     }
     redirect(303, "/");

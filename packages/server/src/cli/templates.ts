@@ -10,6 +10,9 @@ export const templateFolders = {
   astro: "astro",
   sveltekit: "sveltekit",
   "react-router": "react-router",
+  chat: "chat",
+  tracker: "tracker",
+  shop: "shop",
 } as const;
 
 export const templateNames = Object.keys(templateFolders);
