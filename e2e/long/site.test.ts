@@ -91,6 +91,13 @@ test("each link of each page leads to a page and a heading of the site, or to an
   expect(count).toBeGreaterThan(5_000);
 });
 
+test("an unknown address has the status 404, and a page that says so", async () => {
+  const response = await fetch(`${origin}/missing/`);
+  const text = await response.text();
+  expect([response.status, text.includes("A backend in one file</h1>")]).toEqual([404, false]);
+  expect(text).toContain("Page not found");
+});
+
 test("llms.txt names files that the site has, and each page is there as Markdown", async () => {
   const text = readFileSync(join(output, "llms.txt"), "utf8");
   const named = [...text.matchAll(/\]\(([^)]+)\)/g)].map(([, path]) => path ?? "");
