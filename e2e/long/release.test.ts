@@ -17,7 +17,9 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import Ajv from "ajv";
+import { Glob } from "bun";
 import packageJson from "../../package.json" with { type: "json" };
+import { clientPackages } from "../../scripts/build-client.ts";
 import { compile, ownPlatform } from "../../scripts/compile.ts";
 import { release } from "../../scripts/release/index.ts";
 import { makeKey, publicKeyOf, readKey, signatureOf } from "../../scripts/release/keys.ts";
@@ -77,8 +79,12 @@ function expectUntouched(path: string): void {
 test("a release of a commit has the same bytes each time", async () => {
   const again = join(work, "again");
   await release({ folder: again, only: [ownPlatform()], key: readKey(keyFile) });
-  expect(readdirSync(made).sort()).toEqual(
+  const files = (folder: string): string[] => [...new Glob("**").scanSync(folder)].sort();
+  const packages = ["socle", `socle-${ownPlatform()}`, ...clientPackages.map((name) => `socle-${name}`)];
+  expect(files(made)).toEqual(
     [
+      "packages/publish.sh",
+      ...packages.map((name) => `packages/${name}-${version}.tgz`),
       "LICENCES.txt",
       "NOTES.md",
       "SHA256SUMS",
@@ -90,7 +96,7 @@ test("a release of a commit has the same bytes each time", async () => {
       `socle-${version}.cdx.json`,
     ].sort(),
   );
-  for (const name of readdirSync(made))
+  for (const name of files(made))
     expect([name, Bun.hash(readFileSync(join(again, name)))]).toEqual([name, Bun.hash(readFileSync(join(made, name)))]);
   expect(run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], made)).toMatchObject({ status: 0 });
 });

@@ -1,13 +1,14 @@
 /**
- * A release: for each platform an archive with the executable and the licences; the image for containers, the list of parts, the notes, the
- * script of an installation, and the signed sums of all files. The same commit makes the same files.
+ * A release: for each platform an archive with the executable and the licences; the image for containers, the packages of npm, the list of
+ * parts, the notes, the script of an installation, and the signed sums of all files. The same commit makes the same files.
  */
 import { spawnSync } from "node:child_process";
 import type { KeyObject } from "node:crypto";
-import { readdirSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { Glob } from "bun";
 import packageJson from "../../package.json" with { type: "json" };
 import { releaseKey } from "../../packages/server/src/cli/release-key.ts";
 import { buildDashboard } from "../build-dashboard.ts";
@@ -18,6 +19,7 @@ import { makeImage } from "./image.ts";
 import { inspectExecutable } from "./inspect.ts";
 import { publicKeyOf, signatureOf } from "./keys.ts";
 import { notesOf, type ReleasedFile } from "./notes.ts";
+import { packPackages } from "./packages.ts";
 import { licenceTexts, partsList } from "./parts.ts";
 import { fetchRuntime, type Platform, platforms } from "./platforms.ts";
 
@@ -54,14 +56,23 @@ async function makeExecutable(platform: Platform, folder: string, key?: KeyObjec
   return { platform, path, build: stdout.trim() };
 }
 
-/** Makes a release. Answers the executables, by the name of the platform. */
-export async function release({ folder, only, key }: ReleaseOptions): Promise<ReadonlyMap<string, string>> {
+/** Makes a release. */
+export async function release(options: ReleaseOptions): Promise<void> {
+  const work = await mkdtemp(join(tmpdir(), "socle-release-"));
+  try {
+    await releaseIn(work, options);
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+}
+
+/** @param work the folder of the executables. */
+async function releaseIn(work: string, { folder, only, key }: ReleaseOptions): Promise<void> {
   const unknown = only?.find((name) => !platforms.some((platform) => platform.name === name));
   if (unknown !== undefined)
     throw new Error(`there is no platform "${unknown}"; there are ${platforms.map(({ name }) => name).join(", ")}`);
   const { version } = packageJson;
   const changedAt = commitTime();
-  const work = await mkdtemp(join(tmpdir(), "socle-release-"));
   const executables = new Map<string, string>();
   await buildDashboard();
   await rm(folder, { recursive: true, force: true });
@@ -93,15 +104,15 @@ export async function release({ folder, only, key }: ReleaseOptions): Promise<Re
   const script = await readFile(join(root, "deploy/install.sh"), "utf8");
   const publicKey = key === undefined ? releaseKey : publicKeyOf(key);
   await writeFile(join(folder, "install.sh"), script.replace("@KEY@", publicKey), { mode: 0o755 });
+  await packPackages({ version, executables, folder: join(folder, "packages") });
   await writeSums(folder, key);
   if ("reason" in image) console.log(`This release has no image for containers: ${image.reason}`);
   else for (const reason of image.lacks) console.log(`The image for containers lacks ${reason}`);
-  return executables;
 }
 
 /** Writes SHA256SUMS, and the signature of SHA256SUMS. */
 async function writeSums(folder: string, key?: KeyObject): Promise<void> {
-  const names = readdirSync(folder).sort();
+  const names = [...new Glob("**").scanSync(folder)].sort();
   const lines: string[] = [];
   for (const name of names) lines.push(`${await sha256(join(folder, name))}  ${name}\n`);
   const sums = lines.join("");

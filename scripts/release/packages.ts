@@ -82,7 +82,7 @@ function packExecutable(platform: keyof typeof platforms, executable: string, { 
     await chmod(path, 0o755);
     await copyFile(licence, join(stage, "LICENSE"));
     await copyFile(join(root, "docs/licences.md"), join(stage, "LICENCES.md"));
-    const about = `The executable of [Socle](https://www.npmjs.com/package/socle), a backend in one file, for ${platform}. The package \`socle\` installs this package.`;
+    const about = `The executable of Socle, a backend in one file, for ${platform}. The package \`socle\` installs this package.`;
     await writeFile(join(stage, "README.md"), `# ${name}\n\n${about}\n`);
     const manifest = {
       ...{ name, version, license: "MIT", description: `The executable of Socle for ${platform}.` },
