@@ -1,6 +1,7 @@
 /** Expansions under a rule by membership: on the event loop while the rule looks at few records, otherwise on a thread. */
 import { afterEach, expect, spyOn, test } from "bun:test";
 import { openApi } from "../../../test/kit.ts";
+import { readWithoutTime } from "../../../test/loop-reads.ts";
 import { system } from "../../base/kernel/index.ts";
 
 const relation = (name: string, collection: string): object => ({ name, type: "relation", collection });
@@ -27,6 +28,7 @@ await make("members", { team, user: few.user.id });
 const body = { team, user: many.user.id };
 await Promise.all(Array.from({ length: 6_000 }, () => records.create("members", system, { ...body })));
 
+readWithoutTime(service.database);
 const onThreads = spyOn(service.database, "task");
 afterEach(() => {
   onThreads.mockClear();

@@ -1,6 +1,7 @@
 /** Large answers are made on a thread, also when an index answers the list: large answers would hold up the event loop. */
 import { afterEach, expect, spyOn, test } from "bun:test";
 import { openApi } from "../../../test/kit.ts";
+import { readWithoutTime } from "../../../test/loop-reads.ts";
 import { system } from "../../base/kernel/index.ts";
 
 const text = { name: "text", type: "text" };
@@ -16,6 +17,7 @@ const make = async (name: string, body: object): Promise<string> =>
 const note = await make("notes", { text: "n".repeat(100_000) });
 for (let n = 0; n < 100; n++) await make("pages", { text: `${n} ${"x".repeat(10_000)}`, note });
 
+readWithoutTime(service.database);
 const onThreads = spyOn(service.database, "task");
 afterEach(() => {
   onThreads.mockClear();

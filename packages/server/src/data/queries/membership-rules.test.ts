@@ -2,6 +2,7 @@
 import { afterEach, describe, expect, spyOn, test } from "bun:test";
 import type { RecordPage } from "@socle/protocol";
 import { type Answer, openApi } from "../../../test/kit.ts";
+import { readWithoutTime } from "../../../test/loop-reads.ts";
 
 const relation = (name: string, collection: string): object => ({ name, type: "relation", collection });
 const text = (name: string): object => ({ name, type: "string" });
@@ -111,6 +112,7 @@ const visible = issues.filter(({ project }) => projects.slice(0, 3).includes(pro
 /** The issues of a member of all workspaces. */
 const ofMany = issues.filter(({ project }) => projects.includes(project ?? ""));
 
+readWithoutTime(service.database);
 const onThreads = spyOn(service.database, "task");
 afterEach(() => {
   onThreads.mockClear();

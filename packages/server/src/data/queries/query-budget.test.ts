@@ -2,6 +2,7 @@
 import { beforeEach, expect, spyOn, test } from "bun:test";
 import type { RecordPage } from "@socle/protocol";
 import { openApi } from "../../../test/kit.ts";
+import { readWithoutTime } from "../../../test/loop-reads.ts";
 import { stopProbe } from "../../store/database/index.ts";
 import { QueryBudget } from "./query-budget.ts";
 
@@ -22,7 +23,7 @@ await service.database.transactLong("test", async (tx) => {
   );
 });
 
-const onLoop = spyOn(service.database.rows, "within");
+const onLoop = readWithoutTime(service.database);
 const onThreads = spyOn(service.database, "task");
 beforeEach(() => {
   onLoop.mockClear();
@@ -101,6 +102,8 @@ test("a list without a page's limit is read on the event loop while the collecti
 });
 
 test("a few slow rows exceed the budget, too", () => {
+  // Reads have their bound of time again.
+  onLoop.mockRestore();
   const { rows } = service.database;
   const read = (bytes: number, limit: number): unknown[] | null =>
     rows.within(100_000, () =>
