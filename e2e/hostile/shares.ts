@@ -102,21 +102,22 @@ const isOvertaken = ({ overtaking }: Outcome, most: number): string[] => {
 };
 
 /** The sockets of the attacker, each with 50 windows at most. */
-const sockets = new WeakMap<World, Map<number, Promise<WebSocket>>>();
+const sockets = new WeakMap<World, Map<number, Promise<WebSocket | null>>>();
 
 /** Views a window. The status is 201, or 429 for a window that the limit refuses. */
 async function view(world: World, n: number, filter: string): Promise<Answer> {
-  const opened = sockets.get(world) ?? new Map<number, Promise<WebSocket>>();
+  const opened = sockets.get(world) ?? new Map<number, Promise<WebSocket | null>>();
   sockets.set(world, opened);
   const socket = await opened.getOrInsertComputed(Math.floor(n / 50), () => {
     const made = new WebSocket(`${world.server.url.replace("http", "ws")}/api/realtime?token=${world.ann}`);
-    return new Promise((resolve, reject) => {
+    return new Promise((resolve) => {
       made.onopen = () => resolve(made);
-      made.onerror = reject;
+      // The service may stop, at the end of the attack, while a socket connects.
+      made.onerror = () => resolve(null);
     });
   });
   const id = `q${n}`;
-  if (socket.readyState !== WebSocket.OPEN) return { status: 0, text: "" };
+  if (socket?.readyState !== WebSocket.OPEN) return { status: 0, text: "" };
   return new Promise((resolve) => {
     const hear = ({ data }: MessageEvent): void => {
       const frame = JSON.parse(String(data)) as { type: string; id?: string; code?: string };

@@ -279,7 +279,7 @@ test("any sequence of changes", async () => {
         await request("DELETE", `/api/admin/collections/${name}`, { token });
       },
     ),
-    { seed: randomSeed("migrations"), numRuns: isLong ? 300 : 25 },
+    { seed: randomSeed("migrations"), numRuns: isLong ? 300 : 50 },
   );
   // The generators make enough of both kinds for the test to mean something.
   expect([applied > 20, refused > 20]).toEqual([true, true]);
