@@ -56,7 +56,7 @@ function mounting(root: string, { data, app, words = ["serve"] }: Layout): strin
 }
 
 /** The processes that a process has started. */
-function childrenOf(pid: number): number[] {
+export function childrenOf(pid: number): number[] {
   const path = `/proc/${pid}/task/${pid}/children`;
   const text = existsSync(path) ? readFileSync(path, "utf8") : "";
   return text.split(" ").filter(Boolean).map(Number);

@@ -1,6 +1,8 @@
 /** User code that loops for ever, over sockets: the other work of the same lane completes while the loop still runs. */
 // Promises: U2.
 import { expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { childrenOf } from "./bare-root.ts";
 import { isLong, post, serve } from "./kit.ts";
 import { collection, RunEvents, scriptProject } from "./scripts-kit.ts";
 
@@ -39,6 +41,15 @@ async function untilAccepted(send: () => Promise<Response>): Promise<Response> {
     expect(answer.headers.has("retry-after")).toBeTrue();
     await Bun.sleep(100);
   }
+}
+
+/** The niceness of the sessions of user code; empty where Linux does not share out the cores by sessions. */
+function sessionsOfCode(service: number): number[] {
+  return childrenOf(service).flatMap((pid) => {
+    const path = `/proc/${pid}/autogroup`;
+    const isCode = /^script-(host|query)$/m.test(readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", "\n"));
+    return isCode && existsSync(path) ? [Number(/nice (-?\d+)/.exec(readFileSync(path, "utf8"))?.[1])] : [];
+  });
 }
 
 test("loops in a function, a queue, a hook, endpoints and db.query keep no other work waiting", async () => {
@@ -93,6 +104,10 @@ test("loops in a function, a queue, a hook, endpoints and db.query keep no other
   expect(await done()).toEqual([1, 2]);
   // All of this while the loops went on.
   expect(ended).toEqual([]);
+  // The sessions of the loops stand behind the session of the service, each process that has looped for long behind the others.
+  const sessions = sessionsOfCode(server.pid);
+  if (existsSync("/proc/self/autogroup")) expect(sessions.length).toBeGreaterThan(2 * loops);
+  expect(sessions.filter((niceness) => ![5, 15].includes(niceness))).toEqual([]);
   expect(events.all.filter(({ type }) => type.endsWith(".failed"))).toEqual([]);
   leaving.abort();
   await Promise.all(looping);

@@ -2,15 +2,17 @@
  * A process of the same executable beside the service, with a channel for messages: the interface, and the real process. Also the
  * tools of the runtime, which `socle add`, `socle check` and `socle test` run by the same executable.
  */
-import { mkdirSync, renameSync, rmSync, symlinkSync } from "node:fs";
+import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { setPriority } from "node:os";
 import { delimiter, isAbsolute, join } from "node:path";
-import { ownExecutable, residentBytes, watchMemory } from "../../base/kernel/index.ts";
+import { messageOf, ownExecutable, residentBytes, watchMemory } from "../../base/kernel/index.ts";
 import { withoutSettings } from "./environment.ts";
 
 /** Less processor time than the service gets when both compute, and than other handlers get. */
 const niceness = 5;
 const lastNiceness = 15;
+/** Between two tries to lower the priority of a session, in milliseconds. */
+const retryMs = 150;
 /** Settings of the runtime, which the runtime reads from the environment. */
 const runtimeSettings = {
   // The runtime ends the process when the service ends, however that happens, also in an endless loop.
@@ -66,6 +68,7 @@ export interface SpawnOptions extends ProcessSurroundings {
 /** A process of the same executable, in a process group of its own. */
 export class SpawnedProcess<Out, In> implements HostProcess<Out> {
   readonly #child: Bun.Subprocess<"ignore", "ignore", "pipe">;
+  #retry: Timer | undefined;
   readonly exited: Promise<ProcessEnd>;
 
   /** @throws Error when the system starts no further process. */
@@ -86,11 +89,7 @@ export class SpawnedProcess<Out, In> implements HostProcess<Out> {
       // The other side is the same executable.
       ipc: (message) => onMessage(message as In),
     });
-    try {
-      setPriority(this.#child.pid, niceness);
-    } catch {
-      // The process has ended already, or the priority may not be changed; the process runs all the same.
-    }
+    this.#lowerTo(niceness);
     this.exited = this.#awaitEnd();
   }
 
@@ -108,10 +107,31 @@ export class SpawnedProcess<Out, In> implements HostProcess<Out> {
   }
 
   standBack(): void {
+    this.#lowerTo(lastNiceness);
+  }
+
+  #lowerTo(level: number): void {
     try {
-      setPriority(this.#child.pid, lastNiceness);
+      setPriority(this.#child.pid, level);
     } catch {
-      // As at the start.
+      // The process has ended already, or the priority may not be changed; the process runs all the same.
+    }
+    clearTimeout(this.#retry);
+    if (process.platform === "linux") this.#lowerSession(level);
+  }
+
+  /**
+   * The process leads a session of its own. Linux may share out the cores by sessions: the niceness of a process then counts within its
+   * session alone, and loops of user code would get as much as the service (sched(7), "The autogroup feature").
+   */
+  #lowerSession(level: number): void {
+    if (this.hasExited) return;
+    try {
+      writeFileSync(`/proc/${this.#child.pid}/autogroup`, String(level));
+    } catch (thrown) {
+      // Users other than root change one session in a tenth of a second.
+      if (messageOf(thrown).startsWith("EAGAIN"))
+        this.#retry = setTimeout(() => this.#lowerSession(level), retryMs * (1 + Math.random())).unref();
     }
   }
 
