@@ -152,7 +152,7 @@ describe("two workspaces", () => {
   });
 
   test("files belong to their owner", async () => {
-    const hearing = await api.listen(stranger);
+    const [hearing, own] = [await api.listen(stranger), await api.listen(ours.owner)];
     const form = new FormData();
     form.set("file", new File(["ann's plan"], "ann.txt"));
     const headers = { Authorization: `Bearer ${ours.owner.accessToken}` };
@@ -161,9 +161,13 @@ describe("two workspaces", () => {
     expect(await api.status(null, `GET ${url}`)).toBe(401);
     for (const path of [url, `${url}?thumb=64x64`]) expect(await api.status(theirs.owner, `GET ${path}`)).toBe(403);
     expect(await api.status(theirs.owner, `DELETE ${url}`)).toBe(403);
-    await hearing.hears(({ type }) => type === "storage.uploaded");
+    await own.hears(({ type }) => type === "storage.uploaded");
+    await hearing.settle();
+    // The configuration of the tracker: events of the service are for their own user.
+    expect(hearing.events.filter(({ type }) => type.startsWith("storage."))).toEqual([]);
     expect(JSON.stringify(hearing.events)).not.toContain("ann.txt");
     hearing.close();
+    own.close();
   });
 
   test("a removed member is notified of the removal, and of nothing more", async () => {
