@@ -17,8 +17,10 @@ test("a start that fails after the port is open closes port and database", async
   let url = "";
   let isBroken = true;
   const tellsOfPort: LogSink = ({ message }) => {
-    url = /Listening on (\S+)/.exec(message)?.[1] ?? url;
-    if (isBroken && url !== "") throw new Error("The terminal is gone");
+    const told = /Listening on (\S+)/.exec(message)?.[1];
+    url = told ?? url;
+    // This line alone fails: a busy service may warn of its event loop while the start is taken back.
+    if (isBroken && told !== undefined) throw new Error("The terminal is gone");
   };
   const logger = new Logger({ level: "DEBUG", sinks: [tellsOfPort] });
   const log = new LogRing();
