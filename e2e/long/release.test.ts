@@ -199,7 +199,7 @@ const faults: readonly { readonly title: string; readonly says: RegExp; make(fol
   { title: "no archive", says: /cannot be read/, make: (folder) => rmSync(join(folder, archive)) },
   {
     title: "no build for this platform",
-    says: /the release has no build for/,
+    says: /the release has no build for \S+; it has: socle-\S+-plan9-mips\.tar\.gz$/m,
     make(folder) {
       const sums = readFileSync(join(folder, "SHA256SUMS"), "utf8").replaceAll(
         `-${ownPlatform()}.tar.gz`,

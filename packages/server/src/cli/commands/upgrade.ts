@@ -89,8 +89,10 @@ async function sumsOf(release: Release): Promise<ReadonlyMap<string, string>> {
 async function archiveOf(release: Release): Promise<{ name: string; bytes: Uint8Array }> {
   const sums = await sumsOf(release);
   const name = release.archive ?? [...sums.keys()].find((each) => each.endsWith(`-${platform}.tar.gz`));
-  if (name === undefined)
-    throw new SetupError(`the release has no build for ${platform}; it has: ${[...sums.keys()].join(", ")}`);
+  if (name === undefined) {
+    const archives = [...sums.keys()].filter((each) => each.endsWith(".tar.gz"));
+    throw new SetupError(`the release has no build for ${platform}; it has: ${archives.join(", ")}`);
+  }
   const sum = sums.get(name);
   if (sum === undefined) throw new SetupError(`SHA256SUMS of the release does not name ${name}; nothing was changed`);
   const bytes = await read(release, name, longestArchive);
@@ -144,10 +146,19 @@ function assertNoDowngrade({ version, schemas }: BuildInfo, database: string): v
 function exchange(fresh: string, path: string): string {
   const kept = join(dirname(path), `${basename(path, ".exe")}-${build}${path.endsWith(".exe") ? ".exe" : ""}`);
   rmSync(kept, { force: true });
-  // Windows renames a running executable, and does not write over the executable.
-  if (process.platform === "win32") renameSync(path, kept);
-  else linkSync(path, kept);
-  renameSync(fresh, path);
+  if (process.platform === "win32") {
+    // Windows renames a running executable, and does not write over the executable.
+    renameSync(path, kept);
+    try {
+      renameSync(fresh, path);
+    } catch (thrown) {
+      renameSync(kept, path);
+      throw thrown;
+    }
+  } else {
+    linkSync(path, kept);
+    renameSync(fresh, path);
+  }
   syncFolder(dirname(path));
   return kept;
 }
