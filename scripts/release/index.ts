@@ -21,7 +21,7 @@ import { publicKeyOf, signatureOf } from "./keys.ts";
 import { notesOf, type ReleasedFile } from "./notes.ts";
 import { packPackages } from "./packages.ts";
 import { licenceTexts, partsList } from "./parts.ts";
-import { fetchRuntime, type Platform, platforms } from "./platforms.ts";
+import { fetchRuntime, type Platform, platformOf, platforms } from "./platforms.ts";
 
 export interface ReleaseOptions {
   /** The folder of the release, which is made anew. */
@@ -68,9 +68,7 @@ export async function release(options: ReleaseOptions): Promise<void> {
 
 /** @param work the folder of the executables. */
 async function releaseIn(work: string, { folder, only, key }: ReleaseOptions): Promise<void> {
-  const unknown = only?.find((name) => !platforms.some((platform) => platform.name === name));
-  if (unknown !== undefined)
-    throw new Error(`there is no platform "${unknown}"; there are ${platforms.map(({ name }) => name).join(", ")}`);
+  const chosen = only?.map(platformOf) ?? platforms;
   const { version } = packageJson;
   const changedAt = commitTime();
   const executables = new Map<string, string>();
@@ -81,7 +79,7 @@ async function releaseIn(work: string, { folder, only, key }: ReleaseOptions): P
   await writeFile(licences, licenceTexts());
   const files: ReleasedFile[] = [];
   let build = version;
-  for (const platform of platforms.filter(({ name }) => only?.includes(name) ?? true)) {
+  for (const platform of chosen) {
     const made = await makeExecutable(platform, work, key);
     const name = `socle-${version}-${platform.name}.tar.gz`;
     await writeArchive(join(folder, name), {

@@ -7,17 +7,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { buildPackages, clientPackages } from "../build-client.ts";
 import { must, root } from "../run.ts";
-
-/** The platforms of a release in the terms of npm: the name of the package, and `os`, `cpu` and `libc` of package.json. */
-const platforms = {
-  "linux-x64": { name: "@socle/linux-x64", os: "linux", cpu: "x64", libc: "glibc" },
-  "linux-x64-musl": { name: "@socle/linux-x64-musl", os: "linux", cpu: "x64", libc: "musl" },
-  "linux-arm64": { name: "@socle/linux-arm64", os: "linux", cpu: "arm64", libc: "glibc" },
-  "linux-arm64-musl": { name: "@socle/linux-arm64-musl", os: "linux", cpu: "arm64", libc: "musl" },
-  "macos-x64": { name: "@socle/darwin-x64", os: "darwin", cpu: "x64" },
-  "macos-arm64": { name: "@socle/darwin-arm64", os: "darwin", cpu: "arm64" },
-  "windows-x64": { name: "@socle/windows-x64", os: "win32", cpu: "x64" },
-} as const;
+import { type Platform, platformOf } from "./platforms.ts";
 
 interface Packing {
   readonly version: string;
@@ -67,13 +57,15 @@ function packClient(name: string, { version, folder }: Packing): Promise<string>
   });
 }
 
-function isPlatform(name: string): name is keyof typeof platforms {
-  return Object.hasOwn(platforms, name);
+/** The name of the npm package with the executable of a platform, as the launcher looks for the package. */
+function packageOf({ name }: Platform): string {
+  return `@socle/${name.replace("macos", "darwin")}`;
 }
 
 /** Packs an executable. */
-function packExecutable(platform: keyof typeof platforms, executable: string, { version, folder }: Packing) {
-  const { name, os, cpu, ...libraries } = platforms[platform];
+function packExecutable(platform: Platform, executable: string, { version, folder }: Packing): Promise<string> {
+  const { os, cpu, libc } = platform.npm;
+  const name = packageOf(platform);
   return staged(async (stage) => {
     const path = join(stage, "bin", os === "win32" ? "socle.exe" : "socle");
     await mkdir(join(stage, "bin"));
@@ -82,13 +74,13 @@ function packExecutable(platform: keyof typeof platforms, executable: string, { 
     await chmod(path, 0o755);
     await copyFile(licence, join(stage, "LICENSE"));
     await copyFile(join(root, "docs/licences.md"), join(stage, "LICENCES.md"));
-    const about = `The executable of Socle, a backend in one file, for ${platform}. The package \`socle\` installs this package.`;
+    const about = `The executable of Socle, a backend in one file, for ${platform.name}. The package \`socle\` installs this package.`;
     await writeFile(join(stage, "README.md"), `# ${name}\n\n${about}\n`);
     const manifest = {
-      ...{ name, version, license: "MIT", description: `The executable of Socle for ${platform}.` },
+      ...{ name, version, license: "MIT", description: `The executable of Socle for ${platform.name}.` },
       ...{ os: [os], cpu: [cpu], files: ["bin", "LICENCES.md"], preferUnplugged: true },
     };
-    return pack(stage, "libc" in libraries ? { ...manifest, libc: [libraries.libc] } : manifest, folder);
+    return pack(stage, libc === undefined ? manifest : { ...manifest, libc: [libc] }, folder);
   });
 }
 
@@ -97,10 +89,10 @@ export async function packLauncher(packing: Packing): Promise<string[]> {
   const { version, executables, folder } = packing;
   const packed: string[] = [];
   const optionalDependencies: Record<string, string> = {};
-  for (const [platform, executable] of executables) {
-    if (!isPlatform(platform)) throw new Error(`there is no package for the platform "${platform}"`);
+  for (const [name, executable] of executables) {
+    const platform = platformOf(name);
     packed.push(await packExecutable(platform, executable, packing));
-    optionalDependencies[platforms[platform].name] = version;
+    optionalDependencies[packageOf(platform)] = version;
   }
   const source = join(root, "packages/launcher");
   const launcher = await staged(async (stage) => {
