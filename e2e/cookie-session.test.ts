@@ -263,7 +263,7 @@ test("a sign-out whose look at the session has no answer tells the service the r
   expect(await outcome(new Jar().put(former))).toEqual(ignored);
 });
 
-test("a process remembers a renewal for a day, and a refusal not at all", async () => {
+test("a process remembers a renewal for a day, and no refusal", async () => {
   const jar = await signedIn();
   const former = jar.value;
   await expired(jar);

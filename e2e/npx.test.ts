@@ -134,7 +134,7 @@ function testLeftOut(): void {
   });
 }
 
-describe("a line says what is wrong, and the way on", () => {
+describe("the launcher names the fault in a line, and the way on", () => {
   const glibc = (value: string): string => `process.report.getReport = () => ({ header: { ${value} } });`;
   const cases: [name: string, change: string, line: RegExp][] = [
     [

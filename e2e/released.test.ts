@@ -27,7 +27,7 @@ function readWritten(cwd: string): Written {
 }
 
 for (const version of versions)
-  test(`an upgrade from ${version} finds all data, runs what was cut off, and takes writes`, async () => {
+  test(`an upgrade from ${version} finds all data, makes the run that was cut off, and takes writes`, async () => {
     const cwd = temporaryFolder();
     tar("-xzf", join(released, `${version}.tar.gz`), "-C", cwd);
     const written = readWritten(cwd);

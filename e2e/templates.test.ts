@@ -85,7 +85,7 @@ test("an unknown template is refused with all names, and nothing is written", as
   expect(readdirSync(cwd)).toEqual([]);
 });
 
-describe("a folder with something in it", () => {
+describe("a folder with files", () => {
   test("an empty repository of Git gets the files", async () => {
     const cwd = temporaryFolder();
     Bun.spawnSync(["git", "init", "--quiet"], { cwd });
@@ -107,7 +107,7 @@ describe("a folder with something in it", () => {
     expect(readFileSync(join(cwd, "README.md"), "utf8")).toBe("mine");
   });
 
-  test("a folder that cannot be written keeps nothing of the files", async () => {
+  test("a folder that cannot be written gets no file of the template", async () => {
     const cwd = temporaryFolder();
     mkdirSync(join(cwd, "app"));
     // The first folder of the template can be made, and a later one cannot: a user who is not root needs no more.

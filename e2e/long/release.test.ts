@@ -101,7 +101,7 @@ test("a release of a commit has the same bytes each time", async () => {
   expect(run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], made)).toMatchObject({ status: 0 });
 });
 
-test("the list of parts is CycloneDX 1.6, and names what the executable has", async () => {
+test("the list of parts is CycloneDX 1.6, and names the packages in the executable", async () => {
   const text = readFileSync(join(made, `socle-${version}.cdx.json`), "utf8");
   const ajv = new Ajv({ strict: false, validateFormats: false });
   for (const name of ["spdx", "jsf-0.82", "bom-1.6"]) {
@@ -302,7 +302,7 @@ test("socle upgrade refuses addresses without https, npm's executable, a folder 
   expect(full.out).toBe("socle\n");
 });
 
-test("install.sh installs the executable in an empty home, replaces an older executable and keeps it", () => {
+test("install.sh installs the executable in an empty home, replaces an older executable and keeps the older file", () => {
   const home = temporaryFolder();
   const first = run(["sh", join(made, "install.sh"), made], home);
   const path = join(home, ".local/bin/socle");

@@ -153,7 +153,7 @@ test("the menu of a phone has the pages in their order", async () => {
   expect(await violationsOf(page)).toEqual([]);
 });
 
-test("the recording moves by itself, stops when asked, and stays still for readers who want that", async () => {
+test("the recording moves by itself, stops when asked, and stays still for readers who prefer reduced motion", async () => {
   const position = (page: Page): Promise<number> => page.evaluate("document.querySelector('.film ol').scrollLeft");
   const { page: still } = await open("/", { reducedMotion: "reduce" });
   await still.getByRole("button", { name: "Play" }).waitFor();

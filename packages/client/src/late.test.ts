@@ -19,7 +19,7 @@ test("an app whose parts cannot be loaded has a socket of its own, and leaves ro
   expect(server.asked.length).toBe(1);
 });
 
-test("what ends before the part has come is never opened; at a part that is there, everything is opened at once", async () => {
+test("a subscription that ends before the part is loaded is never opened; a loaded part opens each subscription at once", async () => {
   const opened: string[] = [];
   const coming = Promise.resolve("part");
   const late = new Late(coming);

@@ -175,7 +175,7 @@ test("a room of the worker hears of a break, and is joined again", async () => {
   expect([room.id, seen.all]).toEqual(["two", ["joined", "offline", "joined"]]);
 });
 
-test("a tab whose session cannot be read tries again with a socket of its own; what was opened before is opened once", async () => {
+test("a tab whose session cannot be read tries again with a socket of the tab alone; each earlier subscription is opened once", async () => {
   let isAway = true;
   const client = tab({
     session: {
