@@ -53,7 +53,7 @@ const files: Record<string, string> = {
   "endpoints/ok.ts": `${open}export const GET = () => new Response("ok");\nexport const POST = async (request: Request) => new Response(String((await request.bytes()).length));\n`,
   "endpoints/long.ts": `${open}export const GET = () => new Response("x".repeat(20_000));\n`,
   "endpoints/echo.ts": `${open}export const POST = (request: Request) => new Response(request.body);\n`,
-  "endpoints/sleep.ts": `${open}export const GET = async () => { await Bun.sleep(1500); return new Response("slept"); };\n`,
+  "endpoints/sleep.ts": `${open}export const options = { timeout: "30s" };\nexport const GET = async () => { await Bun.sleep(1500); return new Response("slept"); };\n`,
   "endpoints/hasty.ts": `${hasty}export const POST = async (request: Request) => new Response(await request.text());\n`,
   "endpoints/careless.ts": `${hasty}export const POST = () => new Response("not read");\n`,
   "endpoints/ticks.ts": `${open}export const GET = (_: Request, { signal, logger }) => new Response(new ReadableStream({

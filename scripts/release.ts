@@ -19,7 +19,7 @@ async function run(): Promise<string> {
   const newKey = values["new-key"];
   if (newKey !== undefined) {
     await writeKeyModule(join(root, keyModule), makeKey(newKey));
-    return `The private key is in ${newKey}: keep the file in a safe place, and out of the repository.\nThe public key is in ${keyModule}: commit the file, and put the key into docs/deploying.md.`;
+    return `The private key is in ${newKey}: keep the file in a safe place, and out of the repository.\nThe public key is in ${keyModule}: commit the file, and put the key into docs/install.md.`;
   }
   const file = values.key ?? process.env["SOCLE_RELEASE_KEY"];
   const key = file === undefined ? undefined : readKey(file);
