@@ -87,7 +87,7 @@ files["functions/lists/lists.ts"] = handler(
 files["functions/loopAgain/loopAgain.ts"] = handler("require('node:fs').writeFileSync('looping', ''); while (true) {}");
 const codes = [...Object.entries(faults).map(([name, [code]]) => [name, code] as const), ...Object.entries(harmless)];
 for (const [name, code] of codes)
-  files[`functions/${name}/${name}.ts`] = handler(code, name === "allocate" ? "20s" : "300ms");
+  files[`functions/${name}/${name}.ts`] = handler(code, name === "allocate" || name in harmless ? "20s" : "300ms");
 const collections = ["good", "done", "slow", "loopAgain", "lists", ...codes.map(([name]) => name)].map(collection);
 collections.push({ name: "large", fields: [{ name: "text", type: "text" }] });
 const server = await serve(await scriptProject({ collections, files, scripts: { memory: "192MiB" } }));
@@ -171,7 +171,7 @@ describe("a handler at fault", () => {
     await othersRun();
   });
 
-  test.each(Object.keys(harmless))("%s is no id", async (name) => {
+  test.each(Object.keys(harmless))("%s is no fault", async (name) => {
     await post(`${server.url}/api/${name}`, { n: 1 });
     await events.first("function.completed", `functions/${name}/${name}.ts`);
     expect(events.of("function.failed", `functions/${name}/${name}.ts`)).toEqual([]);
