@@ -121,10 +121,12 @@ test("PostgreSQL is set back while leader and replicas run: all stop serving and
     expect(await stays(instance)).toContain(
       `the database has the position ${last}, the journal the position ${common}, and the last common position is ${common}`,
     );
-  let status: Finished;
+  let status = await command(leader, "cluster", "status");
   // The lease of the earlier state of PostgreSQL has an end, too.
-  do status = await command(leader, "cluster", "status");
-  while (status.code === 0 || !cluster.instances.every(({ url }) => status.stdout.includes(`  ${url}: database `)));
+  await until(async () => {
+    status = await command(leader, "cluster", "status");
+    return status.code !== 0 && cluster.instances.every(({ url }) => status.stdout.includes(`  ${url}: database `));
+  });
   expect([status.code, status.stdout]).toEqual([1, expect.stringMatching(/no leader/)]);
 
   // A start on the lost branch is refused with the same line.

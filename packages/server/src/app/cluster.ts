@@ -4,6 +4,7 @@
  */
 import { rmSync } from "node:fs";
 import { networkInterfaces } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Config } from "../base/config/index.ts";
 import { AppError, messageOf, SetupError } from "../base/kernel/index.ts";
 import type { Logger } from "../base/logging/index.ts";
@@ -261,6 +262,8 @@ class Instance implements Running {
       }
     } finally {
       over.abort();
+      // A lease that the last look takes belongs to this instance: what follows leads with the lease, or resigns.
+      await leads;
     }
   }
 
@@ -270,7 +273,7 @@ class Instance implements Running {
       // The next look of `#run` tells why a role cannot be found.
       const role = await this.#member.findRole(signal).catch(() => null);
       if (role === null || "commits" in role) return;
-      await Bun.sleep(pauseMs);
+      await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
     }
   }
 
