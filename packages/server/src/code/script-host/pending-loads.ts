@@ -2,6 +2,11 @@
 import type { ProcessEnd } from "./host-process.ts";
 import { type Loaded, lateLoad, loadLimitMs } from "./protocol.ts";
 
+/** The longest silence of a process that loads: longer than the limit of a load, which the process itself looks at. */
+const silenceMs = loadLimitMs + 3_000;
+/** The longest load, also of a process that answers. */
+const longestMs = 60_000;
+
 /** The result of loading one file. `lost` says how the load lost the process; null when the process lives. */
 export interface LoadResult {
   readonly loaded: Loaded;
@@ -12,16 +17,17 @@ export interface LoadResult {
 interface PendingLoad {
   readonly end: (result: LoadResult) => void;
   polls: number;
+  /** Polls since the last message of the process. */
+  silence: number;
 }
 
 export class PendingLoads {
   readonly #byPath = new Map<string, PendingLoad>();
-  /** Polls after which a process that has not answered a load counts as computing without end. */
-  readonly #maxPolls: number;
+  readonly #pollMs: number;
 
   /** @param pollMs the milliseconds between two polls. */
   constructor(pollMs: number) {
-    this.#maxPolls = (loadLimitMs + 3_000) / pollMs;
+    this.#pollMs = pollMs;
   }
 
   get size(): number {
@@ -31,7 +37,7 @@ export class PendingLoads {
   /** Waits for the answer of a load that is sent in this turn, or for the end of the process. */
   async wait(path: string, exited: Promise<ProcessEnd>): Promise<LoadResult> {
     const { promise, resolve } = Promise.withResolvers<LoadResult>();
-    this.#byPath.set(path, { end: resolve, polls: 0 });
+    this.#byPath.set(path, { end: resolve, polls: 0, silence: 0 });
     exited.then(({ how }) => {
       const message = `ended the process while it was loading (${how})`;
       resolve({ loaded: { error: { message } }, lost: "ended" });
@@ -46,12 +52,18 @@ export class PendingLoads {
     this.#byPath.get(path)?.end({ loaded, lost: null });
   }
 
+  /** The process has sent any message: the process does not compute without end. */
+  heard(): void {
+    for (const load of this.#byPath.values()) load.silence = 0;
+  }
+
   /** Counts a poll, and ends the loads that are late. Answers whether a load is late: the process computes without end. */
   poll(): boolean {
     let isLate = false;
     for (const load of this.#byPath.values()) {
       load.polls += 1;
-      if (load.polls < this.#maxPolls) continue;
+      load.silence += 1;
+      if (load.silence * this.#pollMs < silenceMs && load.polls * this.#pollMs < longestMs) continue;
       load.end({ loaded: { error: { message: lateLoad } }, lost: "late" });
       isLate = true;
     }

@@ -188,3 +188,19 @@ test("a load that the process does not answer is late, and the process is killed
   expect(await loading).toEqual({ loaded: { error: { message: "did not finish loading within 5 s" } }, lost: "late" });
   await until(() => processes.last.hasExited);
 });
+
+test("a process that answers while a file loads is not late before a minute: a busy machine may not have run the process", async () => {
+  const processes = new FakeProcesses();
+  processes.answerLoad = () => null;
+  const process = processes.open();
+  opened.push(process);
+  const loading = process.loadFile("jobs/a.ts");
+  for (let polls = 1; polls < 600; polls++) {
+    expect(process.poll()).toBeTrue();
+    if (polls % 79 === 0) processes.last.say({ type: "pong" });
+  }
+  expect(processes.last.hasExited).toBeFalse();
+  process.poll();
+  expect(await loading).toEqual({ loaded: { error: { message: "did not finish loading within 5 s" } }, lost: "late" });
+  await until(() => processes.last.hasExited);
+});

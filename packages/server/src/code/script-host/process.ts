@@ -123,6 +123,7 @@ export class ScriptProcess {
     this.#host = options.spawn((message) => {
       if (this.#isClosed) return;
       this.#silence = 0;
+      this.#loads.heard();
       try {
         dispatch(this.#handlers, message);
       } catch (error) {
@@ -274,12 +275,12 @@ export class ScriptProcess {
   #lookAtTimes(): void {
     if (this.#hangs()) this.#kill("hang");
     if (this.#loads.poll()) this.#host.kill();
+    if (this.#underWay.size > 0 || this.#loads.size > 0) this.#host.send({ type: "ping" });
     if (this.#underWay.size === 0) this.#silence = 0;
-    else this.#ping();
+    else this.#countSilence();
   }
 
-  #ping(): void {
-    this.#host.send({ type: "ping" });
+  #countSilence(): void {
     this.#silence += 1;
     if (this.#silence > silentLimit && !this.#isAside && this.begun.length > 0) this.#listener?.onSilent();
   }
