@@ -45,6 +45,12 @@ async function launchOptions(): Promise<LaunchOptions> {
   return { args, executablePath: await unpack(), env };
 }
 
+/** Starts a browser. A browser that crashes before its first page, about once in some thousand starts, is started again: no test has begun. */
 export async function launchBrowser(): Promise<Browser> {
-  return chromium.launch(await launchOptions());
+  const options = await launchOptions();
+  return chromium.launch(options).catch((error: unknown) => {
+    if (!/signal=SIG(SEGV|TRAP|ILL|BUS)/.test(String(error))) throw error;
+    console.warn("The browser crashed at its start, and is started again.");
+    return chromium.launch(options);
+  });
 }
