@@ -78,6 +78,20 @@ test("a trial: the response for an anonymous caller", async () => {
   expect(list).toMatchObject({ as: { email: "admin@example.com" }, allowed: true });
 });
 
+test("a trial of a definition: the effect on a user and on an anonymous caller", async () => {
+  const before = await client.admin.collections.get("albums");
+  const definition = { permissions: { read: "admin", create: "public", update: "public", delete: "public" } };
+  const effects = await client.admin.collections.tryDefinition("albums", { definition, sample: 0, as: me.id });
+  expect(effects).toMatchObject({
+    collection: "albums",
+    isExact: true,
+    rules: [{ operation: "read", from: "public", to: "admin" }],
+  });
+  expect(effects.callers.map(({ as }) => as?.email ?? null)).toEqual(["admin@example.com", null]);
+  expect(effects.callers[0]?.operations[0]?.lost.count).toBe(0);
+  expect(await client.admin.collections.get("albums")).toEqual(before);
+});
+
 test("tails: events and entries of the log in order of arrival, until the signal", async () => {
   const end = new AbortController();
   const opened: string[] = [];

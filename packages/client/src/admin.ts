@@ -14,11 +14,13 @@ import type {
   LogEntry,
   LogLevel,
   MigrationPlan,
+  Operation,
   Overview,
   Page,
   Permissions,
   ProviderSetup,
   Role,
+  RuleEffects,
   RuleTrial,
   RuleTrialRequest,
   Schema,
@@ -80,6 +82,16 @@ export interface CollectionChange {
   search?: string[] | null;
 }
 
+export interface DefinitionTrial {
+  definition: CollectionChange;
+  /** The number of users without the role admin, from the oldest to the newest; 20 by default, 100 at most. */
+  sample?: number;
+  /** The id of a further user. */
+  as?: string | null;
+  /** By default, `read` and each operation with another rule. */
+  operation?: Operation;
+}
+
 /** Collections and migrations. `plan…` changes nothing and answers the changes that would be made. */
 export class CollectionAdmin {
   readonly #transport: Requests;
@@ -124,6 +136,11 @@ export class CollectionAdmin {
    * Tries an operation as a user or as an anonymous caller: the answer, and the rules that decide the answer. Changes nothing.
    */
   try(name: string, trial: RuleTrialRequest): Promise<RuleTrial> {
+    return this.#transport.call("POST", `${path(name)}/try`, { body: trial });
+  }
+
+  /** The records that users gain and lose by a definition that is not saved. Changes nothing. */
+  tryDefinition(name: string, trial: DefinitionTrial): Promise<RuleEffects> {
     return this.#transport.call("POST", `${path(name)}/try`, { body: trial });
   }
 

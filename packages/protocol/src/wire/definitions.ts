@@ -200,6 +200,76 @@ export const ruleTrialRequest = named("RuleTrialRequest", () =>
   }),
 );
 
+/** The definition that an admin tries before saving (`POST /api/admin/collections/{name}/try`). */
+export const ruleEffectsRequest = named("RuleEffectsRequest", () =>
+  object({
+    /** As the body of a PUT of the collection. */
+    definition: changedDefinition,
+    /** The number of users without the role admin, from the oldest to the newest; 20 by default, 100 at most. */
+    sample: optional(about(count, "From 0 to 100.")),
+    /** The id of a further user. */
+    as: optional(orNull(string)),
+    /** By default, `read` and each operation with another rule. */
+    operation: optional(operation),
+  }),
+);
+
+/** The records that a caller gains or loses. */
+export const changedRecords = named("ChangedRecords", () =>
+  object({
+    count,
+    /** The number of records that are not named. */
+    rest: count,
+    /** A few, newest first, with the part of the rule that does not allow the record: of the present rule, or of the tried rule. */
+    records: arrayOf(object({ id: string, part: string })),
+  }),
+);
+export type ChangedRecords = TypeOf<typeof changedRecords>;
+
+/** The records that a rule allows: all, some by a condition, or none. */
+const ruleReach = enumOf(["all", "some", "none"]);
+export type RuleReach = TypeOf<typeof ruleReach>;
+
+/** The effects of a definition on a caller. */
+export const callerEffects = named("CallerEffects", () =>
+  object({
+    /** Null for a caller without a token. */
+    as: orNull(user),
+    /** Whether the user is of the sample. */
+    isSample: boolean,
+    /** The number of records that the present rules allow, and the number that the tried rules allow. */
+    operations: arrayOf(
+      object({ operation, before: count, after: count, gained: changedRecords, lost: changedRecords }),
+    ),
+    /** Null if the rule of `create` stays. */
+    create: orNull(object({ before: ruleReach, after: ruleReach })),
+    /** Fields that other records show from now on. */
+    fields: arrayOf(object({ field: string, before: ruleReach, after: ruleReach })),
+  }),
+);
+export type CallerEffects = TypeOf<typeof callerEffects>;
+
+/** The effects of a definition that is not saved. Nothing was changed. */
+export const ruleEffects = named("RuleEffects", () =>
+  object({
+    /** The name after the change. */
+    collection: string,
+    /** The number of records. */
+    records: count,
+    /** The number of records that were looked at, newest first, for every caller. */
+    looked: count,
+    /** Whether all records were looked at. */
+    isExact: boolean,
+    rules: arrayOf(object({ operation, from: rule, to: rule })),
+    /** The operations that only the change itself could tell about, as sentences. */
+    unjudged: arrayOf(object({ operation, reason: string })),
+    /** The values that other fields of the definition mean for the records, as sentences. */
+    notes: arrayOf(string),
+    callers: arrayOf(callerEffects),
+  }),
+);
+export type RuleEffects = TypeOf<typeof ruleEffects>;
+
 /** A part of a rule's text, from `start` up to `end` (UTF-16 units from 0). */
 export interface RulePart {
   /**

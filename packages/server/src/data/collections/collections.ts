@@ -403,6 +403,21 @@ function policyOf(definition: CollectionDefinition, site: RuleSite, expressionOf
   });
 }
 
+/** The collection of a definition that is not in force, for trials. @param source the definitions beside this one. */
+export function trialCollection(definition: CollectionDefinition, source: SchemaSource): Collection {
+  const row = {
+    definition: JSON.stringify(definition),
+    createdAt: "",
+    updatedAt: "",
+    places: "{}",
+    isChronological: 1,
+  };
+  const known = new Map<string, Expression>();
+  return toCollection(row, (each, site) =>
+    known.getOrInsertComputed(`${site.field} ${site.operation}`, () => parseRule(each, site, source)),
+  );
+}
+
 function toCollection(row: DefinitionRow, expressionOf: ExpressionOf): Collection {
   // The definition was validated before the write.
   const definition = JSON.parse(row.definition) as CollectionDefinition;

@@ -18,7 +18,7 @@ export {
   type UserTable,
 } from "./collection.ts";
 export { collectionRenames, withNewTargets } from "./collection-renames.ts";
-export { Collections, definitionsChanged } from "./collections.ts";
+export { Collections, definitionsChanged, trialCollection } from "./collections.ts";
 export { type Counter, counterKey, keepNumber, lastNumber } from "./counter-table.ts";
 export { parseDefinition } from "./definition.ts";
 export {
@@ -34,9 +34,17 @@ export { collectionSchema, definitionsIn } from "./definition-table.ts";
 export { DroppedRetention, restoreDropped, siteOfRestore } from "./dropped.ts";
 export { droppedRows, entryOf } from "./dropped-table.ts";
 export { MigrationError } from "./migration-error.ts";
-export { type CollectionPlan, type Definitions, keepUnsent, type ParsedDefinition, type ValueRename } from "./plan.ts";
+export {
+  type CollectionPlan,
+  type Definitions,
+  keepUnsent,
+  originOf,
+  type ParsedDefinition,
+  type ValueRename,
+} from "./plan.ts";
 export { planChange, type SchemaChange } from "./plan-change.ts";
-export { type RuleSite, ruleSource, rulesAt } from "./rules.ts";
+export { partsAt, type RuleSite, ruleSource, rulesAt } from "./rules.ts";
 export { checkRecords, countDropped } from "./sql/data-check.ts";
+export { plannedTables, unknownFields } from "./sql/planned-tables.ts";
 export { countRecords } from "./table.ts";
 export { forgetUnread, givesRight, noteRead } from "./unread-file-table.ts";

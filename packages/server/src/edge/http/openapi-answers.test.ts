@@ -296,6 +296,9 @@ test("collections and users for admins", async () => {
   });
   const trial = { as: null, operation: "create", body: { b: "z" } };
   await check.call("POST /api/admin/collections/{name}/try", 200, { ...name, body: trial });
+  const tried = { definition: { fields: [], permissions: { read: "owner" } }, sample: 5 };
+  const effects = await check.call<object>("POST /api/admin/collections/{name}/try", 200, { ...name, body: tried });
+  expect(effects).toMatchObject({ isExact: true, notes: ['the field "b" is dropped with its values'] });
   const { collections } = await check.call("GET /api/admin/schema.json", 200, admin);
   await check.call("PUT /api/admin/schema.json", 200, { ...admin, body: { collections } });
   const stale = { ...admin, body: { collections }, headers: { "If-Match": '"x"' } };

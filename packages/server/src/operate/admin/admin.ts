@@ -41,11 +41,12 @@ export function buildAdmin(options: AdminOptions) {
   const changes = new AdminChanges(options);
   const { auth, backups, events, log, effective: config } = options;
   const { users, forms, factors, keys, notices, proofs } = auth;
+  const schema = new SchemaAdmin({ ...options, changes });
   return {
-    schema: new SchemaAdmin({ ...options, changes }),
+    schema,
     users: new UserAdmin({ ...options, changes, users, forms, factors, notices, proofs }),
     keys: new KeyAdmin({ changes, keys }),
-    trials: new RuleTrials({ ...options, users }),
+    trials: new RuleTrials({ ...options, users, schema }),
     mails: new MailAdmin({ ...options, changes }),
     providers: options.providers,
     scripts: new ScriptAdmin({ ...options, changes }),

@@ -1,8 +1,8 @@
 /**
  * Admin API of trials: an operation as a user or without a user, the answer that this caller would get, and the rules
- * that decide. Nothing is changed.
+ * that decide; and the effects of a definition that is not saved. Nothing is changed.
  */
-import { OPERATIONS, type RuleTrial } from "@socle/protocol";
+import { OPERATIONS, type RuleEffects, type RuleTrial, type User } from "@socle/protocol";
 import {
   AppError,
   isObject,
@@ -12,16 +12,22 @@ import {
   quote,
   type SignedIn,
 } from "../../base/kernel/index.ts";
-import type { Collection } from "../../data/collections/index.ts";
+import type { Collection, Collections } from "../../data/collections/index.ts";
 import type { Queries } from "../../data/queries/index.ts";
-import type { Records } from "../../data/records/index.ts";
+import { EffectTrial, type Records } from "../../data/records/index.ts";
 import type { Users } from "../../people/auth/index.ts";
-import type { Waiter } from "../../store/database/index.ts";
+import type { Database, Waiter } from "../../store/database/index.ts";
 import { refuseOthers } from "./admin-changes.ts";
+import { changeOf, type SchemaAdmin } from "./schema-admin.ts";
 
 /** Records of a page of a list: by default, and at most. */
 const defaultLimit = 20;
 const maxLimit = 100;
+/** Users of a sample: by default, and at most. */
+const defaultSample = 20;
+const maxSample = 100;
+/** How long the statements of a trial of a definition may take. */
+const effectsMs = 3_000;
 
 /** A trial from the body of a request. */
 interface AskedTrial {
@@ -42,23 +48,72 @@ export interface TrialOutcome extends Pick<RuleTrial, "as" | "operation" | "rule
 /** The trial with the admin that asks. */
 type Asking = AskedTrial & { readonly waiter: Waiter & { principal: SignedIn } };
 
-export class RuleTrials {
-  readonly #options: { users: Users; records: Records; queries: Queries };
+interface RuleTrialsOptions {
+  users: Users;
+  records: Records;
+  queries: Queries;
+  schema: SchemaAdmin;
+  collections: Collections;
+  database: Database;
+}
 
-  constructor(options: { users: Users; records: Records; queries: Queries }) {
+export class RuleTrials {
+  readonly #options: RuleTrialsOptions;
+
+  constructor(options: RuleTrialsOptions) {
     this.#options = options;
   }
 
   /** @throws AppError `not_found` for the collection, `bad_request` for a malformed trial or a missing user. */
   async try(name: string, given: Record<string, unknown>, waiter: Asking["waiter"]): Promise<TrialOutcome> {
-    const { records, users } = this.#options;
-    const collection = records.collection(name);
+    const collection = this.#options.records.collection(name);
     const asked = readTrial(given);
     const { operation, as } = asked;
-    const user = as === null ? null : users.find(as);
-    if (as !== null && user === null) throw new AppError("bad_request", `"as": there is no user ${quote(as)}.`);
-    const principal = user && { userId: user.id, role: user.role };
-    return { as: user, operation, ...(await this.#outcome(collection, principal, { ...asked, waiter })) };
+    const user = as === null ? null : this.#user(as);
+    return { as: user, operation, ...(await this.#outcome(collection, principalOf(user), { ...asked, waiter })) };
+  }
+
+  /**
+   * The records that users gain and lose by a definition that is not saved.
+   * @throws AppError as the change would, `bad_request` for a malformed trial, `conflict` if the schema changes meanwhile.
+   */
+  async effects(name: string, given: Record<string, unknown>, waiter: Asking["waiter"]): Promise<RuleEffects> {
+    const { users, records, schema, collections, database } = this.#options;
+    const { definition, as, operation, sample } = readEffects(given);
+    const { build } = changeOf(name, definition);
+    await schema.plan({ name, build }, waiter);
+    const user = as === null ? null : this.#user(as);
+    const sampled = users.sample(sample);
+    const others = [null, ...sampled.filter(({ id }) => id !== user?.id)];
+    const callers = (user === null ? others : [user, ...others]).map((each) => {
+      return {
+        as: each,
+        isSample: each !== null && sampled.some(({ id }) => id === each.id),
+        principal: principalOf(each),
+      };
+    });
+    const { epoch } = collections;
+    const current = collections.definitions();
+    const plans = collections.plan(build(current));
+    const trial = new EffectTrial(name, { plans, current, users: collections.users, operation });
+    const principals = callers.map(({ principal }) => principal);
+    const effects = (): RuleEffects | null => trial.effects(callers, records.count(records.collection(name)));
+    await database
+      .query((reader) => trial.judge(reader, principals, effectsMs), waiter)
+      .catch((thrown: unknown) => {
+        const isSlow = thrown instanceof AppError && thrown.limit === "queries";
+        if (collections.epoch === epoch && !(isSlow && effects() !== null)) throw thrown;
+      });
+    const found = collections.epoch === epoch ? effects() : null;
+    if (found === null) throw new AppError("conflict", "The schema has changed meanwhile; try again.");
+    return found;
+  }
+
+  /** @throws AppError `bad_request` for a missing user. */
+  #user(id: string): User {
+    const user = this.#options.users.find(id);
+    if (user === null) throw new AppError("bad_request", `"as": there is no user ${quote(id)}.`);
+    return user;
   }
 
   async #outcome(
@@ -101,20 +156,45 @@ export class RuleTrials {
   }
 }
 
+function principalOf(user: User | null): Principal {
+  return user && { userId: user.id, role: user.role };
+}
+
+/** @throws AppError `bad_request`. */
+function readEffects(given: Record<string, unknown>) {
+  refuseOthers(given, ["definition", "sample", "as", "operation"]);
+  const { definition, sample = defaultSample, as = null } = given;
+  if (!isObject(definition)) throw new AppError("bad_request", '"definition" must be a JSON object.');
+  if (typeof sample !== "number" || !Number.isInteger(sample) || sample < 0 || sample > maxSample)
+    throw new AppError("bad_request", `"sample" must be a whole number from 0 to ${maxSample}, not ${quote(sample)}.`);
+  const operation = given["operation"] === undefined ? null : readOperation(given);
+  return { definition, sample, as: readCaller(as), operation };
+}
+
+/** @throws AppError `bad_request`. */
+function readOperation(given: Record<string, unknown>): RuleTrial["operation"] {
+  const operation = OPERATIONS.find((each) => each === given["operation"]);
+  if (operation === undefined) throw new AppError("bad_request", `"operation" must be ${oneOf(OPERATIONS)}.`);
+  return operation;
+}
+
+/** @throws AppError `bad_request`. */
+function readCaller(as: unknown): string | null {
+  if (as === null || typeof as === "string") return as;
+  throw new AppError("bad_request", '"as" must be the id of a user, or null.');
+}
+
 /** @throws AppError `bad_request`. */
 function readTrial(given: Record<string, unknown>): AskedTrial {
   refuseOthers(given, ["as", "operation", "id", "body", "query"]);
   const { as, id = null, body = {}, query = {} } = given;
-  const operation = OPERATIONS.find((each) => each === given["operation"]);
-  if (operation === undefined) throw new AppError("bad_request", `"operation" must be ${oneOf(OPERATIONS)}.`);
-  if (as !== null && typeof as !== "string")
-    throw new AppError("bad_request", '"as" must be the id of a user, or null.');
+  const operation = readOperation(given);
   if (id !== null && typeof id !== "string") throw new AppError("bad_request", '"id" must be the id of a record.');
   if (operation === "create" && id !== null) throw new AppError("bad_request", 'To create a record, "id" is left out.');
   if ((operation === "update" || operation === "delete") && id === null)
     throw new AppError("bad_request", `"id" is missing: ${operation} needs the id of a record.`);
   if (!isObject(body)) throw new AppError("bad_request", '"body" must be a JSON object.');
-  return { as, operation, id, body, search: searchOf(query, id === null) };
+  return { as: readCaller(as), operation, id, body, search: searchOf(query, id === null) };
 }
 
 /** @throws AppError `bad_request`. */

@@ -244,6 +244,19 @@ export class Users {
     return { items, total: row?.n ?? 0 };
   }
 
+  /** Users without the role admin, spread from the oldest to the newest. */
+  sample(size: number): User[] {
+    const { reader } = this.#options.database;
+    const last = reader.get<{ seq: number | null }>("SELECT max(_seq) AS seq FROM _users")?.seq ?? 0;
+    const places = Array.from({ length: size }, (_, i) => Math.floor((i * last) / size));
+    const sql = (place: string, end: string): string =>
+      `SELECT ${userColumns} FROM _users WHERE role <> 'admin' ${place} ORDER BY _seq ${end}`;
+    const found = places.flatMap((place) => reader.all<UserRow>(sql("AND _seq > ?", "LIMIT 1"), place));
+    // Where numbers are missing, two places may lead to the same user.
+    const newest = reader.all<UserRow>(sql("", "DESC LIMIT ?"), size);
+    return [...new Map([...found, ...newest].map((row) => [row.id, userOf(row)])).values()].slice(0, size);
+  }
+
   /** The sessions of a user that have not expired, newest first. */
   sessions(userId: string): SessionEntry[] {
     return this.#options.sessions.list(userId);

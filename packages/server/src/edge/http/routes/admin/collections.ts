@@ -88,14 +88,19 @@ export function collectionRoutes(api: { admin: Admin }): Routes {
     },
     "/api/admin/collections/:name/try": {
       POST: route({
-        summary: "Try an operation as another caller",
+        summary: "Try an operation as another caller, or a definition before it is saved",
         access,
         keys,
         find: (exchange) => api.admin.schema.get(nameOf(exchange)),
-        body: unchecked(wire.ruleTrialRequest),
-        answers: { 200: wire.ruleTrial },
-        handle: async (exchange, admin, body) =>
-          trialBody(await api.admin.trials.try(nameOf(exchange), body, waiterOf(exchange, admin))),
+        body: unchecked(wire.either(wire.ruleTrialRequest, wire.ruleEffectsRequest)),
+        answers: { 200: wire.either(wire.ruleTrial, wire.ruleEffects) },
+        errors: [409],
+        async handle(exchange, admin, body) {
+          const { trials } = api.admin;
+          const [name, waiter] = [nameOf(exchange), waiterOf(exchange, admin)];
+          if ("definition" in body) return trials.effects(name, body, waiter);
+          return trialBody(await trials.try(name, body, waiter));
+        },
       }),
     },
     "/api/admin/dropped": {

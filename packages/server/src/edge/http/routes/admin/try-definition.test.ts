@@ -1,0 +1,577 @@
+/** Trials of definitions that are not saved: the records that users gain and lose, and the part of the rule that decides. */
+import { describe, expect, test } from "bun:test";
+import type { CallerEffects, CollectionDefinition, Operation, RuleEffects, StoredRecord } from "@socle/protocol";
+import { lastSeq, openApi, type TestApi } from "../../../../../test/kit.ts";
+import { randomNumbers, randomSeed } from "../../../../../test/random.ts";
+import { EffectTrial, recordTableOf } from "../../../../data/records/index.ts";
+import { asSlowReader } from "../../../../store/database/index.ts";
+
+interface Definition {
+  [attribute: string]: unknown;
+}
+
+const teams = { name: "teams", fields: [{ name: "name", type: "string" }], permissions: { read: "authenticated" } };
+const members = {
+  name: "members",
+  fields: [
+    { name: "team", type: "relation", collection: "teams", required: true },
+    { name: "user", type: "relation", collection: "users", required: true },
+    { name: "role", type: "string" },
+  ],
+  permissions: { read: "admin" },
+};
+const notes = {
+  name: "notes",
+  fields: [
+    { name: "text", type: "string" },
+    { name: "status", type: "string", values: ["open", "done"] },
+    { name: "points", type: "integer" },
+    { name: "tags", type: "string", multiple: true },
+    { name: "team", type: "relation", collection: "teams" },
+    { name: "parent", type: "relation", collection: "notes" },
+  ],
+  permissions: { read: "public", create: "authenticated", update: "owner", delete: "owner" },
+};
+
+async function opened() {
+  const api = await openApi({ collections: [teams, members, notes] });
+  const admin = await api.admin();
+  const users = [];
+  for (const name of ["ann", "bob", "eve"]) users.push(await api.register(`${name}@example.com`));
+  const make = async (name: string, body: object, token = admin): Promise<string> => {
+    const answer = await api.request<StoredRecord>("POST", `/api/${name}`, { body, token });
+    expect([answer.status, answer.body]).toEqual([201, answer.body]);
+    return answer.body.id;
+  };
+  return { api, admin, users, make };
+}
+
+const { api, admin, users, make } = await opened();
+const [ann, bob] = [users[0], users[1]];
+if (ann === undefined || bob === undefined) throw new Error("The users were not made");
+const team = await make("teams", { name: "ours" });
+await make("members", { team, user: ann.user.id, role: "member" });
+await make("members", { team, user: bob.user.id, role: "guest" });
+const open = await make("notes", { text: "a", status: "open", points: 1, team }, ann.accessToken);
+const done = await make("notes", { text: "b", status: "done", points: 9, tags: ["x"], parent: open }, bob.accessToken);
+
+async function send(definition: unknown, others: Definition = {}, name = "notes") {
+  const body = { definition, ...others };
+  return api.request<RuleEffects>("POST", `/api/admin/collections/${name}/try`, { token: admin, body });
+}
+
+async function effects(definition: Definition, others: Definition = {}, name = "notes"): Promise<RuleEffects> {
+  const answer = await send(definition, others, name);
+  expect([answer.status, answer.body]).toEqual([200, answer.body]);
+  return answer.body;
+}
+
+function on({ callers }: RuleEffects, email: string | null): CallerEffects {
+  const found = callers.find(({ as }) => (as?.email ?? null) === email);
+  if (found === undefined) throw new Error(`There is no caller ${email}`);
+  return found;
+}
+
+function countsOf({ operations }: CallerEffects, operation: Operation): number[] {
+  const found = operations.find((each) => each.operation === operation);
+  if (found === undefined) throw new Error(`${operation} was not judged`);
+  return [found.before, found.after, found.gained.count, found.lost.count];
+}
+
+const none = { count: 0, rest: 0, records: [] };
+
+describe("a definition with other rules", () => {
+  test("tells the records that each caller loses and gains, and the part of the rule that decides", async () => {
+    const answer = await effects({
+      permissions: {
+        ...notes.permissions,
+        read: 'status = "open" && team.members(team)[user = @user.id && role != "guest"]',
+      },
+    });
+    expect(answer).toMatchObject({
+      collection: "notes",
+      records: 2,
+      looked: 2,
+      isExact: true,
+      unjudged: [],
+      notes: [],
+    });
+    expect(answer.rules).toMatchObject([{ operation: "read", from: "public" }]);
+    expect(on(answer, "ann@example.com")).toMatchObject({
+      isSample: true,
+      create: null,
+      fields: [],
+      operations: [
+        {
+          operation: "read",
+          before: 2,
+          after: 1,
+          gained: none,
+          lost: { count: 1, rest: 0, records: [{ id: done, part: 'status = "open"' }] },
+        },
+      ],
+    });
+    expect(on(answer, "bob@example.com").operations[0]?.lost.records).toEqual([
+      { id: done, part: 'status = "open"' },
+      { id: open, part: 'role != "guest"' },
+    ]);
+    expect(on(answer, null)).toMatchObject({ as: null, isSample: false });
+    expect(countsOf(on(answer, null), "read")).toEqual([2, 0, 0, 2]);
+    // Admins bypass rules, so no admin is in the sample.
+    expect(answer.callers.map(({ as }) => as?.email ?? null)).toEqual([
+      null,
+      "ann@example.com",
+      "bob@example.com",
+      "eve@example.com",
+    ]);
+  });
+
+  test("names the word that decides, and each operation with another rule", async () => {
+    const answer = await effects({
+      permissions: { read: "authenticated", create: "admin", update: "authenticated", delete: "owner" },
+    });
+    expect(answer.rules.map(({ operation, from, to }) => [operation, from, to])).toEqual([
+      ["read", "public", "authenticated"],
+      ["create", "authenticated", "admin"],
+      ["update", "owner", "authenticated"],
+    ]);
+    expect(on(answer, null)).toMatchObject({
+      create: { before: "none", after: "none" },
+      operations: [
+        {
+          operation: "read",
+          lost: {
+            count: 2,
+            records: [
+              { id: done, part: "authenticated" },
+              { id: open, part: "authenticated" },
+            ],
+          },
+        },
+        { operation: "update", before: 0, after: 0 },
+      ],
+    });
+    expect(on(answer, "ann@example.com")).toMatchObject({
+      create: { before: "all", after: "none" },
+      operations: [
+        { operation: "read", before: 2, after: 2, gained: none, lost: none },
+        {
+          operation: "update",
+          before: 1,
+          after: 2,
+          gained: { count: 1, records: [{ id: done, part: "owner" }] },
+          lost: none,
+        },
+      ],
+    });
+  });
+
+  test("counts for a named user, for a single operation, and without a sample", async () => {
+    const admins = await api.request<{ items: { id: string }[] }>("GET", "/api/admin/users?role=admin", {
+      token: admin,
+    });
+    const permissions = { ...notes.permissions, read: "owner" };
+    const some = await effects({ permissions }, { as: bob.user.id, sample: 0, operation: "delete" });
+    expect(some.callers.map(({ as, isSample }) => [as?.email ?? null, isSample])).toEqual([
+      ["bob@example.com", false],
+      [null, false],
+    ]);
+    expect(some.rules.map(({ operation }) => operation)).toEqual(["read", "delete"]);
+    expect(countsOf(on(some, "bob@example.com"), "delete")).toEqual([1, 1, 0, 0]);
+    expect(some.callers.every(({ operations }) => operations.length === 1)).toBe(true);
+    const all = await effects({ permissions }, { as: admins.body.items[0]?.id, sample: 1 });
+    expect(all.callers.length).toBe(3);
+    expect(countsOf(on(all, "admin@example.com"), "read")).toEqual([2, 2, 0, 0]);
+    const created = await effects({ permissions }, { operation: "create", sample: 0 });
+    expect(created).toMatchObject({ isExact: true, looked: 0, callers: [{ operations: [] }] });
+  });
+
+  test("names a few of many records, and the number of the rest", async () => {
+    const ids: string[] = [];
+    for (let i = 0; i < 30; i++) ids.push(await make("teams", { name: `team ${i}` }));
+    const answer = await effects({ permissions: { read: "admin" } }, { sample: 1 }, "teams");
+    const [read] = on(answer, "ann@example.com").operations;
+    expect(read?.lost).toEqual({
+      count: 31,
+      rest: 26,
+      records: ids
+        .toReversed()
+        .slice(0, 5)
+        .map((id) => ({ id, part: "admin" })),
+    });
+    for (const id of ids) await api.request("DELETE", `/api/teams/${id}`, { token: admin });
+  });
+
+  test("tells the fields that are hidden and shown", async () => {
+    const fields = notes.fields.map((field) => {
+      if (field.name === "points") return { ...field, permissions: { read: "admin" } };
+      return field.name === "text" ? { ...field, permissions: { read: 'status = "open"' } } : field;
+    });
+    const answer = await effects({ fields });
+    expect(on(answer, "ann@example.com").fields).toEqual([
+      { field: "text", before: "all", after: "some" },
+      { field: "points", before: "all", after: "none" },
+    ]);
+    expect(countsOf(on(answer, "ann@example.com"), "read")).toEqual([2, 2, 0, 0]);
+  });
+});
+
+describe("a definition with other fields", () => {
+  test("is judged under the new names of a renamed field and of a renamed collection", async () => {
+    const fields = notes.fields.map((field) =>
+      field.name === "points" ? { ...field, name: "weight", renamedFrom: "points" } : field,
+    );
+    const rule = 'weight > 5 || remarks(parent).tags = "x"';
+    const answer = await effects({
+      name: "remarks",
+      renamedFrom: "notes",
+      fields: fields.map((field) =>
+        "collection" in field && field.collection === "notes" ? { ...field, collection: "remarks" } : field,
+      ),
+      permissions: { ...notes.permissions, read: rule },
+    });
+    expect(answer).toMatchObject({ collection: "remarks", notes: ['the field "weight" has the values of "points"'] });
+    expect(countsOf(on(answer, null), "read")).toEqual([2, 2, 0, 0]);
+    const narrower = await effects({ fields, permissions: { ...notes.permissions, read: "weight > 5" } });
+    expect(on(narrower, null).operations[0]?.lost.records).toEqual([{ id: open, part: "weight > 5" }]);
+  });
+
+  test("is judged with the values that a new field gets, and says so", async () => {
+    const archived = { name: "archived", type: "boolean" };
+    const read = "archived = false";
+    const empty = await effects({ fields: [...notes.fields, archived], permissions: { ...notes.permissions, read } });
+    expect(empty.notes).toEqual(['the field "archived" is new: stored records have no value']);
+    expect(countsOf(on(empty, null), "read")).toEqual([2, 0, 0, 2]);
+    const filled = { ...archived, required: true, default: false };
+    const full = await effects({ fields: [...notes.fields, filled], permissions: { ...notes.permissions, read } });
+    expect(full.notes).toEqual(['the field "archived" is new: stored records have the default']);
+    expect(countsOf(on(full, null), "read")).toEqual([2, 2, 0, 0]);
+  });
+
+  test("is judged with the values that the migration gives to other fields", async () => {
+    const fields = [
+      { name: "by", type: "relation", collection: "users" },
+      { name: "label", type: "string" },
+      { name: "size", type: "integer" },
+      { name: "level", type: "string", values: ["low", "high"] },
+    ];
+    const permissions = { read: "owner", create: "authenticated", update: "admin", delete: "admin" };
+    const made = await api.request("POST", "/api/admin/collections", {
+      token: admin,
+      body: { name: "moved", fields, permissions },
+    });
+    expect(made.status).toBe(201);
+    const mine = await make("moved", { by: bob.user.id, label: "x", size: 3, level: "high" }, ann.accessToken);
+    const kept = await make("moved", { label: "y", size: 4, level: "low" }, ann.accessToken);
+    const changed = (name: string, attributes: object, read: string): Promise<RuleEffects> => {
+      const next = fields.map((field) => (field.name === name ? { ...field, ...attributes } : field));
+      return effects({ fields: next, permissions: { ...permissions, read } }, {}, "moved");
+    };
+    // The owner field takes over the owner; the creator stays the owner of a record with an empty field.
+    const owned = await changed("by", { owner: true }, "owner");
+    expect(countsOf(on(owned, "ann@example.com"), "read")).toEqual([2, 1, 0, 1]);
+    expect(on(owned, "ann@example.com").operations[0]?.lost.records).toEqual([{ id: mine, part: "owner" }]);
+    expect(countsOf(on(owned, "bob@example.com"), "read")).toEqual([0, 1, 1, 0]);
+    const several = await changed("label", { multiple: true }, 'length(label) = 1 && label != "y"');
+    expect([several.unjudged, countsOf(on(several, null), "read")]).toEqual([[], [0, 1, 1, 0]]);
+    expect(countsOf(on(await changed("label", { multiple: true }, 'label = "x"'), null), "read")).toEqual([0, 1, 1, 0]);
+    const wide = await changed("size", { type: "float", convertedFrom: "integer" }, "size > 3.5 || size = null");
+    expect(countsOf(on(wide, null), "read")).toEqual([0, 1, 1, 0]);
+    const narrow = await changed("size", {}, "(size > 4 || size = null) && label != null");
+    expect(on(narrow, "ann@example.com").operations[0]?.lost.records).toEqual([
+      { id: kept, part: "size > 4 || size = null" },
+      { id: mine, part: "size > 4 || size = null" },
+    ]);
+    const turned = await changed("level", { values: ["high", "low"] }, 'level > "high"');
+    expect(on(turned, "bob@example.com").operations[0]?.gained).toMatchObject({ count: 1, records: [{ id: kept }] });
+    const renamed = await changed("level", { values: ["low", { name: "top", renamedFrom: "high" }] }, 'level = "top"');
+    expect(renamed.unjudged.map(({ operation }) => operation)).toEqual(["read"]);
+    expect(on(renamed, null).operations.map(({ operation }) => operation)).toEqual(["update", "delete"]);
+  });
+
+  test("says which operation only the change itself could tell about", async () => {
+    const fields = [...notes.fields, { name: "number", type: "integer", sequence: true }];
+    const answer = await effects({ fields, permissions: { ...notes.permissions, update: "number > 1" } });
+    expect(answer.unjudged).toEqual([
+      { operation: "update", reason: 'the rule names "number", whose values only the change makes' },
+    ]);
+    expect(on(answer, null).operations.map(({ operation }) => operation)).toEqual(["read", "delete"]);
+  });
+
+  test("says that a field is dropped", async () => {
+    const fields = notes.fields.filter(({ name }) => name !== "points");
+    expect((await effects({ fields })).notes).toEqual(['the field "points" is dropped with its values']);
+  });
+});
+
+test.each<[string, unknown, Definition?]>([
+  ["a rule with an unknown field", { permissions: { read: "none = 1" } }],
+  ["a rule that does not parse", { permissions: { read: "points >" } }],
+  ["another type of a field", { fields: [{ name: "points", type: "string" }] }],
+  ["a dropped field of a rule", { fields: [], permissions: { read: 'status = "open"' } }],
+  ["the name of another collection", { name: "teams" }],
+  [
+    "a required field that records lack",
+    { fields: [...notes.fields, { name: "must", type: "string", required: true }] },
+  ],
+  ["an unknown attribute", { permisions: {} }],
+])("%s is refused as saving would refuse", async (_, definition) => {
+  const answer = await api.request("POST", "/api/admin/collections/notes/try", { token: admin, body: { definition } });
+  const saved = await api.request("PUT", "/api/admin/collections/notes", { token: admin, body: definition });
+  expect([answer.status, answer.body]).toEqual([400, saved.body]);
+  expect(saved.status).toBe(400);
+});
+
+test.each<[string, unknown, Definition, RegExp]>([
+  ["a definition that is no object", "x", {}, /"definition" must be a JSON object/],
+  ["a null definition", null, {}, /"definition" must be a JSON object/],
+  ["too large a sample", {}, { sample: 101 }, /"sample" must be a whole number from 0 to 100, not 101/],
+  ["half a sample", {}, { sample: 0.5 }, /"sample" must be a whole number/],
+  ["a text as a sample", {}, { sample: "20" }, /"sample" must be a whole number/],
+  ["a user who is not there", {}, { as: "usr_none" }, /there is no user "usr_none"/],
+  ["a number as a user", {}, { as: 1 }, /"as" must be the id of a user, or null/],
+  ["another operation", {}, { operation: "list" }, /"operation" must be/],
+  ["a record beside the definition", {}, { id: open }, /"id" cannot be set here/],
+])("%s is no trial", async (_, definition, others, message) => {
+  const answer = await api.request("POST", "/api/admin/collections/notes/try", {
+    token: admin,
+    body: { definition, ...others },
+  });
+  expect([answer.status, String(answer.body["error"]?.["message"])]).toEqual([400, expect.stringMatching(message)]);
+});
+
+test("only admins try definitions, of collections that are there", async () => {
+  const body = { definition: { permissions: { read: "owner" } } };
+  const path = "/api/admin/collections/notes/try";
+  expect((await api.request("POST", path, { body })).status).toBe(401);
+  expect((await api.request("POST", path, { body, token: ann.accessToken })).status).toBe(403);
+  expect((await api.request("POST", "/api/admin/collections/none/try", { body, token: admin })).status).toBe(404);
+});
+
+/** All that a trial must leave alone. */
+async function stateOf({ service: { database, collections, ...service } }: TestApi): Promise<unknown[]> {
+  return [
+    database.reader.all("SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name"),
+    database.reader.get("PRAGMA schema_version"),
+    database.reader.all("SELECT * FROM _collections ORDER BY name"),
+    collections.epoch,
+    [...collections.definitions()],
+    await lastSeq({ ...service, database, collections } as TestApi["service"]),
+  ];
+}
+
+test("nothing is changed, written or kept", async () => {
+  const before = await stateOf(api);
+  const present = api.service.collections.named("notes");
+  const fields = [...notes.fields, { name: "added", type: "string", unique: true }];
+  await effects({ fields, indexes: [["text"]], search: ["text"], permissions: { read: "owner" } });
+  await effects({ name: "remarks", renamedFrom: "notes" });
+  await effects({ fields: [], permissions: { read: "public" } });
+  await send({ permissions: { read: "none = 1" } });
+  expect(await stateOf(api)).toEqual(before);
+  expect(api.service.collections.named("notes")).toBe(present);
+  expect((await api.request("GET", "/api/notes?count=exact")).body).toMatchObject({ total: 2 });
+  expect(api.log.filter((line) => /^(WARN|ERROR|FATAL)/.test(line))).toEqual([]);
+});
+
+describe("a trial within a bound of time", () => {
+  const { service } = api;
+  const callers = [null, ...users.map(({ user }) => user)].map((as) => {
+    return { as, isSample: true, principal: as && { userId: as.id, role: as.role } };
+  });
+  const judged = async (milliseconds: number): Promise<RuleEffects | null> => {
+    const current = service.collections.definitions();
+    const { definition, ...others } = {
+      definition: { ...teams, permissions: { read: 'name ~ "7"' } },
+      renamedFrom: new Map(),
+    };
+    const plans = service.collections.plan({
+      define: [{ definition: definition as CollectionDefinition, ...others }],
+      drop: [],
+    });
+    const trial = new EffectTrial("teams", { plans, current, users: service.collections.users, operation: "read" });
+    const principals = callers.map(({ principal }) => principal);
+    await trial.judge(asSlowReader(service.database.reader), principals, milliseconds);
+    return trial.effects(callers, 16);
+  };
+
+  test("says that the counts are not exact, and leaves out callers that were not reached", async () => {
+    for (let i = 0; i < 15; i++) await make("teams", { name: `team ${i}` });
+    const short = await judged(Number.MIN_VALUE);
+    expect(short).toMatchObject({ records: 16, looked: 10, isExact: false });
+    expect(short?.callers).toMatchObject([
+      { as: null, operations: [{ before: 0, after: 1, gained: { count: 1 }, lost: none }] },
+    ]);
+    const long = await judged(60_000);
+    expect(long).toMatchObject({ looked: 16, isExact: true });
+    expect(long?.callers.map(({ operations }) => operations[0]?.before)).toEqual([0, 16, 16, 16]);
+    expect(long?.callers[1]?.operations).toMatchObject([
+      { operation: "read", after: 1, lost: { count: 15, rest: 10 } },
+    ]);
+  });
+});
+
+/** A definition that is changed round by round. */
+interface Shape {
+  name: string;
+  points: string;
+  isFloat: boolean;
+  isMultiple: boolean;
+  isOwned: boolean;
+  hasFlag: boolean;
+  values: string[];
+}
+
+function fieldsOf(now: Shape, was: Shape): Definition[] {
+  return [
+    { name: "status", type: "string", values: now.values },
+    {
+      name: now.points,
+      type: now.isFloat ? "float" : "integer",
+      ...(now.points !== was.points && { renamedFrom: was.points }),
+      ...(now.isFloat && !was.isFloat && { convertedFrom: "integer" }),
+    },
+    { name: "tags", type: "string", multiple: now.isMultiple },
+    { name: "team", type: "relation", collection: "teams" },
+    { name: "parent", type: "relation", collection: now.name },
+    { name: "by", type: "relation", collection: "users", owner: now.isOwned },
+    ...(now.hasFlag ? [{ name: "flag", type: "boolean", required: true, default: true }] : []),
+  ];
+}
+
+test("random definitions: the counts of a trial are those of the lists and rights after the save", async () => {
+  const seed = randomSeed("trials of definitions");
+  const random = randomNumbers(seed);
+  const pick = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)] as T;
+  const chance = (part: number): boolean => random() < part;
+  const other = await opened();
+  let shape: Shape = {
+    name: "things",
+    points: "points",
+    isFloat: false,
+    isMultiple: true,
+    isOwned: false,
+    hasFlag: false,
+    values: ["open", "done"],
+  };
+  const rule = ({ name, points, hasFlag }: Shape, depth = 0): string => {
+    const simple = [
+      'status = "open"',
+      'status > "done"',
+      `${points} > 5`,
+      `parent.${points} < 6`,
+      `${name}(parent).status = "done"`,
+      'tags = "x"',
+      "by = @user.id",
+      "team.members(team).user = @user.id",
+      'team.members(team)[user = @user.id && role != "guest"]',
+      '@user.email ~ "ann"',
+      'parent = null || parent.tags = "y"',
+      ...(hasFlag ? ["flag = true"] : []),
+    ];
+    if (depth > 1 || chance(0.5)) return pick(simple);
+    const next = { name, points, hasFlag } as Shape;
+    return chance(0.3)
+      ? `!(${rule(next, depth + 1)})`
+      : `(${rule(next, depth + 1)} ${pick(["&&", "||"])} ${rule(next, depth + 1)})`;
+  };
+  const ruleOrWord = (now: Shape): string =>
+    chance(0.4) ? pick(["public", "authenticated", "owner", "admin"]) : rule(now);
+  const rulesOf = (now: Shape): Definition => ({
+    read: ruleOrWord(now),
+    ...(chance(0.6) && { update: ruleOrWord(now) }),
+    ...(chance(0.6) && { delete: ruleOrWord(now) }),
+  });
+  const start = { name: shape.name, fields: fieldsOf(shape, shape), permissions: { read: "public", create: "public" } };
+  const post = await other.api.request("POST", "/api/admin/collections", { token: other.admin, body: start });
+  expect([post.status, post.body]).toEqual([201, post.body]);
+  const team = await other.make("teams", { name: "ours" });
+  for (const [i, { user }] of other.users.entries())
+    if (i < 2) await other.make("members", { team, user: user.id, role: i === 0 ? "member" : "guest" });
+  const ids: string[] = [];
+  for (let i = 0; i < 25; i++) {
+    const body = {
+      status: pick(["open", "done", null]),
+      points: pick([null, 1, 5, 7]),
+      tags: pick([[], ["x"], ["y"], ["x", "y"]]),
+      team: pick([null, team]),
+      parent: pick([null, ...ids]),
+      by: pick([null, ...other.users.map(({ user }) => user.id)]),
+    };
+    ids.push(
+      await other.make(shape.name, body, pick([...other.users.map(({ accessToken }) => accessToken), other.admin])),
+    );
+  }
+  const { service } = other.api;
+  const callers = [null, ...other.users];
+  const counts = async (): Promise<{ [operation: string]: number }[]> => {
+    const collection = service.collections.named(shape.name);
+    const table = recordTableOf(collection);
+    const found: { [operation: string]: number }[] = [];
+    for (const caller of callers) {
+      const list = await other.api.request<{ total?: number }>("GET", `/api/${shape.name}?count=exact&limit=1`, {
+        ...(caller !== null && { token: caller.accessToken }),
+      });
+      const principal = caller && { userId: caller.user.id, role: caller.user.role };
+      const allowed = (operation: Operation): number =>
+        ids.filter((id) => {
+          const owner = service.database.reader.get<{ owner: string | null }>(table.owner, id)?.owner ?? null;
+          return service.records.rights.allows(service.database.reader, operation, { table, principal, id, owner });
+        }).length;
+      found.push({ read: list.body.total ?? 0, update: allowed("update"), delete: allowed("delete") });
+    }
+    return found;
+  };
+  let rounds = 0;
+  for (let round = 0; round < 40; round++) {
+    const next: Shape = {
+      name: chance(0.1) ? pick(["things", "items", "entries"]) : shape.name,
+      points: chance(0.2) ? pick(["points", "weight"]) : shape.points,
+      isFloat: shape.isFloat || chance(0.05),
+      isMultiple: chance(0.1) ? !shape.isMultiple : shape.isMultiple,
+      isOwned: chance(0.15) ? !shape.isOwned : shape.isOwned,
+      hasFlag: chance(0.15) ? !shape.hasFlag : shape.hasFlag,
+      values: chance(0.1) ? shape.values.toReversed() : shape.values,
+    };
+    const definition = {
+      ...(next.name !== shape.name && { name: next.name, renamedFrom: shape.name }),
+      fields: fieldsOf(next, shape),
+      permissions: rulesOf(next),
+    };
+    const at = [seed, round, JSON.stringify(definition)];
+    const before = await counts();
+    const path = `/api/admin/collections/${shape.name}`;
+    const tried = await other.api.request<RuleEffects & { error: unknown }>("POST", `${path}/try`, {
+      token: other.admin,
+      body: { definition },
+    });
+    const saved = await other.api.request("PUT", path, { token: other.admin, body: definition });
+    expect([...at, tried.status, tried.body.error]).toEqual([...at, saved.status, saved.body["error"]] as never);
+    if (saved.status !== 200) continue;
+    rounds += 1;
+    shape = next;
+    const after = await counts();
+    const { isExact, looked, unjudged } = tried.body;
+    expect([...at, isExact, looked, unjudged]).toEqual([...at, true, ids.length, []]);
+    for (const [i, caller] of callers.entries()) {
+      const { operations } = on(tried.body, caller?.user.email ?? null);
+      for (const { operation, before: had, after: has, gained, lost } of operations) {
+        expect([...at, i, operation, had, has]).toEqual([
+          ...at,
+          i,
+          operation,
+          before[i]?.[operation],
+          after[i]?.[operation],
+        ] as never);
+        expect([...at, has - had]).toEqual([...at, gained.count - lost.count]);
+        expect(gained.records.length + gained.rest).toBe(gained.count);
+        expect(lost.records.length + lost.rest).toBe(lost.count);
+      }
+      // An operation that is not told is not changed.
+      for (const operation of ["read", "update", "delete"])
+        if (!operations.some((each) => each.operation === operation))
+          expect([...at, i, operation, after[i]?.[operation]]).toEqual([...at, i, operation, before[i]?.[operation]]);
+    }
+  }
+  expect(rounds).toBeGreaterThan(15);
+});
