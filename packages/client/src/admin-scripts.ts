@@ -9,6 +9,7 @@ import type {
   Page,
   QueueRun,
   QueueRunDetail,
+  RunPreview,
   ScriptFileEntry,
   SourceExcerpt,
 } from "@socle/protocol";
@@ -55,6 +56,14 @@ export class ScriptAdmin {
   /** Runs a run again that has failed for good. */
   retryFunction(runId: string): Promise<{ runId: string }> {
     return this.#transport.call("POST", `/api/admin/functions/runs/${encodeURIComponent(runId)}/retry`);
+  }
+
+  /**
+   * Runs the present code with the input of a run of a function, a job or a queue, and answers the effects that the run would have. Nothing of
+   * the effects stays. @throws SocleError `conflict` when the input or the code is gone.
+   */
+  previewRun(runId: string): Promise<RunPreview> {
+    return this.#transport.call("POST", `/api/admin/runs/${encodeURIComponent(runId)}/preview`);
   }
 
   /** The lines around the place of the last error of a run, of a function or a job; null without a place. */

@@ -191,5 +191,69 @@ export const newQueueRun = named("NewQueueRun", () =>
 );
 export type NewQueueRun = TypeOf<typeof newQueueRun>;
 
+/** A call that a preview has recorded in the place of the call. */
+export const previewCall = named("PreviewCall", () =>
+  object({
+    kind: enumOf(["fetch", "queue", "storage"]),
+    /** The method of the request; `enqueue`; `put` or `delete`. */
+    method: string,
+    /** The URL, the name of the queue, the name of a new file, or the id of a file. */
+    target: string,
+    /** The begin of the body, or of the payload as JSON. */
+    body: orNull(string),
+    /** The answer that the code got: of `fetch` the status and the body, the id of the run, the id of the file. */
+    answer: string,
+  }),
+);
+export type PreviewCall = TypeOf<typeof previewCall>;
+
+const previewValues = orNull(mapOf(anything));
+
+/** The records of a collection that a run would change. */
+export const previewChanges = named("PreviewChanges", () =>
+  object({
+    collection: string,
+    created: count,
+    updated: count,
+    deleted: count,
+    records: arrayOf(
+      object({
+        id: string,
+        change: enumOf(["created", "updated", "deleted"]),
+        /** Of an update, the changed fields; null for a new record. Long values are cut. */
+        before: previewValues,
+        after: previewValues,
+      }),
+    ),
+    /** The changed records that the list leaves out. */
+    more: count,
+  }),
+);
+export type PreviewChanges = TypeOf<typeof previewChanges>;
+
+/** The effects that a run would have with the present code (`POST /api/admin/runs/{runId}/preview`). */
+export const runPreview = named("RunPreview", () =>
+  object({
+    runId: string,
+    filePath: string,
+    handler: string,
+    /** `late`: the time of the handler was up. */
+    outcome: object({
+      status: enumOf(["completed", "failed", "late"]),
+      error: orNull(object({ message: string, stack: orNull(string), source: orNull(sourceExcerpt) })),
+    }),
+    durationMs: number,
+    changes: arrayOf(previewChanges),
+    mails: object({ items: arrayOf(object({ to: string, subject: string, text: string })), more: count }),
+    /** The calls that were recorded in the place of the calls, in order. */
+    calls: object({ items: arrayOf(previewCall), more: count }),
+    logs: object({
+      items: arrayOf(object({ level: enumOf(["DEBUG", "INFO", "WARN", "ERROR"]), message: string })),
+      more: count,
+    }),
+  }),
+);
+export type RunPreview = TypeOf<typeof runPreview>;
+
 export const runStarted = named("RunStarted", () => object({ runId: string }));
 export type RunStarted = TypeOf<typeof runStarted>;

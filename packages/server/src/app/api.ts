@@ -78,6 +78,7 @@ export function buildApi(options: ApiOptions): { api: ApiParts; backups: Backups
     readiness,
     realtime,
     scriptFiles: () => scripts.host.states(),
+    previews: scripts.previews,
     version,
   });
   const api: ApiParts = {

@@ -9,6 +9,7 @@ import { checkEndpoint, type Endpoint, Endpoints, endpointOf } from "../code/end
 import { Functions, noticeOf, triggersOf } from "../code/functions/index.ts";
 import { Jobs, jobOf } from "../code/jobs/index.ts";
 import { checkMigration, MigrationStopped, Migrations } from "../code/migrations/index.ts";
+import { Previews } from "../code/previews/index.ts";
 import {
   findScripts,
   fingerprint,
@@ -55,6 +56,7 @@ export class Scripts {
   readonly jobs: Jobs;
   readonly endpoints: Endpoints;
   readonly queries: ServerQueries;
+  readonly previews: Previews;
   readonly host: ScriptHost;
   readonly #owners: ScriptOwners;
   readonly #migrations: Migrations;
@@ -111,7 +113,9 @@ export class Scripts {
       logger: logger.for("queries"),
       reads,
     });
-    const { queues } = this.jobs;
+    const { functions, jobs } = this;
+    this.previews = new Previews({ database, events, functions, host, jobs, mails, records, users: auth.users });
+    const { queues } = jobs;
     const calls = new ServiceApi({ auth, database, mails, queues, reads, records, storage, userDeletions });
     this.#owners = { kinds: [this.functions, this.jobs, this.endpoints, this.queries], calls };
     this.#migrations = new Migrations({

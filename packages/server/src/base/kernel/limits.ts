@@ -49,6 +49,8 @@ export const LIMITS = [
   "mails",
   "cascade",
   "hooks",
+  /** Previews of runs at a time. */
+  "previews",
   /** Live streams of the log and of events. */
   "streams",
   /** Requests of an address or a user (`limits.rate.*`, `limits.requests`). */

@@ -1,5 +1,5 @@
 /** Principal: the caller on whose behalf something is done. */
-import type { Role } from "@socle/protocol";
+import type { PreviewCall, Role } from "@socle/protocol";
 
 /** A user with a valid access token, or with an API key of the user. */
 export interface SignedIn {
@@ -38,6 +38,20 @@ export interface System {
   readonly isHook: boolean;
   /** The address of the request without a user that made an endpoint run. */
   readonly address?: string;
+  /** Present in a preview of a run: each change is made in the rehearsal of the preview alone. */
+  readonly preview?: Preview;
+}
+
+/** A preview of a run: its code changes nothing that stays. */
+export interface Preview {
+  /** Whether the code has changed something, which its reads see. */
+  readonly hasChanges: boolean;
+  /** The ids of the runs that the code has enqueued with a key, by the queue and the key. */
+  readonly runs: Map<string, string>;
+  /** The bytes of the files that the code has stored, by id. */
+  readonly files: Map<string, Uint8Array>;
+  /** Takes a call that is not made. */
+  record(call: PreviewCall): void;
 }
 
 export const system: System = { userId: null, role: "admin", actor: null, depth: 0, chain: [], isHook: false };
@@ -57,7 +71,9 @@ export function actingFor(actor: string | null, depth: number, chain: readonly s
 
 /** A hook that runs before somebody's change. @param name as `path:handler`. */
 export function hookFor(principal: Principal, name: string): System {
-  return { ...actingFor(actorOf(principal), depthOf(principal) + 1, [...chainOf(principal), name]), isHook: true };
+  const preview = previewOf(principal);
+  const acting = actingFor(actorOf(principal), depthOf(principal) + 1, [...chainOf(principal), name]);
+  return { ...acting, isHook: true, ...(preview !== null && { preview }) };
 }
 
 /** A user as whom an admin tries out the rules. The user has no session then. */
@@ -88,6 +104,11 @@ export function codeOf(principal: Principal): System | null {
   if (principal === null) return null;
   if ("code" in principal) return principal.code;
   return "actor" in principal ? principal : null;
+}
+
+/** The preview that a principal is part of; null outside of previews. */
+export function previewOf(principal: Principal): Preview | null {
+  return codeOf(principal)?.preview ?? null;
 }
 
 /** Admins bypass all collection rules (spec, "Authentication" 6). */

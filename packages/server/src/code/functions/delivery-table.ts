@@ -175,10 +175,22 @@ export class Deliveries extends RunTable {
     );
   }
 
+  /** The head and the delivery of a run that is not over, or has failed for good; null for another run. */
+  find(id: number): { head: DeliveryHead; delivery: Delivery } | null {
+    const sql = `SELECT ${this.#columns} FROM ${this.source} WHERE r.id = ?`;
+    const head = this.database.reader.get<DeliveryHead>(sql, id);
+    const delivery = head === null ? null : this.#read("id = ?", id, this.database.reader);
+    return head === null || delivery === null ? null : { head, delivery };
+  }
+
   /** A delivery with its event; null when the delivery is over. */
   get({ id }: RunRow, reader: Reader = this.database.reader): Delivery | null {
+    return this.#read("id = ? AND failedAt IS NULL", id, reader);
+  }
+
+  #read(condition: string, id: number | null, reader: Reader): Delivery | null {
     const row = reader.get<PreviousRecord & EventReference & { readonly depth: number; readonly chain: string | null }>(
-      "SELECT id, depth, chain, previous, follows, event FROM _deliveries WHERE id = ? AND failedAt IS NULL",
+      `SELECT id, depth, chain, previous, follows, event FROM _deliveries WHERE ${condition}`,
       id,
     );
     const event = row === null ? null : eventOf(this.#events, row, reader);

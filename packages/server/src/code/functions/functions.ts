@@ -24,6 +24,7 @@ import {
   Deliveries,
   type Delivery,
   type DeliveryHead,
+  eventSeqOf,
   lastIdOf,
   maxPerEvent,
   parseRunId,
@@ -31,7 +32,7 @@ import {
 } from "./delivery-table.ts";
 import { lanesOf, noticeOf, type Trigger, triggersOf } from "./function-file.ts";
 import { Hooks, type HooksOptions } from "./hooks.ts";
-import { listRuns, type RunFilter } from "./run-list.ts";
+import { endOf, listRuns, type RunFilter } from "./run-list.ts";
 
 /** The window in which arrivals and starts are counted. */
 const windowMs = 20;
@@ -179,6 +180,51 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
       throw new AppError("bad_request", `${handler} of ${path} is not loaded, so it cannot be run again.`);
     tx.onDurable(() => this.dispatcher.reopened(head));
     return head;
+  }
+
+  /**
+   * The task of a run for the present code; null for an id that is no id of a run of a function.
+   * @throws AppError `not_found` for an unknown run; `conflict` when the input of the run, or the handler, is gone.
+   */
+  async taskOf(runId: string, waiter: Waiter): Promise<RunTask | null> {
+    const run = parseRunId(runId);
+    if (run === null) return null;
+    const open = this.#deliveries.find(run.deliveryId);
+    const isSame = open !== null && runIdOf(open.delivery.event.id, run.deliveryId) === runId;
+    const found = isSame ? { ...open.head, delivery: open.delivery } : await this.#completed(runId, run, waiter);
+    const { path, handler, key, failures, delivery } = found;
+    const trigger = this.#triggers.find((each) => each.path === path && each.handler === handler);
+    if (trigger === undefined) throw new AppError("conflict", `${handler} of ${path} is not loaded.`);
+    const { collection } = trigger;
+    if (collection !== USERS && !this.#options.collections.all().some(({ name }) => name === collection))
+      throw new AppError("conflict", `There is no collection ${quote(collection)} any more.`);
+    const made = this.#attemptOf(trigger, { id: null, failures, key, runId }, delivery);
+    if (made === null) throw new AppError("conflict", `The user ${quote(key)}, whom the run is about, is gone.`);
+    return made.task;
+  }
+
+  /** A run that is over: the log has the event, and the end, which names the handler. @throws AppError as `taskOf`. */
+  async #completed(
+    runId: string,
+    { deliveryId, at }: { deliveryId: number; at: number },
+    waiter: Waiter,
+  ): Promise<Pick<DeliveryHead, "path" | "handler" | "key" | "failures"> & { delivery: Delivery }> {
+    const { events } = this.#options;
+    const seq = eventSeqOf({ id: deliveryId });
+    const event = events.at(seq);
+    if (event === null && seq > 0 && seq <= events.lastSeq())
+      throw new AppError("conflict", "The event of the run has left the event log, and with the event the input.");
+    const end =
+      event !== null && runIdOf(event.id, deliveryId) === runId ? await endOf(events, { runId, at }, waiter) : null;
+    if (event === null || end === null)
+      throw new AppError("not_found", `There is no run ${quote(runId)} that is over.`);
+    const { basis, payload, type, subject } = event;
+    const isLong = event.isPartial || (basis?.omitted?.length ?? 0) > 0;
+    if (isLong)
+      throw new AppError("conflict", "The event log has a part of the record alone, so the input of the run is gone.");
+    const hasPrevious = !type.endsWith(".created") && basis !== null;
+    const previous = hasPrevious ? JSON.stringify({ ...payload, ...basis.fields }) : null;
+    return { ...end, key: subject ?? "", failures: 0, delivery: { event, previous, depth: 1, chain: [] } };
   }
 
   /** Runs a handler by hand, once, as if the event had just happened. */

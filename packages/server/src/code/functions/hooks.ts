@@ -19,8 +19,9 @@ import {
   maxDepth,
   messageOf,
   newId,
+  previewOf,
 } from "../../base/kernel/index.ts";
-import { FailureBudget, type Logger } from "../../base/logging/index.ts";
+import { FailureBudget, Histogram, type Logger } from "../../base/logging/index.ts";
 import type { Collections } from "../../data/collections/index.ts";
 import type { HookDecision, HookedChange, RecordHooks } from "../../data/records/index.ts";
 import type { Auth, AuthHooks, AuthStep, PasswordCaller, StepReads } from "../../people/auth/index.ts";
@@ -125,7 +126,8 @@ export class Hooks implements RecordHooks, AuthHooks {
   /** @throws AppError `unavailable` or `conflict`. */
   async run(change: HookedChange): Promise<HookDecision> {
     const { reads, usesEarlier, refusal } = await this.#askUntilWhole(change);
-    return { refusal, usesEarlier, ...this.#looksAt(reads) };
+    // The hooks of a preview see the changes of the preview, which no later look would find.
+    return { refusal, usesEarlier, ...this.#looksAt(previewOf(change.principal) === null ? reads : []) };
   }
 
   /** Looks at the reads of hooks again, later. */
@@ -197,8 +199,10 @@ export class Hooks implements RecordHooks, AuthHooks {
     const reads: Read[] = [];
     let usesEarlier = false;
     let leftMs = this.timeoutMs;
-    for (const hook of this.#hooks) {
-      if (hook.collection !== collection || hook.operation !== operation) continue;
+    const isPreview = previewOf(question.principal) !== null;
+    for (const each of this.#hooks) {
+      if (each.collection !== collection || each.operation !== operation) continue;
+      const hook = isPreview ? uncounted(each) : each;
       const { path, handler, refusal } = hook;
       if (depthOf(question.principal) >= maxDepth)
         throw chainTooLong(
@@ -221,7 +225,7 @@ export class Hooks implements RecordHooks, AuthHooks {
         principal: hookFor(question.principal, `${path}:${handler}`),
       });
       // The file was deleted a moment ago.
-      if (outcome.status === "gone" && !this.#hooks.includes(hook)) continue;
+      if (outcome.status === "gone" && !this.#hooks.includes(each)) continue;
       const endedAt = performance.now();
       leftMs -= endedAt - (start.at ?? endedAt);
       hook.durations.observe(endedAt - calledAt);
@@ -231,7 +235,7 @@ export class Hooks implements RecordHooks, AuthHooks {
       reads.push(...("reads" in outcome ? (outcome.reads ?? []) : []));
       usesEarlier ||= "usesEarlier" in outcome;
       if (outcome.status === "refused") {
-        if (await this.#isTorn(reads)) throw new TornReads();
+        if (!isPreview && (await this.#isTorn(reads))) throw new TornReads();
         hook.calls.refused += 1;
         return { reads, usesEarlier, refusal: appErrorOf(outcome.refusal) };
       }
@@ -290,6 +294,11 @@ export class Hooks implements RecordHooks, AuthHooks {
       `A hook of "${collection}" did not decide, so ${refusedBy(hook)} is refused. The log of the service says why.`,
     );
   }
+}
+
+/** A hook whose calls are not counted: those of a preview. */
+function uncounted(hook: Hook): Hook {
+  return { ...hook, calls: { passed: 0, refused: 0, failed: 0 }, durations: new Histogram() };
 }
 
 /** A hook has refused by reads that others have changed meanwhile. */

@@ -27,15 +27,15 @@ interface ListedRuns {
 }
 
 /** The events that announce the end of a run. */
-const endOf = { completed: ["function.completed"], failed: ["function.failed"] };
-const ends = [...endOf.completed, ...endOf.failed];
+const typesOf = { completed: ["function.completed"], failed: ["function.failed"] };
+const ends = [...typesOf.completed, ...typesOf.failed];
 const none: ListedRuns = { items: [], total: 0 };
 
 export async function listRuns(options: ListOptions): Promise<ListedRuns> {
   const { status } = options.filter;
   const isEnded = status === "completed" || status === "failed";
   const open = isEnded ? none : await openRuns(options);
-  const ended = status === null || isEnded ? await endedRuns(options, isEnded ? endOf[status] : ends, open) : none;
+  const ended = status === null || isEnded ? await endedRuns(options, isEnded ? typesOf[status] : ends, open) : none;
   return { items: [...open.items, ...ended.items], total: open.total + ended.total };
 }
 
@@ -73,6 +73,31 @@ async function endedRuns(
     return { ...run, canRetry: failedAt !== undefined && toTimestamp(failedAt) === run.endedAt };
   });
   return { items, total: ended.total };
+}
+
+/** Ends of runs that are looked through for a run. */
+const maxLooked = 20_000;
+/** Most runs are over a minute after the event. */
+const soonMs = 60_000;
+
+/** The file and the handler of a run that is over; null when the log has no end of the run. @throws AppError `unavailable`. */
+export async function endOf(
+  events: EventLog,
+  { runId, at }: { runId: string; at: number },
+  waiter: Waiter,
+): Promise<{ path: string; handler: string } | null> {
+  for (const [from, to] of [
+    [at, at + soonMs],
+    [at + soonMs + 1, null],
+  ] as const)
+    for (let offset = 0; offset < maxLooked; offset += 1_000) {
+      const { items } = await events.search({ types: ends, from, to }, { limit: 1_000, offset, waiter });
+      const found = items.find(({ payload }) => payload["runId"] === runId);
+      if (found !== undefined)
+        return { path: String(found.payload["filePath"]), handler: String(found.payload["trigger"]) };
+      if (items.length < 1_000) break;
+    }
+  return null;
 }
 
 function toOpenRun(

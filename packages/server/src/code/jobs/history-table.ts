@@ -58,6 +58,11 @@ export class JobHistory implements RunHistory<JobAttempt> {
     return tx.get("SELECT 1 AS n FROM _job_runs WHERE job = ? AND runId = ?", job.name, runId) !== null;
   }
 
+  /** The name of the job of a run; null without an attempt of the run. */
+  jobOf(runId: string): string | null {
+    return this.#database.reader.get<{ job: string }>("SELECT job FROM _job_runs WHERE runId = ?", runId)?.job ?? null;
+  }
+
   /** The newest attempt of the newest run of each schedule, and of each queue the newest attempt, by job. */
   last(jobs: readonly Pick<JobDefinition, "name" | "kind">[]): ReadonlyMap<string, JobRun> {
     const rows = this.#database.reader.all<Row & { job: string }>(

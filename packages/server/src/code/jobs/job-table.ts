@@ -294,6 +294,12 @@ export class JobTable extends RunTable<RunOfJob> {
     );
   }
 
+  /** The file and the input of a run that is not over, or of a queue's run that has failed for good; null for another run. */
+  runOf(runId: string): (JobInput & Pick<JobHead, "path" | "failures" | "firstAt">) | null {
+    const sql = `SELECT h.path, payload, actor, depth, failures, firstAt FROM ${this.source} WHERE runId = ?`;
+    return this.database.reader.get(sql, runId);
+  }
+
   failedCount(path: string): number {
     const sql = `SELECT count(*) AS n FROM _job_queue WHERE ${failed}`;
     return this.database.reader.get<{ n: number }>(sql, this.#number(path))?.n ?? 0;

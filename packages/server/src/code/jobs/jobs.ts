@@ -149,6 +149,22 @@ export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind 
   }
 
   /**
+   * The task of a run for the present code; null for an unknown run.
+   * @throws AppError `conflict` when the file, or the payload of a run, is gone.
+   */
+  taskOf(runId: string): RunTask | null {
+    const row = this.#table.runOf(runId);
+    const name = row === null ? this.#history.jobOf(runId) : jobNameOf(row.path);
+    if (name === null) return null;
+    const job = this.#jobs.find((each) => each.name === name);
+    if (job === undefined) throw new AppError("conflict", `jobs/${name}.ts is not loaded.`);
+    if (row === null && job.kind === "queue")
+      throw new AppError("conflict", "The run has completed: the payload of a completed run of a queue is not kept.");
+    const { failures = 0, firstAt = this.#options.clock.now() } = row ?? {};
+    return this.#attemptOf(job, { id: null, runId, failures, firstAt }, row ?? noInput).task;
+  }
+
+  /**
    * Runs a job now, with a single attempt. Answers the id of the run, a promise of whether the run is noted on disk, and the outcome;
    * undefined for an unknown job.
    */

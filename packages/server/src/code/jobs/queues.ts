@@ -15,11 +15,12 @@ import {
   overloaded,
   type Principal,
   parseDatetime,
+  previewOf,
   quote,
   toTimestamp,
 } from "../../base/kernel/index.ts";
 import { referencesIn, resolve } from "../../data/records/index.ts";
-import type { Database, Reader, Transactor } from "../../store/database/index.ts";
+import { type Database, noteKind, type Reader, type Transactor } from "../../store/database/index.ts";
 import type { Dispatcher } from "../runs/index.ts";
 import type { QueueJob } from "./job-file.ts";
 import type { JobHead, JobTable, Page, QueueRow } from "./job-table.ts";
@@ -27,6 +28,13 @@ import type { JobHead, JobTable, Page, QueueRow } from "./job-table.ts";
 /** Characters of a key. */
 const maxKey = 200;
 const maxBatchRuns = 1_000;
+
+/** A run that a preview would add. */
+export const rehearsedRun = noteKind<{
+  readonly name: string;
+  readonly payload: string;
+  readonly runId: string;
+}>("jobs.rehearsed");
 
 interface EnqueueRequest {
   readonly payload: string;
@@ -84,7 +92,7 @@ export class Queues {
     principal: Principal,
   ): Promise<string> {
     const request = this.request(payload, options);
-    return this.#options.database.transact((tx) => this.add(tx, { name, request, principal }));
+    return this.#options.database.transactFor(principal, (tx) => this.add(tx, { name, request, principal }));
   }
 
   /** @param payload JSON. @param options from JSON. @throws AppError `bad_request`, `payload_too_large`. */
@@ -122,6 +130,12 @@ export class Queues {
       throw overloaded("queuedRuns", `The queue ${name} is full: ${maxRuns} runs wait (limits.queuedRuns).`);
     const firstAt = clock.now();
     const runId = newId("run", firstAt);
+    const preview = previewOf(principal);
+    if (preview !== null) {
+      const added = key === null ? runId : preview.runs.getOrInsert(`${name} ${key}`, runId);
+      tx.note(rehearsedRun.of({ name, payload, runId: added }));
+      return added;
+    }
     const notBefore = at <= now() ? 0 : at;
     const by = { actor: actorOf(principal), depth: depthOf(principal) };
     const id = this.#table.add(tx, queue, { runId, payload, key, notBefore, firstAt, ...by });

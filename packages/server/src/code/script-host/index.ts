@@ -21,6 +21,7 @@ export {
   withRuntimeNames,
 } from "./host-process.ts";
 export type { BrokenScript, Lane, Script, ScriptKind, ScriptOwners } from "./load.ts";
+export type { PreviewProcesses } from "./preview-processes.ts";
 export type {
   CallMessage,
   FoundHandler,

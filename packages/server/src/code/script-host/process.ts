@@ -192,7 +192,8 @@ export class ScriptProcess {
     if (exchange !== undefined) this.#exchanges.set(number, new BodyExchange(attempt, exchange, this.#host));
     const request = exchange && { request: exchange.request };
     void attempt.outcome.then(() => this.#abort(attempt));
-    this.#invocations.push({ attempt: number, path, handler, input, ...request });
+    const isPreview = attempt.task.principal.preview !== undefined && { isPreview: true as const };
+    this.#invocations.push({ attempt: number, path, handler, input, ...request, ...isPreview });
     if (this.#invocations.length === 1) setImmediate(() => this.#sendInvocations());
     this.#watch();
   }

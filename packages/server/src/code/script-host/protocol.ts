@@ -62,6 +62,8 @@ export interface Invocation {
   readonly input: RunInput;
   /** For the handler of an endpoint, which gets the request before the context and answers a response. */
   readonly request?: RequestData;
+  /** In a preview, `fetch` is recorded. */
+  readonly isPreview?: true;
 }
 
 /** A name and a value; a name may come twice. */

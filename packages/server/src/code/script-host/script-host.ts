@@ -1,5 +1,5 @@
 /** The script host: loads and reloads the user's code in separate processes, and runs the handlers. */
-import { messageOf, SetupError } from "../../base/kernel/index.ts";
+import { messageOf, type Preview, SetupError } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import { type CallOutcome, runOutcome, type ScriptOutcome, type ScriptTask } from "./attempt.ts";
 import { DebugPorts, endless } from "./debug.ts";
@@ -20,6 +20,8 @@ import {
   type Script,
   type ScriptOwners,
 } from "./load.ts";
+import { PreviewProcesses } from "./preview-processes.ts";
+import { ScriptProcess } from "./process.ts";
 import { changedModules, codeState, type FileState, FileStates, findScripts, type ScriptFile } from "./script-files.ts";
 import { StartedAttemptsFile } from "./started-attempts.ts";
 import { Supervisor, type SupervisorOptions } from "./supervisor.ts";
@@ -103,6 +105,9 @@ export class ScriptHost {
   /** Null before the first process. */
   #begun: StartedAttemptsFile | null = null;
   #isStopped = false;
+  /** The last load whose results are in use; null before. */
+  #used: Load | null = null;
+  readonly #previews = new Map<Preview, PreviewProcesses>();
 
   constructor(options: ScriptHostOptions) {
     this.#options = options;
@@ -158,10 +163,41 @@ export class ScriptHost {
 
   /** Calls a handler in a lane. Never rejects. */
   async call(lane: Lane, task: ScriptTask): Promise<CallOutcome> {
+    const { preview } = task.principal;
+    if (preview !== undefined) return this.#previews.get(preview)?.call(lane, task) ?? { status: "gone" };
     // During a reload, calls wait: a run that was scheduled with the old files must not start with the new files.
     if (this.#change !== null) await this.#change.promise;
     const limited = this.#debugPorts === null ? task : endless(task);
     return this.#supervisorOf(task.path, lane)?.call(limited) ?? { status: "gone" };
+  }
+
+  /** Starts no process yet: the handlers of a preview run in processes of the preview, with the code in use. */
+  openPreview(preview: Preview): PreviewProcesses | null {
+    const load = this.#used;
+    if (load === null || this.#isStopped) return null;
+    const processes = new PreviewProcesses(
+      (lane) => {
+        const spawn: SupervisorOptions["spawn"] = (onMessage) =>
+          this.#begunFile().give((place) => new FramedProcess(this.#options.process(load.root), place, onMessage));
+        const { memoryLimit, logger } = this.#options;
+        const { code } = load.state;
+        return new ScriptProcess({ memoryLimit, logger, calls: load.calls, spawn, code, ...laneOptions[lane] });
+      },
+      (lane) => laneOptions[lane].isAwaited,
+    );
+    this.#previews.set(preview, processes);
+    return processes;
+  }
+
+  /** Ends the processes of a preview. */
+  closePreview(preview: Preview): void {
+    this.#previews.get(preview)?.end();
+    this.#previews.delete(preview);
+  }
+
+  #begunFile(): StartedAttemptsFile {
+    this.#begun ??= StartedAttemptsFile.open(this.#options.begunFile);
+    return this.#begun;
   }
 
   /** The least busy process among the processes that have loaded a file; undefined if no process has. */
@@ -184,6 +220,7 @@ export class ScriptHost {
   stop(): void {
     this.#isStopped = true;
     for (const supervisor of this.#supervisors()) supervisor.stop();
+    for (const preview of this.#previews.keys()) this.closePreview(preview);
     this.#begun?.close();
   }
 
@@ -257,6 +294,7 @@ export class ScriptHost {
       if (script === null) broken.push({ file, source: code.find(({ path }) => path === file.path)?.content ?? null });
       else loaded.set(file.path, script);
     }
+    this.#used = load;
     this.#change = Promise.withResolvers<void>();
     try {
       this.#scripts = loaded;
@@ -323,9 +361,8 @@ export class ScriptHost {
   }
 
   #start(lane: Lane, { root, state, calls }: Load): readonly Supervisor[] {
-    const { memoryLimit, logger, begunFile, process } = this.#options;
-    this.#begun ??= StartedAttemptsFile.open(begunFile);
-    const begun = this.#begun;
+    const { memoryLimit, logger, process } = this.#options;
+    const begun = this.#begunFile();
     const options = process(root);
     const ports = this.#debugPorts;
     const spawn: SupervisorOptions["spawn"] = (onMessage) => {

@@ -6,6 +6,7 @@ import {
   actorOf,
   isObject,
   oneOf,
+  type Preview,
   quote,
   readChoice,
   type System,
@@ -16,7 +17,7 @@ import { parseBatch, type Records, type RecordVersion } from "../../data/records
 import { cleanName, type Storage } from "../../files/storage/index.ts";
 import { type Auth, ownCaller, type UserDeletions } from "../../people/auth/index.ts";
 import { type GivenMail, type Mails, readMail, readMails } from "../../people/mail/index.ts";
-import type { Database, Transactor } from "../../store/database/index.ts";
+import type { Database, Reader, Transactor } from "../../store/database/index.ts";
 import type { CallAnswers, Caller } from "./call-transport.ts";
 import type { CallMessage, Commit, Read, TransactionState } from "./protocol.ts";
 import { actingAs, type Reads } from "./reads.ts";
@@ -106,25 +107,25 @@ export class ServiceApi implements CallAnswers {
       "db.list": this.#read("db.list"),
       "db.query": this.#read("db.query"),
       "db.create": async (code, [name, body], caller) => {
-        const by = this.#by(code, caller);
+        const by = await this.#by(code, caller);
         const collection = this.#admitted("create", name, by);
         return (await records.create(collection, by, parsedObject(body, "The values"))).json.text;
       },
       "db.update": async (code, [name, id, body, ifMatch], caller) => {
-        const by = this.#by(code, caller);
+        const by = await this.#by(code, caller);
         const collection = this.#admitted("update", name, by);
         const change = { record: versionOf(id, ifMatch), body: parsedObject(body, "The values") };
         return (await records.update(collection, by, change)).json.text;
       },
       "db.upsert": async (code, [name, by, values, ifMatch], caller) => {
-        const principal = this.#by(code, caller);
+        const principal = await this.#by(code, caller);
         const collection = this.#admitted("upsert", name, principal);
         const body = parsedObject(values, "The values");
         const upsert = { collection, by: text(by, "by"), body, ifMatch: tagOf(ifMatch), after: null };
         return (await records.upsert(principal, upsert)).json.text;
       },
       "db.delete": async (code, [name, id, ifMatch], caller) => {
-        const by = this.#by(code, caller);
+        const by = await this.#by(code, caller);
         const collection = this.#admitted("delete", name, by);
         const remove = (): Promise<void> => records.delete(collection, by, versionOf(id, ifMatch));
         // Under rules, the caller is told as over HTTP.
@@ -136,17 +137,19 @@ export class ServiceApi implements CallAnswers {
         const { enqueue, ...batch } = parsedObject(given, "operations");
         const runs = enqueue === undefined ? undefined : queues.forBatch(enqueue, code);
         const beside = { ...(runs !== undefined && { after: runs }) };
-        return (await records.batch(this.#by(code, caller), parseBatch(batch), beside)).text;
+        return (await records.batch(await this.#by(code, caller), parseBatch(batch), beside)).text;
       },
-      "db.check": (_principal, [json]) =>
-        this.#transactions.check((parsedObject(json, "reads") as unknown as TransactionState).reads),
+      "db.check": ({ preview }, [json]) =>
+        this.#transactions.check(rehearsed(preview, parsedObject(json, "reads") as unknown as TransactionState).reads),
       "db.own": (principal, [json, method, ...args], { as }) => {
-        const state = parsedObject(json, "writes") as unknown as TransactionState;
+        const state = rehearsed(principal.preview, parsedObject(json, "writes") as unknown as TransactionState);
         const read = { ...readOf(readChoice("method", method, methods), args), as };
         return this.#transactions.own(principal, state, read);
       },
-      "db.commit": (principal, [json], caller) =>
-        this.#transactions.commit(principal, parsedObject(json, "writes") as unknown as Commit, caller),
+      "db.commit": (principal, [json], caller) => {
+        const commit = rehearsed(principal.preview, parsedObject(json, "writes") as unknown as Commit);
+        return this.#transactions.commit(principal, commit, caller);
+      },
       "db.turn": (_principal, [key, before], caller) =>
         this.#transactions.turn(text(key, "key"), before === null ? null : whole(before, "turn"), caller),
       "db.leave": (_principal, [turn]) => this.#transactions.leave(whole(turn, "turn")),
@@ -154,8 +157,9 @@ export class ServiceApi implements CallAnswers {
   }
 
   /** The code, or the code under the rules of a user. @throws AppError `unauthorized` for a user who is gone. */
-  #by(code: System, { as }: Caller): System | Acting {
-    return as === undefined ? code : this.#options.database.recheck(actingAs(as, code));
+  async #by(code: System, { as }: Caller): Promise<System | Acting> {
+    const { database } = this.#options;
+    return as === undefined ? code : this.#view(code, (reader) => database.recheck(actingAs(as, code), reader));
   }
 
   /** The name of a collection, for a caller who may do the operation on some record: refusals come in the order of HTTP. */
@@ -166,47 +170,56 @@ export class ServiceApi implements CallAnswers {
   }
 
   #read(method: Read["method"]): Method {
-    const { reads } = this.#options;
-    return (_principal, args, { remainingMs, part, task, as }) =>
-      reads.answer(
-        { ...readOf(method, args), as },
-        {
-          remainingMs,
-          isUrgent: false,
-          part,
-          file: task.path,
-          caller: shareOf(task.principal) ?? task.path,
-        },
-      );
+    const { reads, database } = this.#options;
+    return (principal, args, { remainingMs, part, task, as }) => {
+      const asked = { ...readOf(method, args), as };
+      if (principal.preview?.hasChanges === true) {
+        const own = (tx: Transactor): string => `${reads.now} \n${reads.own(tx, asked)}`;
+        return database.transactFor(principal, own);
+      }
+      return reads.answer(asked, {
+        remainingMs,
+        isUrgent: false,
+        part,
+        file: task.path,
+        caller: shareOf(task.principal) ?? task.path,
+      });
+    };
+  }
+
+  /** Reads committed data; in a preview, the data with the changes of the preview. */
+  #view<T>(principal: System, read: (reader?: Reader) => T): T | Promise<T> {
+    return principal.preview === undefined ? read() : this.#options.database.transactFor(principal, read);
   }
 
   #userMethods(): Record<string, Method> {
     const { auth, database } = this.#options;
     const { users, forms, notices } = auth;
     return {
-      "users.list": (_principal, [options]) => {
+      "users.list": (principal, [options]) => {
         const { limit = 50, offset = 0 } = parsedObject(options, "options");
         const page = { limit: Math.min(whole(limit, "limit"), maxUsers), offset: whole(offset, "offset") };
-        return users.search({ ...page, order: "oldest" }).items;
+        return this.#view(principal, (reader) => users.search({ ...page, order: "oldest" }, reader).items);
       },
-      "users.get": (_principal, [id]) => users.find(text(id, "id")),
-      "users.findByEmail": (_principal, [email]) => users.findByEmail(text(email, "email")),
+      "users.get": (principal, [id]) => this.#view(principal, (reader) => users.find(text(id, "id"), reader)),
+      "users.findByEmail": (principal, [email]) =>
+        this.#view(principal, (reader) => users.findByEmail(text(email, "email"), reader)),
       "users.create": async (principal, [values]) => {
         const { role: asked = "authenticated", ...body } = parsedObject(values, "values");
         const role = readChoice("role", asked, ROLES);
         const { credentials, fields } = await forms.check(body, { creator: principal });
         const user = await users.prepare(credentials, { key: actorOf(principal) ?? "functions" });
-        return database.transact((tx) => users.create(tx, { ...user, role, fields }, principal));
+        return database.transactFor(principal, (tx) => users.create(tx, { ...user, role, fields }, principal));
       },
       "users.setRole": async (principal, [id, role]) => {
         const change = { id: text(id, "id"), role: readChoice("role", role, ROLES) };
-        return database.transact((tx) => users.setRole(tx, change, principal));
+        return database.transactFor(principal, (tx) => users.setRole(tx, change, principal));
       },
       "users.setPassword": async (principal, [id, password]) => {
         const userId = text(id, "id");
         const caller = { key: actorOf(principal) ?? "functions" };
         const passwordHash = await users.preparePassword(text(password, "password"), caller);
-        return database.transact((tx) => {
+        return database.transactFor(principal, (tx) => {
           const user = users.givePassword(tx, userId, passwordHash);
           notices.tell(tx, user, { change: "The password was changed.", by: "the service" });
           return user;
@@ -219,18 +232,21 @@ export class ServiceApi implements CallAnswers {
     const { auth, database, userDeletions } = this.#options;
     const { users, signIns, proofs } = auth;
     /** Mails a user, in a transaction. */
-    const mail = (id: unknown, write: (tx: Transactor, user: User) => void): Promise<void> => {
+    const mail = (principal: System, id: unknown, write: (tx: Transactor, user: User) => void): Promise<void> => {
       const userId = text(id, "id");
-      return database.transact((tx) => write(tx, users.get(userId, tx)));
+      return database.transactFor(principal, (tx) => write(tx, users.get(userId, tx)));
     };
     return {
       "auth.createSession": async (principal, [id]) => {
+        refusePreview(principal, "auth.createSession");
         // The sign-in asks hooks, which would wait for this hook.
         if (principal.isHook) throw new AppError("bad_request", "auth.createSession: a hook opens no session.");
         const user = users.get(text(id, "userId"));
         return signIns.signIn({ user, caller: ownCaller, prove: (tx) => users.get(user.id, tx) });
       },
-      "auth.verifyPassword": (_principal, [id, password]) => {
+      "auth.verifyPassword": (principal, [id, password]) => {
+        // A wrong password counts.
+        refusePreview(principal, "auth.verifyPassword");
         const userId = text(id, "userId");
         return auth.checks.isUsersPassword(userId, text(password, "password"), { key: userId });
       },
@@ -240,20 +256,20 @@ export class ServiceApi implements CallAnswers {
         });
         return null;
       },
-      "auth.sendVerification": async (_principal, [id]) => {
-        await mail(id, (tx, user) => {
+      "auth.sendVerification": async (principal, [id]) => {
+        await mail(principal, id, (tx, user) => {
           if (!user.verified) proofs.mailVerification(tx, user, ownCaller);
         });
         return null;
       },
-      "auth.sendReset": async (_principal, [id]) => {
-        await mail(id, (tx, user) => proofs.mailReset(tx, user, ownCaller));
+      "auth.sendReset": async (principal, [id]) => {
+        await mail(principal, id, (tx, user) => proofs.mailReset(tx, user, ownCaller));
         return null;
       },
       "auth.invite": async (principal, [email, data]) => {
         const body = { email: text(email, "email"), data: JSON.parse(text(data, "data")) };
         const invitation = await proofs.invitations.prepare(body, principal, ownCaller);
-        return database.transact((tx) => invitation.write(tx));
+        return database.transactFor(principal, (tx) => invitation.write(tx));
       },
     };
   }
@@ -261,30 +277,48 @@ export class ServiceApi implements CallAnswers {
   #fileMethods(): Record<string, Method> {
     const { storage } = this.#options;
     return {
-      "storage.get": (_principal, [id]) => storage.find(text(id, "id")),
-      "storage.read": async (_principal, [id]) => {
-        const file = storage.find(text(id, "id"));
-        return file && new Response(await storage.read(file, null)).bytes();
+      "storage.get": (principal, [id]) => this.#view(principal, (reader) => storage.find(text(id, "id"), reader)),
+      "storage.read": async (principal, [id]) => {
+        const file = await this.#view(principal, (reader) => storage.find(text(id, "id"), reader));
+        return file && (principal.preview?.files.get(file.id) ?? new Response(await storage.read(file, null)).bytes());
       },
       "storage.put": async (principal, [filename, data, visibility, owner]) => {
         if (!(data instanceof Uint8Array)) throw new AppError("bad_request", "storage.put: data must be bytes.");
         const name = cleanName(text(filename, "filename"));
         const values = { filename: name === "" ? "file" : name, visibility: visibilityOf(visibility) };
-        return storage.store(this.#actingFor(principal, owner), async (upload) => {
+        const acting = await this.#actingFor(principal, owner);
+        if (principal.preview !== undefined) {
+          const file = await storage.rehearseStore(acting, { data, ...values });
+          principal.preview.files.set(file.id, data);
+          principal.preview.record({
+            kind: "storage",
+            method: "put",
+            target: file.filename,
+            body: `${file.size} bytes`,
+            answer: file.id,
+          });
+          return file;
+        }
+        return storage.store(acting, async (upload) => {
           await upload.write(data);
           return values;
         });
       },
-      "storage.delete": async (principal, [id]) =>
-        (await nullIfMissing(() => storage.delete(text(id, "id"), principal))) !== null,
+      "storage.delete": async (principal, [id]) => {
+        const target = text(id, "id");
+        const isDeleted = (await nullIfMissing(() => storage.delete(target, principal))) !== null;
+        principal.preview?.record({ kind: "storage", method: "delete", target, body: null, answer: String(isDeleted) });
+        return isDeleted;
+      },
     };
   }
 
   /** The same principal, for files that belong to an owner; null for no owner. @throws AppError `bad_request`. */
-  #actingFor(principal: System, owner: unknown): System {
+  async #actingFor(principal: System, owner: unknown): Promise<System> {
     if (owner === null) return principal;
     const userId = text(owner, "owner");
-    if (this.#options.auth.users.find(userId) !== null) return { ...principal, userId };
+    const user = await this.#view(principal, (reader) => this.#options.auth.users.find(userId, reader));
+    if (user !== null) return { ...principal, userId };
     throw new AppError("bad_request", `owner ${quote(userId)} is no user.`);
   }
 
@@ -299,8 +333,15 @@ export class ServiceApi implements CallAnswers {
 
   #mailMethods(): Record<string, Method> {
     return {
-      "mail.send": async (_principal, [mail]) => {
-        await this.#options.database.transact(this.#sending([readMail(JSON.parse(text(mail, "mail")))]));
+      "mail.send": async (principal, [mail]) => {
+        const work = this.#sending([readMail(JSON.parse(text(mail, "mail")))]);
+        await this.#options.database.transactFor(principal, work);
+        return null;
+      },
+      // The `fetch` of the code of a preview.
+      "preview.fetch": ({ preview }, [method, target, body]) => {
+        const call = { method: text(method, "method"), target: text(target, "target") };
+        preview?.record({ kind: "fetch", ...call, body: body === null ? null : text(body, "body"), answer: "200 {}" });
         return null;
       },
     };
@@ -312,6 +353,16 @@ export class ServiceApi implements CallAnswers {
       for (const mail of given) this.#options.mails.addGiven(tx, mail);
     };
   }
+}
+
+/** The reads of a transaction are not looked at again in a preview, where no other write is seen. */
+function rehearsed<T extends TransactionState>(preview: Preview | undefined, state: T): T {
+  return preview === undefined ? state : { ...state, reads: [] };
+}
+
+/** @throws AppError `bad_request` in a preview. */
+function refusePreview({ preview }: System, method: string): void {
+  if (preview !== undefined) throw new AppError("bad_request", `${method} cannot be called in a preview of a run.`);
 }
 
 /** The answer of the work; null when the work throws `not_found`. */

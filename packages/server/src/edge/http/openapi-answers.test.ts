@@ -349,6 +349,7 @@ test("code for admins", async () => {
   const { items } = await check.call<{ items: { runId: string }[] }>("GET /api/admin/functions/runs", 200, failed);
   const run = { ...admin, path: { runId: items[0]?.runId ?? "" } };
   await check.call("GET /api/admin/runs/{runId}/source", 200, run);
+  await check.call("POST /api/admin/runs/{runId}/preview", 200, run);
   await check.call("POST /api/admin/functions/runs/{runId}/retry", 202, run);
   const tick = { ...admin, path: { name: "tick" } };
   await check.call("POST /api/admin/jobs/{name}/run", 202, tick);

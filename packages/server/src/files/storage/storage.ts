@@ -10,6 +10,7 @@ import {
   isObject,
   newId,
   type Principal,
+  previewOf,
   toTimestamp,
 } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
@@ -239,6 +240,7 @@ export class Storage {
       this.#options.events.append(tx, { type: "storage.deleted", source: "storage", payload, principal });
     };
     await this.#options.database.transactFor(principal, remove, { makesRoom: true });
+    if (previewOf(principal) !== null) return;
     // Beyond the bound, the next start finds the bytes by the mark.
     if (this.#held === null) await this.#removeBytes(id);
     else if (this.#held.length < maxHeld) this.#held.push(id);
@@ -260,19 +262,14 @@ export class Storage {
 
   /** Three steps, each step on disk before the next: the id is marked, the bytes are put, the mark becomes metadata. */
   async #keep(upload: Upload, principal: Principal, values: Omit<FileRow, "id" | "createdAt">): Promise<StoredFile> {
-    const { database, driver, events, clock } = this.#options;
+    const { database, driver } = this.#options;
     const { id } = upload;
     await database.transactFor(principal, (tx) => markRemains(tx, id));
     try {
       await driver.put(id, upload.path);
       return await database.transactFor(principal, (tx) => {
-        const now = clock.now();
-        const file = toFile({ id, ...values, createdAt: toTimestamp(now) });
-        this.#quota.add(tx, file);
-        insertFile(tx, file);
         unmarkRemains(tx, id);
-        events.append(tx, { type: "storage.uploaded", source: "storage", payload: file, principal }, now);
-        return file;
+        return this.#insert(tx, principal, { id, ...values });
       });
     } catch (thrown) {
       // While the id is marked, no file has the id. After a failed flush a file may have the id, and the bytes must
@@ -280,6 +277,29 @@ export class Storage {
       if (hasRemains(database.reader, id)) await this.#removeBytes(id);
       throw thrown;
     }
+  }
+
+  /** In a preview, stores the metadata of a file alone. @throws AppError as `store`. */
+  async rehearseStore(
+    principal: Principal,
+    { data, filename, visibility }: { data: Uint8Array; filename: string; visibility: Visibility },
+  ): Promise<StoredFile> {
+    const { database, clock } = this.#options;
+    const userId = principal?.userId ?? null;
+    assertFits(this.#quota.roomsFor(database.reader, userId), data.byteLength);
+    const mimeType = await detectType(data, filename);
+    const file = { id: newId("fil", clock.now()), filename, mimeType, size: data.byteLength, visibility, userId };
+    return database.transactFor(principal, (tx) => this.#insert(tx, principal, file));
+  }
+
+  #insert(tx: Transactor, principal: Principal, values: Omit<FileRow, "createdAt">): StoredFile {
+    const { clock, events } = this.#options;
+    const now = clock.now();
+    const file = toFile({ ...values, createdAt: toTimestamp(now) });
+    this.#quota.add(tx, file);
+    insertFile(tx, file);
+    events.append(tx, { type: "storage.uploaded", source: "storage", payload: file, principal }, now);
+    return file;
   }
 
   /** Removes the bytes; after a failure the next start tries again. */

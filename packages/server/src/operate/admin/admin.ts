@@ -2,6 +2,7 @@
 import type { EffectiveConfig, EventEntry } from "@socle/protocol";
 import type { Clock } from "../../base/kernel/index.ts";
 import type { Logger, LogRing } from "../../base/logging/index.ts";
+import type { Previews } from "../../code/previews/index.ts";
 import type { FileState } from "../../code/script-host/index.ts";
 import type { Queries } from "../../data/queries/index.ts";
 import type { Providers, UserDeletions } from "../../people/auth/index.ts";
@@ -32,6 +33,7 @@ export interface AdminOptions extends OverviewSources, Pick<SocketSources, "othe
   log: LogRing;
   /** The files of functions and jobs, with the outcome of the last load. */
   scriptFiles: () => readonly FileState[];
+  previews: Previews;
 }
 
 /** Operations for admins only, by noun. The caller makes sure to serve an admin. */

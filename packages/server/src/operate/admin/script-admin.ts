@@ -7,6 +7,7 @@ import type {
   JobRun,
   QueueRun,
   QueueRunDetail,
+  RunPreview,
   ScriptFileEntry,
   SourceExcerpt,
 } from "@socle/protocol";
@@ -14,6 +15,7 @@ import { AppError, quote, readChoice, type SignedIn, toTimestamp } from "../../b
 import type { Endpoints } from "../../code/endpoints/index.ts";
 import type { Functions } from "../../code/functions/index.ts";
 import type { JobDefinition, Jobs } from "../../code/jobs/index.ts";
+import type { Previews } from "../../code/previews/index.ts";
 import type { FileState } from "../../code/script-host/index.ts";
 import type { Waiter } from "../../store/database/index.ts";
 import type { AdminChanges } from "./admin-changes.ts";
@@ -44,6 +46,7 @@ interface ScriptAdminOptions {
   jobs: Jobs;
   endpoints: Endpoints;
   scriptFiles: () => readonly FileState[];
+  previews: Pick<Previews, "make">;
 }
 
 export class ScriptAdmin {
@@ -122,6 +125,11 @@ export class ScriptAdmin {
   /** The source around the place of the last error of a run, of a function or a job. */
   runSource(runId: string): { source: SourceExcerpt | null } {
     return { source: this.#options.functions.sourceOf(runId) };
+  }
+
+  /** Runs the present code with the input of a run, and throws the effects away. @throws AppError as `Previews.make`. */
+  preview(runId: string, waiter: Waiter): Promise<RunPreview> {
+    return this.#options.previews.make(runId, waiter);
   }
 
   /** Jobs and queues, by name. */

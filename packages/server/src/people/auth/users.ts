@@ -219,15 +219,16 @@ export class Users {
     return email === this.#adminEmail && !isAdminEmailSpent(reader, email) ? "admin" : "authenticated";
   }
 
-  findByEmail(email: string): User | null {
-    const { reader } = this.#options.database;
+  findByEmail(email: string, reader: Reader = this.#options.database.reader): User | null {
     const stored = storedEmail(reader, email);
     return stored === null ? null : (findByEmail(reader, stored)?.user ?? null);
   }
 
   /** A page of the users by a filter, and the total. */
-  search({ search, role, limit, offset, order = "newest" }: UserQuery): { items: User[]; total: number } {
-    const { reader } = this.#options.database;
+  search(
+    { search, role, limit, offset, order = "newest" }: UserQuery,
+    reader: Reader = this.#options.database.reader,
+  ): { items: User[]; total: number } {
     const conditions: [string, string][] = [];
     // Emails are stored in lower case.
     if (search) conditions.push(["instr(email, ?) > 0", search.toLowerCase()]);

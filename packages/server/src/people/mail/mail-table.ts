@@ -102,6 +102,16 @@ export function allMails(reader: Reader): MailRow[] {
   return reader.all<MailRow>(`SELECT ${columns} FROM _mails ORDER BY seq`);
 }
 
+/** The place of the newest mail; 0 without a mail. */
+export function lastSeq(reader: Reader): number {
+  return reader.get<{ seq: number | null }>("SELECT max(seq) AS seq FROM _mails")?.seq ?? 0;
+}
+
+/** The mails after a place, oldest first. */
+export function mailsAfter(reader: Reader, seq: number): MailRow[] {
+  return reader.all<MailRow>(`SELECT ${columns} FROM _mails WHERE seq > ? ORDER BY seq`, seq);
+}
+
 /** Chooses a mail that is due. */
 interface DueQuery {
   readonly rank: number;

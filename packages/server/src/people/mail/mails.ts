@@ -21,10 +21,12 @@ import {
   countWaiting,
   findMail,
   insertMail,
+  lastSeq,
   listMails,
   type MailFilter,
   type MailHead,
   type MailRow,
+  mailsAfter,
   ranks,
   reopenMail,
 } from "./mail-table.ts";
@@ -158,6 +160,17 @@ export class Mails {
     if (!this.#isSending) return mail;
     const { secrets, text, html } = mail;
     return { ...mail, text: withoutSecrets(secrets, text), html: html && withoutSecrets(secrets, html) };
+  }
+
+  /** The mails that an open transaction has added, without links and codes, and the number of the further mails. */
+  addedIn(tx: Transactor, limit: number): { items: { to: string; subject: string; text: string }[]; more: number } {
+    const mails = mailsAfter(tx, lastSeq(this.#options.database.reader));
+    const items = mails.slice(0, limit).map(({ recipient, subject, text, secrets }) => ({
+      to: recipient,
+      subject: withoutSecrets(secrets, subject),
+      text: withoutSecrets(secrets, text),
+    }));
+    return { items, more: mails.length - items.length };
   }
 
   /** Makes a mail wait again. @throws AppError `not_found`, or `bad_request` for a mail that waits or was sent. */

@@ -1,9 +1,19 @@
 /** Database: a SQLite file with a write-ahead log, one writer, and readers on the event loop and on threads. `store.ts` has the guarantees. */
 import { statSync } from "node:fs";
-import { type Acting, AppError, type Bearer, isAdmin, type Principal, shareOf } from "../../base/kernel/index.ts";
+import {
+  type Acting,
+  AppError,
+  type Bearer,
+  isAdmin,
+  type Preview,
+  type Principal,
+  previewOf,
+  shareOf,
+} from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { ChainPlace, History } from "../journal/index.ts";
 import type { CommitEntry, MigrationSite } from "./entry.ts";
+import { Rehearsal, type RehearsalOptions } from "./rehearsal.ts";
 import { Connection, SnapshotReader } from "./sqlite/connection.ts";
 import { SqliteMeter } from "./sqlite/flush.ts";
 import { Following } from "./sqlite/following.ts";
@@ -78,6 +88,7 @@ export class Database {
   #ownRowsLeft = Number.POSITIVE_INFINITY;
   /** Migrations that run or wait. */
   #migrations = 0;
+  readonly #rehearsals = new WeakMap<Preview, Rehearsal>();
 
   /** @throws SetupError with one readable line when the file cannot be used. */
   constructor(options: DatabaseOptions) {
@@ -227,6 +238,8 @@ export class Database {
    * @throws AppError `unauthorized` when the session has ended.
    */
   transactFor<T>(principal: Principal, work: CallersWork<T>, options: TransactOptions = {}): Promise<T> {
+    const rehearsal = this.#rehearsalOf(principal);
+    if (rehearsal !== null) return rehearsal.transact((tx) => work(tx, this.recheck(principal, tx)));
     const makesRoom = options.makesRoom === true && isAdmin(principal);
     const checked = { isRepeatable: options.isRepeatable === true, makesRoom };
     return this.transact((tx) => work(tx, this.recheck(principal, tx)), checked);
@@ -241,9 +254,29 @@ export class Database {
     work: CallersWork<Promise<T>>,
     options: Pick<TransactOptions, "makesRoom"> & { readonly caller?: string | undefined } = {},
   ): Promise<T> {
+    const rehearsal = this.#rehearsalOf(principal);
+    if (rehearsal !== null) return rehearsal.transact((tx) => work(tx, this.recheck(principal, tx)));
     const { caller = shareOf(principal) ?? "" } = options;
     const makesRoom = options.makesRoom === true && isAdmin(principal);
     return this.#writing.writer.transact((tx) => work(tx, this.recheck(principal, tx)), { caller, makesRoom });
+  }
+
+  /** Begins a rehearsal: `transactFor` and `transactLongFor` make each change of the code of a preview in the rehearsal alone. */
+  rehearse(preview: Preview, options: Omit<RehearsalOptions, "transact">): Rehearsal {
+    const transact: RehearsalOptions["transact"] = (work) =>
+      this.#writing.writer.transact(work, { caller: "previews" });
+    const rehearsal = new Rehearsal({ ...options, transact });
+    this.#rehearsals.set(preview, rehearsal);
+    return rehearsal;
+  }
+
+  /** The rehearsal of the preview of a caller; null outside of previews. */
+  #rehearsalOf(principal: Principal): Rehearsal | null {
+    const preview = previewOf(principal);
+    if (preview === null) return null;
+    const rehearsal = this.#rehearsals.get(preview);
+    if (rehearsal === undefined) throw new Error("A preview has no rehearsal");
+    return rehearsal;
   }
 
   /**

@@ -42,6 +42,11 @@ export class StatementLog {
     return this.#runs.length;
   }
 
+  /** The statements, for `replayIn`. */
+  get statements(): Pick<CommitEntry, "texts" | "runs"> {
+    return { texts: this.#texts, runs: this.#runs };
+  }
+
   /** Takes back all statements after the first `length`: their transaction was rolled back. */
   cut(length: number): void {
     this.#runs.length = length;

@@ -4,6 +4,7 @@
  */
 export { Database, type DatabaseOptions } from "./database.ts";
 export { type CommitEntry, changesVersions, EntryMismatch, type MigrationSite, type Note } from "./entry.ts";
+export type { Rehearsal } from "./rehearsal.ts";
 export {
   DatabaseFile,
   enterJournal,
@@ -49,6 +50,7 @@ export {
   type Migration,
   type ModuleSchema,
   noteKind,
+  notesOf,
   Projection,
   positionSchema,
   type SlowTransactor,

@@ -28,6 +28,12 @@ export function noteKind<T>(kind: string, join: Join<T> | null = null): NoteKind
   return { kind, of: (data) => ({ kind, data }), join };
 }
 
+/** The data of the notes of a kind. */
+export function notesOf<T>(notes: readonly Note[], { kind }: NoteKind<T>): T[] {
+  // The kind of a note determines the type of the data.
+  return notes.filter((note) => note.kind === kind).map(({ data }) => data as T);
+}
+
 /** A commit, as the processes learn of the commit that follow. */
 export interface ToldCommit {
   /** The number of the commit; the database has the number, too (`positionSchema`). */

@@ -93,6 +93,10 @@ function boundFetch(input: string | URL | Request, init?: BunFetchRequestInit): 
   if (scope === undefined) return mockableFetch(input, init);
   const own = init?.signal ?? (input instanceof Request ? input.signal : null);
   const signal = own === null ? scope.signal : AbortSignal.any([own, scope.signal]);
+  if (scope.recordFetch !== null && /^https?:/i.test(input instanceof Request ? input.url : String(input))) {
+    const given = { ...init, signal };
+    return scope.recordFetch(input instanceof Request ? new Request(input, given) : new Request(String(input), given));
+  }
   const call = new Error();
   return mockableFetch(input, { ...init, signal }).then(
     (response) => {

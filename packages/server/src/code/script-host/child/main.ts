@@ -27,6 +27,7 @@ import { Loader, type LoaderOptions } from "./loader.ts";
 import { answerOf } from "./middleware.ts";
 import { type AttemptScope, Budget, Output, scopes } from "./output.ts";
 import { frozen, ReadRecorder, repeated } from "./reads.ts";
+import { recordFetch } from "./recorded-fetch.ts";
 import { answered, answeredPart, refused, ServiceClient, ServiceError } from "./service-client.ts";
 
 interface Active extends AttemptScope {
@@ -289,7 +290,7 @@ class Child {
   }
 
   async #call(
-    { attempt, path, handler, input, request }: Invocation,
+    { attempt, path, handler, input, request, isPreview }: Invocation,
     recorder: ReadRecorder | null,
     onUser: (() => void) | null,
   ): Promise<unknown> {
@@ -298,7 +299,9 @@ class Child {
     const calls = new ServiceClient(attempt, this.#send, this.#options);
     const requestBody =
       request?.body === "pieces" ? new RequestBody(() => this.#send({ type: "want", attempt })) : null;
-    const active = { attempt, budget: new Budget(), signal, path, controller, calls, requestBody, responseBody: null };
+    const record = isPreview === true ? (given: Request) => recordFetch(calls, given) : null;
+    const scope = { attempt, budget: new Budget(), signal, recordFetch: record };
+    const active = { ...scope, path, controller, calls, requestBody, responseBody: null };
     this.#active.set(attempt, active);
     this.#begun.write(attempt);
     const file = this.#loader.file(path);

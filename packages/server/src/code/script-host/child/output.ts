@@ -40,6 +40,8 @@ export interface AttemptScope {
   readonly budget: Budget;
   /** Aborted when the time is up. */
   readonly signal: AbortSignal;
+  /** Records a request in the place of `fetch`; null outside of a preview. */
+  readonly recordFetch: ((request: Request) => Promise<Response>) | null;
 }
 
 /** The scope of the code that is running. */

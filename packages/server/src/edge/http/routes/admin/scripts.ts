@@ -62,6 +62,16 @@ export function scriptRoutes(api: { admin: Admin }): Routes {
         },
       }),
     },
+    "/api/admin/runs/:runId/preview": {
+      POST: route({
+        summary: "Preview a run with the present code",
+        access,
+        keys,
+        answers: { 200: answer(wire.runPreview, "The effects that the run would have; nothing of the effects stays.") },
+        errors: [400, 409],
+        handle: (exchange, admin) => api.admin.scripts.preview(exchange.param("runId"), waiterOf(exchange, admin)),
+      }),
+    },
     "/api/admin/runs/:runId/source": {
       GET: route({
         summary: "The lines of code around the error of a run",
