@@ -125,6 +125,59 @@ test("a failed run shows the source around its error, as the file was when loade
   }
 });
 
+test("a preview tells the effects with the present code; the replay names the effects first", async () => {
+  const kept = `await db.orders.update(record.id, { title: "paid" });
+  await fetch("http://127.0.0.1:9/pay", { method: "POST", body: "the order " + record.title });`;
+  const code = (end: string): string =>
+    `export const options = { retries: 0 };
+export const onCreate: OnCreate<"orders"> = async ({ record, db }) => {
+  ${end}
+};
+`;
+  const load = async (content: string): Promise<void> => {
+    const before = server.output().split("Reloaded functions and jobs").length;
+    await Bun.write(join(folder, path), content);
+    server.signal("SIGHUP");
+    while (server.output().split("Reloaded functions and jobs").length === before) await Bun.sleep(10);
+  };
+  await load(code('throw new Error("No payment");'));
+  const order = (await api("POST", "/api/orders", { title: "seven" })) as { id: string };
+  let run: Run | undefined;
+  while (run === undefined) run = (await runs("failed", 1)).find(({ canRetry }) => canRetry);
+  await load(code(kept));
+  const titleOf = async () => ((await api("GET", `/api/orders/${order.id}`)) as { title: string }).title;
+
+  for (const window of looks) {
+    const page = await dashboard.open(`/functions?tab=runs&run=${run.runId}`, window);
+    await page.getByRole("button", { name: "Preview with the present code" }).click();
+    await page.getByText("orders: 1 changed").waitFor();
+    await page.getByText("POST http://127.0.0.1:9/pay").first().waitFor();
+    await page.getByText("the order seven").waitFor();
+    expect(await titleOf()).toBe("seven");
+    expect(await violationsOf(page)).toEqual([]);
+    expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
+    await page.getByRole("button", { name: "Replay", exact: true }).click();
+    const dialog = page.getByRole("dialog", { name: "Replay this run?" });
+    await dialog.getByText("orders: 1 changed").waitFor();
+    await dialog.getByText("1 call: POST http://127.0.0.1:9/pay").waitFor();
+    expect(await violationsOf(page)).toEqual([]);
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    await dialog.waitFor({ state: "detached" });
+    expect(complaintsOf(page)).toEqual([]);
+    await leave(page);
+  }
+  expect(await titleOf()).toBe("seven");
+  // The request of the real run fails: nothing listens there.
+  await load(code(kept.replace(/await fetch.*/, "")));
+  const page = await dashboard.open(`/functions?tab=runs&run=${run.runId}`);
+  await page.getByRole("button", { name: "Preview with the present code" }).click();
+  await page.getByRole("button", { name: "Replay", exact: true }).click();
+  await page.getByRole("dialog", { name: "Replay this run?" }).getByRole("button", { name: "Replay" }).click();
+  while ((await titleOf()) !== "paid") await Bun.sleep(20);
+  await leave(page);
+  await load(mail(broken));
+});
+
 test("the overview counts the failed runs of functions, jobs and queues, and each run once", async () => {
   await Bun.write(join(folder, "jobs/nightly.ts"), failingJob.replace("0 0 1 1 *", "0 0 2 2 *"));
   await Bun.write(

@@ -33,6 +33,7 @@ export { ListTable, PagedTable, Pager } from "./paged-table.tsx";
 export { offsetOf, pageSize } from "./paging.ts";
 export { maxWhole, saveBlob, useObjectUrl, usePicture } from "./picture.tsx";
 export { lastStack, RunLog } from "./run-log.tsx";
+export { RunPreview } from "./run-preview.tsx";
 export { SearchBox, SearchInput } from "./search-box.tsx";
 export { Keys, keyNames, useListedShortcut, useShortcut, useShortcutList } from "./shortcuts.tsx";
 export { SourceBlock } from "./source-block.tsx";

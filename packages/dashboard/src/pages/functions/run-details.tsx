@@ -22,6 +22,7 @@ import {
   RelativeTime,
   RowsSkeleton,
   RunLog,
+  RunPreview,
   SourceBlock,
   StatusMark,
   TextLink,
@@ -84,6 +85,7 @@ function Details({ run, earlier }: { run: FunctionRun; earlier: readonly Functio
           {run.status === "failed" && run.canRetry && <NextStep run={run} />}
         </DetailsSection>
       )}
+      <RunPreview runId={run.runId} replay={run.canRetry ? () => retry.mutateAsync(run) : null} />
       <RunLog query={log} runId={run.runId} />
       {earlier.length > 0 && (
         <DetailsSection title={text.functions.earlier}>

@@ -20,6 +20,7 @@ import {
   QueryView,
   RowsSkeleton,
   RunLog,
+  RunPreview,
   SourceBlock,
   StatusMark,
   timeColumn,
@@ -31,7 +32,7 @@ import { cronWords } from "./cron-words.ts";
 import { barHeight, durationOf, isOpen, runsOf, type WholeRun } from "./job-runs.ts";
 import classes from "./jobs.module.css";
 import { attemptsQuery } from "./queries.ts";
-import { EnqueueButton, QueuedPayload, QueueFacts, QueueRuns, RunNow } from "./queue.tsx";
+import { EnqueueButton, QueuedPayload, QueueFacts, QueueRuns, RunNow, startJob } from "./queue.tsx";
 
 /** Most bars in the time line. */
 const room = 20;
@@ -94,6 +95,9 @@ function Runs({ job, attempts, total, runId, onRun }: RunsProps) {
           attempts={attempts.filter((attempt) => attempt.runId === shown.runId)}
           isOpen={isOpen(shown.last, job.retries, Date.now())}
         />
+      )}
+      {job.queue === null && shown !== undefined && (
+        <RunPreview key={`preview of ${shown.runId}`} runId={shown.runId} replay={() => startJob(job.name, onRun)} />
       )}
       {job.queue !== null && <QueuedPayload name={job.name} runId={runId ?? shown?.runId} />}
       {shown === undefined && runId !== undefined && job.queue === null && (

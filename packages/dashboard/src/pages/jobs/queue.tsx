@@ -28,6 +28,7 @@ import {
   messageOf,
   notifyDone,
   notifyError,
+  RunPreview,
   StatusMark,
   timeColumn,
 } from "../../kit/index.ts";
@@ -121,8 +122,7 @@ interface QueueRunsProps {
 
 export function QueueRuns({ job: { name }, shownId, onRun }: QueueRunsProps) {
   const retry = useMutation({
-    mutationFn: ({ runId }: QueueRun) => client.admin.scripts.retryQueued(name, runId),
-    onSuccess: () => notifyDone(words.retried),
+    mutationFn: (run: QueueRun) => retryQueued(name, run),
     onError: (error) => notifyError(words.retryFailed, error),
     onSettled: refreshJobs,
   });
@@ -182,10 +182,22 @@ export function QueuedPayload({ name, runId }: { name: string; runId: string | u
   const { data } = useQuery({ ...queueRunQuery(name, runId ?? ""), enabled: runId !== undefined });
   if (data === undefined) return null;
   return (
-    <DetailsSection title={words.payload}>
-      <CodeBlock value={jsonText(data.payload)} label={words.payload} />
-    </DetailsSection>
+    <>
+      <DetailsSection title={words.payload}>
+        <CodeBlock value={jsonText(data.payload)} label={words.payload} />
+      </DetailsSection>
+      <RunPreview
+        key={data.runId}
+        runId={data.runId}
+        replay={data.status === "failed" ? () => retryQueued(name, data) : null}
+      />
+    </>
   );
+}
+
+async function retryQueued(name: string, { runId }: QueueRun): Promise<void> {
+  await client.admin.scripts.retryQueued(name, runId);
+  notifyDone(words.retried);
 }
 
 export function EnqueueButton({ name, onOpen }: { name: string; onOpen: () => void }) {
@@ -260,14 +272,16 @@ function runOf({ payload, key, at }: { payload: string; key: string; at: string 
   };
 }
 
+/** Runs a job now. The details of the started run open and show its progress. */
+export async function startJob(name: string, onStarted: (runId: string) => void): Promise<void> {
+  const { runId } = await client.admin.scripts.runJob(name);
+  onStarted(runId);
+  await refreshJobs();
+}
+
 export function RunNow({ name, onStarted }: { name: string; onStarted: (runId: string) => void }) {
   const start = useMutation({
-    mutationFn: () => client.admin.scripts.runJob(name),
-    onSuccess: async ({ runId }) => {
-      // The details of the started run open and show its progress.
-      onStarted(runId);
-      await refreshJobs();
-    },
+    mutationFn: () => startJob(name, onStarted),
     onError: (error) => notifyError(text.jobs.notStarted(name), error),
   });
   return (

@@ -1,4 +1,5 @@
 /** Texts of the page of functions, and of scripts in general. */
+import type { RunPreview } from "@socle/protocol";
 import { count } from "./count.ts";
 
 export const scripts = {
@@ -75,4 +76,39 @@ export const functions = {
   noRunsBody: "A run appears here as soon as a record changes that a function is for.",
   nothingFound: "No run matches",
   nothingFoundBody: "Try another status or another file.",
+};
+
+/** Texts of the preview of a run, of functions and jobs. */
+export const preview = {
+  title: "Preview",
+  action: "Preview with the present code",
+  intro:
+    "The present code runs with the input of this run. The effects are recorded, and nothing stays: no change, no mail, no request.",
+  failed: "There is no preview",
+  late: "Time is up",
+  nothing: "The run would change, send and call nothing.",
+  incomplete: "The run did not come to its end: these are the effects before.",
+  changes: ({ created, updated, deleted }: RunPreview["changes"][number]) =>
+    [
+      created > 0 && `${created.toLocaleString()} created`,
+      updated > 0 && `${updated.toLocaleString()} changed`,
+      deleted > 0 && `${deleted.toLocaleString()} deleted`,
+    ]
+      .filter(Boolean)
+      .join(", "),
+  kinds: { created: "created", updated: "changed", deleted: "deleted" },
+  mails: "Mails",
+  mailTo: (to: string, subject: string) => `${to}: ${subject}`,
+  calls: "Calls that were not made",
+  callOf: ({ kind, method, target }: RunPreview["calls"]["items"][number]) =>
+    kind === "queue" ? `enqueue in ${target}` : `${kind === "storage" ? "storage " : ""}${method} ${target}`,
+  answered: (answer: string) => `answered ${answer}`,
+  more: (n: number) => `and ${count(n, "more", "more")}`,
+  log: "Log of the preview",
+  replay: "Replay",
+  replayTitle: "Replay this run?",
+  replayBody: "The run starts again with the present code. By the preview, the run does this:",
+  replayAnyway: "The run did not come to its end in the preview.",
+  mailCount: (n: number, to: string) => `${count(n, "mail")}: ${to}`,
+  callCount: (n: number, targets: string) => `${count(n, "call")}: ${targets}`,
 };
