@@ -69,18 +69,18 @@ function Effects({ preview }: { preview: Preview }) {
   const isEmpty = changes.length + mails.items.length + calls.items.length === 0;
   return (
     <>
-      <Group gap="xs" mb="xs">
+      <Group gap="xs" mb="xs" fz="sm">
         <Mark {...mark}>{label}</Mark>
         <Dim>{formatDuration(durationMs)}</Dim>
       </Group>
       {outcome.error !== null && <ErrorBlock value={outcome.error.stack ?? outcome.error.message} />}
-      {outcome.error !== null && !isEmpty && <Dim mt="xs">{words.incomplete}</Dim>}
-      {isEmpty && <Dim>{words.nothing}</Dim>}
+      {outcome.error !== null && !isEmpty && <Dim mt={4}>{words.incomplete}</Dim>}
+      {isEmpty && <Dim mt={4}>{words.nothing}</Dim>}
       {changes.map((each) => (
         <Part key={each.collection} title={`${each.collection}: ${words.changes(each)}`} more={each.more}>
           {each.records.map((record) => (
             <li key={record.id}>
-              <Dim>
+              <Dim mb={4}>
                 <span className="mono">{record.id}</span> {words.kinds[record.change]}
               </Dim>
               <DiffView changes={differencesIn(record)} isPlain />
@@ -101,7 +101,13 @@ function Effects({ preview }: { preview: Preview }) {
         )}
       </Part>
       <Part title={words.log} more={logs.more}>
-        {itemsOf(logs.items.map(({ level, message }) => ({ head: `${level} ${message}`, body: null })))}
+        {itemsOf(
+          logs.items.map(({ level, message, fields }) => ({
+            head: `${level} ${message}`,
+            ...(fields !== undefined && { note: JSON.stringify(fields) }),
+            body: null,
+          })),
+        )}
       </Part>
     </>
   );
@@ -131,8 +137,9 @@ function itemsOf(items: readonly Item[]): ReactNode[] {
   return items.map(({ head, note, body }, at) => (
     // biome-ignore lint/suspicious/noArrayIndexKey: the items have no id, and the lists do not change.
     <li key={at}>
-      <Text size="xs" className="mono" style={{ overflowWrap: "anywhere" }}>
-        {visible(head)} {note !== undefined && <span className="quiet">{visible(note)}</span>}
+      <Text size="xs" component="div" my={4} style={{ overflowWrap: "anywhere" }}>
+        <span className="mono">{visible(head)}</span>{" "}
+        {note !== undefined && <span className="mono quiet">{visible(note)}</span>}
       </Text>
       {body !== null && body !== "" && <CodeBlock value={body} label={head} />}
     </li>

@@ -231,6 +231,11 @@ export const previewChanges = named("PreviewChanges", () =>
 );
 export type PreviewChanges = TypeOf<typeof previewChanges>;
 
+export const previewLogEntry = named("PreviewLogEntry", () =>
+  object({ level: enumOf(["DEBUG", "INFO", "WARN", "ERROR"]), message: string, fields: optional(mapOf(anything)) }),
+);
+export type PreviewLogEntry = TypeOf<typeof previewLogEntry>;
+
 /** The effects that a run would have with the present code (`POST /api/admin/runs/{runId}/preview`). */
 export const runPreview = named("RunPreview", () =>
   object({
@@ -247,10 +252,7 @@ export const runPreview = named("RunPreview", () =>
     mails: object({ items: arrayOf(object({ to: string, subject: string, text: string })), more: count }),
     /** The calls that were recorded in the place of the calls, in order. */
     calls: object({ items: arrayOf(previewCall), more: count }),
-    logs: object({
-      items: arrayOf(object({ level: enumOf(["DEBUG", "INFO", "WARN", "ERROR"]), message: string })),
-      more: count,
-    }),
+    logs: object({ items: arrayOf(previewLogEntry), more: count }),
   }),
 );
 export type RunPreview = TypeOf<typeof runPreview>;

@@ -1,5 +1,5 @@
 /** Principal: the caller on whose behalf something is done. */
-import type { PreviewCall, Role } from "@socle/protocol";
+import type { PreviewCall, PreviewLogEntry, Role } from "@socle/protocol";
 
 /** A user with a valid access token, or with an API key of the user. */
 export interface SignedIn {
@@ -52,6 +52,8 @@ export interface Preview {
   readonly files: Map<string, Uint8Array>;
   /** Takes a call that is not made. */
   record(call: PreviewCall): void;
+  /** Takes an entry of the log of the code, which does not go to the log of the service. */
+  log(entry: PreviewLogEntry): void;
 }
 
 export const system: System = { userId: null, role: "admin", actor: null, depth: 0, chain: [], isHook: false };

@@ -1,5 +1,12 @@
 /** Effects of a preview: the changed records with the values before and after, the mails, the recorded calls, and the log. */
-import { type JsonValue, type PreviewCall, type PreviewChanges, type RunPreview, USERS } from "@socle/protocol";
+import {
+  type JsonValue,
+  type PreviewCall,
+  type PreviewChanges,
+  type PreviewLogEntry,
+  type RunPreview,
+  USERS,
+} from "@socle/protocol";
 import { AppError, LoopTurns, type Preview, system } from "../../base/kernel/index.ts";
 import { isSameValue, type Records } from "../../data/records/index.ts";
 import type { Users } from "../../people/auth/index.ts";
@@ -14,7 +21,6 @@ import {
 } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
 import { rehearsedRun } from "../jobs/index.ts";
-import type { RunTask } from "../runs/index.ts";
 
 /** Items of each list of the answer. */
 const maxItems = 100;
@@ -70,9 +76,9 @@ export class EffectRecord implements Preview {
     add(this.#calls, { ...call, target: cut(target), body: body === null ? null : cut(body) });
   }
 
-  readonly onLog: NonNullable<RunTask["onLog"]> = ({ level, message }) => {
-    add(this.#logs, { level, message: cut(message) });
-  };
+  log({ level, message, fields }: PreviewLogEntry): void {
+    add(this.#logs, { level, message: cut(message), ...(fields !== undefined && { fields: shown(fields, null) }) });
+  }
 
   /** After a transaction of the rehearsal: notes which records have changed, and takes the runs of queues. */
   readonly onMade = (tx: Transactor, notes: readonly Note[]): void => {
@@ -91,9 +97,8 @@ export class EffectRecord implements Preview {
   };
 
   /** The effects so far. @throws AppError as `Rehearsal.transact`. */
-  async collect(): Promise<Pick<RunPreview, "changes" | "mails" | "calls" | "logs">> {
-    const principal = { ...system, preview: this };
-    const found = await this.#sources.database.transactLongFor(principal, async (tx) => {
+  async collect(rehearsal: Rehearsal): Promise<Pick<RunPreview, "changes" | "mails" | "calls" | "logs">> {
+    const found = await rehearsal.conclude(async (tx) => {
       const turns = new LoopTurns();
       const changes: PreviewChanges[] = [];
       for (const [collection, ids] of this.#touched) {

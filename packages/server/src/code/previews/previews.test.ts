@@ -245,6 +245,8 @@ describe("a preview of a run of a function", () => {
     });
     expect(fetches.some(({ target }) => target.endsWith("/from-the-hook"))).toBe(true);
     expect(body.calls.items.filter(({ kind }) => kind === "storage").map(({ method }) => method)).toEqual(["put"]);
+    // The log of the service has the line of the real run alone.
+    expect(api.entries("module state 1").length).toBe(1);
     // A second preview is the same: also the variables of the modules are fresh.
     const again = await preview(runId);
     expect(again.body.logs.items.map(({ message }) => message)).toEqual(messages);

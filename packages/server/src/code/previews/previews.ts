@@ -68,10 +68,10 @@ export class Previews {
     const rehearsal = database.rehearse(effects, { keeps: keepsStatement, onMade: effects.onMade });
     effects.follow(rehearsal);
     try {
-      const called = await call(processes, { ...task, principal: { ...task.principal, preview: effects } }, effects);
+      const called = await call(processes, { ...task, principal: { ...task.principal, preview: effects } });
       // The end of the handler is the end of its code, too: no timer goes on.
       host.closePreview(effects);
-      return { filePath: task.path, handler: task.handler, ...called, ...(await effects.collect()) };
+      return { filePath: task.path, handler: task.handler, ...called, ...(await effects.collect(rehearsal)) };
     } catch (thrown) {
       if (!rehearsal.isTorn) throw thrown;
       return { torn: thrown };
@@ -85,13 +85,12 @@ export class Previews {
 async function call(
   processes: PreviewProcesses,
   { path, timeoutMs, ...task }: RunTask,
-  effects: EffectRecord,
 ): Promise<Pick<RunPreview, "outcome" | "durationMs">> {
   const loaded = await processes.load("runs", path);
   if ("error" in loaded) throw new AppError("conflict", `${path} does not load: ${loaded.error.message}`);
   const limitMs = Math.min(timeoutMs, longestMs);
   const start = performance.now();
-  const outcome = await processes.call("runs", { ...task, path, timeoutMs: limitMs, onLog: effects.onLog });
+  const outcome = await processes.call("runs", { ...task, path, timeoutMs: limitMs });
   const durationMs = Math.round(performance.now() - start);
   if (outcome.status === "stopped") throw new AppError("unavailable", "The service is stopping.");
   return { outcome: toldOutcome(outcome, { limitMs, isLate: durationMs >= limitMs }), durationMs };

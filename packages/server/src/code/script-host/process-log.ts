@@ -1,4 +1,5 @@
 /** The log of a script process: entries and late errors of attempts, also after the end of the attempt. */
+import type { JsonValue } from "@socle/protocol";
 import { BoundedMap } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { Attempt, ScriptTask } from "./attempt.ts";
@@ -29,6 +30,12 @@ export class ProcessLog {
 
   /** @param underWay the attempt of the entry; undefined when the attempt has ended. */
   write({ attempt, level, message, fields }: LogMessage, underWay: Attempt | undefined): void {
+    const preview = underWay?.task.principal.preview;
+    if (preview !== undefined) {
+      // The fields came as JSON.
+      preview.log({ level, message, ...(fields !== undefined && { fields: fields as { [name: string]: JsonValue } }) });
+      return;
+    }
     const task = underWay?.task ?? (attempt === null ? undefined : this.#ended.get(attempt));
     const about = task === undefined ? {} : { file: task.path, runId: task.input.runId };
     const logger = this.#logger;

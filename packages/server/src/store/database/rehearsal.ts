@@ -8,7 +8,7 @@ import { isUniqueViolation } from "./sqlite/errors.ts";
 import { replayIn } from "./sqlite/replay.ts";
 import { JobTransactor, type Migration, type Transactor } from "./transaction.ts";
 
-/** Statements that a rehearsal runs again, in all: 1,000 changes one after another. */
+/** Statements that a rehearsal runs again, in all: 2,000 changes one after another. */
 const maxRepeated = 2_000_000;
 /** Characters of the values that a rehearsal keeps. */
 const maxCharacters = 32 * 1024 ** 2;
@@ -48,6 +48,12 @@ export class Rehearsal {
     this.#isOver = true;
   }
 
+  /** The last transaction, which the bound of repeated statements does not refuse. */
+  conclude<T>(work: (tx: Transactor) => T | Promise<T>): Promise<T> {
+    this.#repeated = 0;
+    return this.transact(work).finally(() => this.end());
+  }
+
   /** @throws AppError `conflict` when the rehearsal is torn, `bad_request` and `payload_too_large` beyond the bounds; errors of `work`. */
   transact<T>(work: (tx: Transactor) => T | Promise<T>): Promise<T> {
     const made = this.#turn.then(() => this.#make(work));
@@ -60,7 +66,10 @@ export class Rehearsal {
     const { length } = this.#log;
     this.#repeated += length;
     if (this.#repeated > maxRepeated)
-      throw new AppError("bad_request", "A preview makes about 1,000 changes at most, one after another.");
+      throw new AppError(
+        "bad_request",
+        "A preview makes about 2,000 changes at most, one after another: use db.batch.",
+      );
     const made: { answer?: { readonly value: T } } = {};
     const attempt = async (outer: Migration): Promise<never> => {
       await this.#replay(outer);
@@ -100,21 +109,29 @@ export class Rehearsal {
 /** The statements that the next transactions of a rehearsal see. */
 class KeptStatements extends StatementLog {
   readonly #keeps: RehearsalOptions["keeps"];
-  #characters = 0;
+  /** The characters of the values up to each statement. */
+  readonly #sums: number[] = [];
 
   constructor(keeps: RehearsalOptions["keeps"]) {
     super();
     this.#keeps = keeps;
   }
 
+  override cut(length: number): void {
+    super.cut(length);
+    this.#sums.length = length;
+  }
+
   override add(...[sql, values, changes]: Parameters<StatementLog["add"]>): void {
     if (!this.#keeps(sql)) return;
-    for (const value of values) this.#characters += typeof value === "string" ? value.length : 8;
-    if (this.#characters > maxCharacters)
+    const size = values.reduce<number>((sum, value) => sum + (typeof value === "string" ? value.length : 8), 0);
+    const sum = (this.#sums.at(-1) ?? 0) + size;
+    if (sum > maxCharacters)
       throw new AppError(
         "payload_too_large",
         `The changes of a preview are larger than ${maxCharacters / 1024 ** 2} MiB.`,
       );
+    this.#sums.push(sum);
     super.add(sql, values, changes);
   }
 }
