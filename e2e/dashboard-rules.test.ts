@@ -168,6 +168,47 @@ describe("the rules of a field", () => {
   });
 });
 
+describe("effect of a change", () => {
+  test("tells before saving who gains and loses records, and by which part of the rule; nothing is saved", async () => {
+    const before = await permissions();
+    const page = await dashboard.open(path);
+    const show = page.getByRole("button", { name: "Show the effect" });
+    expect(await show.count()).toBe(0);
+    await page.getByRole("radio", { name: "Read: Owner" }).check();
+    await page.getByRole("radio", { name: "Create: Admin" }).check();
+    await show.click();
+    const read = page.getByRole("region", { name: "Effect on Read" });
+    await read.getByText("0 callers gain").waitFor();
+    await read.getByText("1 caller loses").waitFor();
+    const row = read.getByRole("row").filter({ hasText: guest.email ?? "" });
+    expect(await row.getByRole("cell").allTextContents()).toEqual(["1", "0", "0", expect.stringContaining("−1")]);
+    await row.locator("summary").click();
+    await row.getByText("owner", { exact: true }).waitFor();
+    expect(await row.getByRole("link").getAttribute("href")).toContain(task);
+    await read.getByText("No change for 1 caller.").waitFor();
+    await page.getByRole("region", { name: "Effect on Create" }).getByText("some records → no record").waitFor();
+    // The choice of a further user is that of the trial; another draft has another effect.
+    await page.getByRole("combobox", { name: "Also for" }).click();
+    await page.getByRole("option", { name: "admin@example.com" }).click();
+    await read.getByText("No change for 2 callers.").waitFor();
+    await page.getByRole("radio", { name: "Read: Public" }).check();
+    await read.waitFor({ state: "detached" });
+    await show.waitFor();
+    expect(await permissions()).toEqual(before);
+    await page.getByRole("button", { name: "Review changes" }).click();
+    const review = page.getByRole("dialog").getByRole("region", { name: "Effect on Read" });
+    await review.getByText("1 caller gains").waitFor();
+    const nobody = review.getByRole("row").filter({ hasText: "An anonymous caller" });
+    expect(await nobody.getByRole("cell").allTextContents()).toEqual(["0", "1", expect.stringContaining("+1"), "0"]);
+    await page.getByRole("button", { name: "Cancel" }).click();
+    expect(await permissions()).toEqual(before);
+    await page.getByRole("button", { name: "Discard changes" }).click();
+    expect(await show.count()).toBe(0);
+    expect(complaintsOf(page)).toEqual([]);
+    await leave(page);
+  });
+});
+
 describe("try as", () => {
   test("a refused change shows the part of the rule that refuses the change", async () => {
     const page = await dashboard.open(path);
@@ -235,6 +276,10 @@ test.each([...looks])(
   async ({ theme, width }) => {
     const page = await dashboard.open(`${path}&as=${guest.id}&attempt=update&record=${task}`, { theme, width });
     await page.getByRole("radio", { name: "Delete: Expression" }).check();
+    await page.keyboard.press("Escape");
+    await page.getByRole("radio", { name: "Read: Owner" }).check();
+    await page.getByRole("button", { name: "Show the effect" }).click();
+    await page.locator("summary").first().click();
     await page.getByRole("button", { name: "Try", exact: true }).click();
     await page.getByText("Refused", { exact: true }).waitFor();
     await page.keyboard.press("Escape");

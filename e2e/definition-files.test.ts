@@ -101,6 +101,60 @@ test("schema pull makes the pulled texts the base of the service of this folder"
   expect(fields).toMatchObject([{ name: "a" }, { name: "c" }]);
 });
 
+test("check --as a user shows the records that the user gains and loses by the files beside the database, and changes nothing", async () => {
+  const rules = { read: "public", create: "public", update: "admin", delete: "admin" };
+  const fields = [text("title"), text("state")];
+  const w = await world([
+    { name: "posts", fields, permissions: rules },
+    { name: "other", fields: [text("a")] },
+  ]);
+  const user = await w.admin("POST", "/users", { email: "ann@example.com", password: "correct horse" });
+  const ids: string[] = [];
+  for (const state of ["open", "done"]) {
+    const made = await post(`${w.url()}/api/posts`, { title: "t", state });
+    ids.push(((await made.json()) as { id: string }).id);
+  }
+  const check = (as: string) => socle(["check", "--as", as], { cwd: w.cwd });
+  const head = "Rules of the files beside the database, for ann@example.com (authenticated):\n";
+  expect((await check("ann@example.com")).stdout).toEndWith(`${head}  no collection has other rules\n`);
+  const changed = {
+    name: "posts",
+    fields: [text("title"), { ...text("state"), permissions: { read: "admin" } }],
+    permissions: { ...rules, read: 'state = "open"', create: "admin", update: "authenticated" },
+  };
+  await Bun.write(join(w.cwd, "collections/posts.json"), JSON.stringify(changed));
+  const before = await w.admin("GET", "/schema.json");
+  const expected = `${head}posts (2 records)
+  read: state = "open", which was public
+    2 records before, 1 after
+    loses 1:
+      ${ids[1]}, by state = "open"
+  create: admin, which was public
+    all before, none after
+  update: authenticated, which was admin
+    0 records before, 2 after
+    gains 2:
+      ${ids[1]}, by admin
+      ${ids[0]}, by admin
+  field state: shown in all of the records before, in none after
+`;
+  for (const as of ["ann@example.com", String(user["id"])]) {
+    const { code, stdout, stderr } = await check(as);
+    expect([code, stdout.slice(stdout.indexOf("Rules")), stderr]).toEqual([0, expected, ""]);
+  }
+  const unknown = await check("eve@example.com");
+  expect([unknown.code, unknown.stderr]).toEqual([1, 'There is no user "eve@example.com" in the database\n']);
+  expect(await w.admin("GET", "/schema.json")).toEqual(before);
+  await w.stop();
+  expect((await check("ann@example.com")).stdout).toEndWith(expected);
+  const empty = await project({ collections: [changed] });
+  const none = await socle(["check", "--as", "ann@example.com"], { cwd: empty });
+  expect([none.code, none.stdout]).toEqual([
+    0,
+    expect.stringMatching(/There is no database at .* yet, so --as has no rules/),
+  ]);
+});
+
 test("check --against a folder and a service, and schema diff, show the plan and end with 3 when values would be dropped", async () => {
   const w = await world([{ name: "posts", fields: [text("title"), text("phone")] }]);
   await post(`${w.url()}/api/posts`, { title: "t", phone: "+1" });

@@ -1,7 +1,14 @@
 /** The definitions of collections, for commands: the stored definitions, and changed files over the stored definitions. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { CollectionDefinition, DroppedEntry, MigrationPlan, RestoredValues } from "@socle/protocol";
+import type {
+  CollectionDefinition,
+  DroppedEntry,
+  MigrationPlan,
+  RestoredValues,
+  RuleEffects,
+  User,
+} from "@socle/protocol";
 import type { Config } from "../base/config/index.ts";
 import { system } from "../base/kernel/index.ts";
 import type { Logger } from "../base/logging/index.ts";
@@ -21,8 +28,9 @@ import {
   type SchemaChange,
   siteOfRestore,
 } from "../data/collections/index.ts";
+import { EffectTrial } from "../data/records/index.ts";
 import { tellChange } from "../operate/admin/index.ts";
-import { userTable } from "../people/auth/index.ts";
+import { userNamed, userTable } from "../people/auth/index.ts";
 import { asSlowReader, Database, type Reader, type SlowReader } from "../store/database/index.ts";
 import { doServiceWork } from "./control.ts";
 import { buildService, type Service } from "./service.ts";
@@ -92,11 +100,49 @@ export async function planAgainst(
   }
 }
 
-async function planOn(texts: readonly DefinitionText[], reader: Reader | null): Promise<MigrationPlan[]> {
+/** How long the effects on one collection are counted. */
+const effectsMs = 10_000;
+
+/**
+ * The effects of definition files on a user, for each collection with other rules than in the database, which is read alone.
+ * @param name the id or the email of the user. @returns null for an unknown user.
+ */
+export async function effectsOfFiles(
+  texts: readonly DefinitionText[],
+  { database: path, logger, name }: { database: string; logger: Logger; name: string },
+): Promise<{ user: User; effects: RuleEffects[] } | null> {
+  const database = new Database({ path, logger, isReader: true, onFatal: () => undefined });
+  try {
+    const { reader } = database;
+    const user = userNamed(reader, name);
+    if (user === null) return null;
+    const { plans, current } = plansOn(texts, reader);
+    const caller = { as: user, isSample: false, principal: { userId: user.id, role: user.role } };
+    const effects: RuleEffects[] = [];
+    for (const { before } of plans) {
+      if (before === null) continue;
+      const trial = new EffectTrial(before.name, { plans, current, users: userTable });
+      await trial.judge(asSlowReader(reader), [caller.principal], effectsMs);
+      const found = trial.effects([caller], await countRecords(asSlowReader(reader), before.name));
+      const isOther =
+        found?.rules.some(({ from, to }) => from !== to) || found?.callers.some(({ fields }) => fields.length > 0);
+      if (found !== null && isOther) effects.push(found);
+    }
+    return { user, effects };
+  } finally {
+    await database.close();
+  }
+}
+
+function plansOn(texts: readonly DefinitionText[], reader: Reader | null) {
   const definitions = reader === null ? [] : definitionsIn(reader);
   const current = new Map(definitions.map((definition) => [definition.name, definition]));
   const change = changeByFiles(texts, reader, current);
-  const plans = planChange(change, current, { users: userTable, successorsOf: () => [] });
+  return { current, change, plans: planChange(change, current, { users: userTable, successorsOf: () => [] }) };
+}
+
+async function planOn(texts: readonly DefinitionText[], reader: Reader | null): Promise<MigrationPlan[]> {
+  const { current, change, plans } = plansOn(texts, reader);
   const slow: SlowReader = reader === null ? { get: async () => null, all: async () => [] } : asSlowReader(reader);
   await checkRecords(slow, plans);
   const recordsOf = async (name: string): Promise<number> => (current.has(name) ? countRecords(slow, name) : 0);

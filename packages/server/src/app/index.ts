@@ -15,7 +15,7 @@ export {
   type LogLine,
   type RunRequest,
 } from "./control.ts";
-export { droppedIn, planAgainst, readDefinitions, restoreIn } from "./definitions.ts";
+export { droppedIn, effectsOfFiles, planAgainst, readDefinitions, restoreIn } from "./definitions.ts";
 export { keepFilesPrivate, launcherProgram, shellCommand } from "./file-modes.ts";
 export { openParts } from "./parts.ts";
 export { runReader } from "./reader.ts";

@@ -1,5 +1,5 @@
 /** The four tabs of a draft, chosen by the page's address. */
-import { Badge, Tabs } from "@mantine/core";
+import { Badge, Stack, Tabs } from "@mantine/core";
 import type { CollectionDefinition } from "@socle/protocol";
 import { useNavigate } from "@tanstack/react-router";
 import type { ReactNode } from "react";
@@ -10,6 +10,7 @@ import type { SchemaDraft } from "./draft/draft.ts";
 import { FieldsTab } from "./fields/fields-tab.tsx";
 import { IndexesTab } from "./indexes/indexes-tab.tsx";
 import { JsonTab } from "./json/json-tab.tsx";
+import { changesRules, EffectPanel } from "./permissions/effect-panel.tsx";
 import { PermissionsTab } from "./permissions/permissions-tab.tsx";
 import { RuleHelpProvider } from "./permissions/rule-help.tsx";
 import { TrialPanel } from "./permissions/trial-panel.tsx";
@@ -99,7 +100,12 @@ export function SchemaTabs(props: {
         <Tabs.Panel value="permissions">
           <PermissionsTab draft={draft} apply={apply}>
             {form.base !== null && (
-              <TrialPanel name={form.base.definition.name} isDirty={form.change?.permissions !== undefined} />
+              <Stack>
+                {form.change !== null && changesRules(form.change) && problems.length === 0 && (
+                  <EffectPanel name={form.base.definition.name} change={form.change} />
+                )}
+                <TrialPanel name={form.base.definition.name} isDirty={form.change?.permissions !== undefined} />
+              </Stack>
             )}
           </PermissionsTab>
         </Tabs.Panel>

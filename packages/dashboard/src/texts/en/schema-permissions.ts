@@ -1,4 +1,6 @@
-/** Texts of the rules of a collection, and of the trial of rules as a given user. */
+/** Texts of the rules of a collection, of the trial of rules as a given user, and of the effect of rules before saving. */
+import { count } from "./count.ts";
+
 export const permissions = {
   caption: "The rule of each operation",
   operation: "Operation",
@@ -104,4 +106,32 @@ export const trial = {
   some: (path: string) => `some of ${path} fulfils all of these`,
   every: (path: string) => `each of ${path} fulfils all of these`,
   outcomes: { yes: "true", no: "false", unknown: "unknown: a value is missing" },
+};
+
+export const effect = {
+  title: "Effect of this change",
+  intro:
+    "The records that users may read, change and delete, now and with your changes: for 20 users, for an anonymous caller, and for a chosen user. Nothing is saved.",
+  run: "Show the effect",
+  further: "Also for",
+  noFurther: "no further user",
+  cut: (looked: number, records: number) =>
+    `Only the newest ${count(looked, "record")} of ${records.toLocaleString()} were counted: counting all takes too long.`,
+  unjudged: (operation: string, reason: string) => `${operation} cannot be counted before saving: ${reason}.`,
+  of: (title: string) => `Effect on ${title}`,
+  rows: (title: string) => `Callers for whom ${title} changes`,
+  field: (name: string) => `Field ${name}`,
+  gain: (n: number) => `${count(n, "caller")} ${n === 1 ? "gains" : "gain"}`,
+  lose: (n: number) => `${count(n, "caller")} ${n === 1 ? "loses" : "lose"}`,
+  caller: "Caller",
+  before: "Before",
+  after: "After",
+  gained: "Gained",
+  lost: "Lost",
+  rest: (n: number) => `and ${n.toLocaleString()} more`,
+  record: (end: string) => `Record ending in ${end}`,
+  same: (n: number) => `No change for ${count(n, "caller")}.`,
+  reaches: { all: "all records", some: "some records", none: "no record" },
+  reach: (before: string, after: string) => `${before} → ${after}`,
+  callers: (names: readonly string[]) => (names.length > 3 ? count(names.length, "caller") : names.join(", ")),
 };

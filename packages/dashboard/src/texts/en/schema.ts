@@ -2,7 +2,7 @@
 import { count } from "./count.ts";
 import { deletion, indexes, json, plan, problems, renaming, search } from "./schema-changes.ts";
 import { fields, types } from "./schema-fields.ts";
-import { permissions, trial } from "./schema-permissions.ts";
+import { effect, permissions, trial } from "./schema-permissions.ts";
 
 export const schema = {
   title: "Schema",
@@ -58,6 +58,7 @@ export const schema = {
   fields,
   permissions,
   trial,
+  effect,
   indexes,
   search,
   json,

@@ -24,6 +24,7 @@ import { sharedAddresses } from "../../people/auth/index.ts";
 import { DatabaseFile } from "../../store/database/index.ts";
 import { type Command, type CommandInvocation, type Settings, type Terminal, textOption } from "../command.ts";
 import { parseUrl } from "../remote.ts";
+import { showEffects } from "../rule-effects.ts";
 import { untaggedFilterWarnings } from "../untagged-filters.ts";
 import { showPlanAgainst } from "./schema.ts";
 
@@ -79,10 +80,18 @@ export const check: Command = {
       summary:
         "show the changes that a start with these files would make to the data of a project, or of a service (a key in SOCLE_KEY)",
     },
+    as: {
+      value: "USER",
+      summary:
+        "show the records that a user, by email or id, gains and loses by the rules of these files beside the database",
+    },
   },
   async run(invocation) {
     const settings = await invocation.load();
-    const code = await checkProject(invocation, settings);
+    const user = textOption(invocation.options, "as");
+    const checked = await checkProject(invocation, settings);
+    const shown = user === undefined ? 0 : await showEffects(user, invocation, settings);
+    const code = checked === 0 ? shown : checked;
     const target = textOption(invocation.options, "against");
     if (target === undefined) return code;
     const planned = await showPlanAgainst(target, invocation, settings);

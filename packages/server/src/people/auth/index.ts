@@ -26,4 +26,4 @@ export type { AuthHooks, AuthStep, StepReads } from "./sign-ins.ts";
 export { UserDeletions } from "./user-deletions.ts";
 export type { UserForms } from "./user-forms.ts";
 export { sharedAddresses } from "./user-table.ts";
-export { type NewUser, type Users, userQueryTable, userTable } from "./users.ts";
+export { type NewUser, type Users, userNamed, userQueryTable, userTable } from "./users.ts";

@@ -53,6 +53,11 @@ export function findUser(reader: Reader, id: string): User | null {
   return row && userOf(row);
 }
 
+/** Looks a user up by the id, or by an email in any spelling. */
+export function userNamed(reader: Reader, name: string): User | null {
+  return findUser(reader, name) ?? findByEmail(reader, storedEmail(reader, name) ?? "")?.user ?? null;
+}
+
 /** Looks a user up by a normalised email. The hash of a user without a password is empty. */
 export function findByEmail(reader: Reader, email: string): { user: User; passwordHash: string } | null {
   const row = reader.get<UserRow & { passwordHash: string }>(

@@ -26,6 +26,7 @@ import { client } from "../../../service/client.ts";
 import { collectionQuery, queryClient } from "../../../service/queries.ts";
 import { text } from "../../../texts/index.ts";
 import type { SchemaChange, StoredDefinition } from "../draft/change.ts";
+import { Effect } from "../permissions/effect-panel.tsx";
 import { lossOf, type PlanContext, wordsOf } from "./plan-words.ts";
 import { type Contradiction, contradictionsOf, filterOf } from "./refusal.ts";
 import classes from "./review.module.css";
@@ -125,6 +126,14 @@ function PlanForm(props: ReviewProps & { plan: MigrationPlan; onBusy: (isBusy: b
       <Stack>
         <Dim size="sm">{plan.steps.length === 0 ? words.nothing : words.intro(plan.records)}</Dim>
         {plan.steps.length > 0 && <PlanSteps context={{ before: base.definition, after, plan }} />}
+        {plan.steps.some(({ step }) => step === "permissions") && (
+          <section aria-label={text.schema.effect.title}>
+            <Text size="sm" fw={600} mb={4}>
+              {text.schema.effect.title}
+            </Text>
+            <Effect name={name} change={change} />
+          </section>
+        )}
         {loss > 0 && (
           <Notice tone="bad" title={words.lossTitle(loss)}>
             {words.lossBody}
