@@ -31,6 +31,7 @@ import type {
   UserFactors,
   Visibility,
 } from "@socle/protocol";
+import { FailureAdmin } from "./admin-failures.ts";
 import { MailAdmin } from "./admin-mails.ts";
 import { ScriptAdmin } from "./admin-scripts.ts";
 import { KeysClient } from "./auth-keys.ts";
@@ -242,6 +243,7 @@ export class AdminClient {
   readonly users: UserAdmin;
   readonly scripts: ScriptAdmin;
   readonly mails: MailAdmin;
+  readonly failures: FailureAdmin;
   /** The service keys. */
   readonly keys: KeysClient;
   readonly #transport: Requests;
@@ -252,6 +254,7 @@ export class AdminClient {
     this.users = new UserAdmin(transport);
     this.scripts = new ScriptAdmin(transport);
     this.mails = new MailAdmin(transport);
+    this.failures = new FailureAdmin(transport);
     this.keys = new KeysClient(transport, "/api/admin/keys");
   }
 

@@ -3,6 +3,7 @@ import { afterAll } from "bun:test";
 import { Clock, Secret } from "../src/base/kernel/index.ts";
 import { Mails, mailSchema } from "../src/people/mail/index.ts";
 import type { Database } from "../src/store/database/index.ts";
+import { Failures, failureSchema } from "../src/store/failures/index.ts";
 import { databases } from "./databases.ts";
 import { quietLogger, temporaryFolder } from "./kit.ts";
 
@@ -58,11 +59,12 @@ export function outboxes(): (options: OutboxOptions) => Promise<Outbox> {
   const folder = temporaryFolder();
   return async (options) => {
     const database = open(options.path === undefined ? {} : { path: options.path });
-    await database.prepare([mailSchema]);
+    await database.prepare([mailSchema, failureSchema]);
     const log: string[] = [];
     const silence = options.silenceMs ?? 60_000;
     const mails = new Mails({
       database,
+      failures: new Failures({ database, logger: quietLogger([]) }),
       clock: new Clock(),
       logger: quietLogger(log),
       config: {

@@ -13,6 +13,7 @@ export type {
   UserQuery,
 } from "../admin.ts";
 export { AdminClient } from "../admin.ts";
+export type { FailureAdmin, FailureQuery } from "../admin-failures.ts";
 export type { MailAdmin, MailQuery } from "../admin-mails.ts";
 export type { QueueQuery, RunQuery, ScriptAdmin } from "../admin-scripts.ts";
 export type { PageQuery } from "../page-query.ts";

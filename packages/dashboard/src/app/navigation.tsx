@@ -17,6 +17,7 @@ import { Link, useLocation, useNavigate } from "@tanstack/react-router";
 import iconUrl from "../assets/icon.svg";
 import {
   IconActivity,
+  IconAlertTriangle,
   IconApi,
   IconBolt,
   IconChevronUp,
@@ -40,7 +41,7 @@ import {
 } from "../icons/index.ts";
 import { Keys, notifyFailure, useShortcut } from "../kit/index.ts";
 import { finishDeletes } from "../service/deletes.ts";
-import { type ScriptKind, useScriptFiles, useUnseenFailures } from "../service/live.ts";
+import { type ScriptKind, useOpenFailures, useScriptFiles } from "../service/live.ts";
 import { signOut, useSession } from "../service/session.ts";
 import { text } from "../texts/index.ts";
 import classes from "./navigation.module.css";
@@ -58,6 +59,13 @@ export const pages = [
   { to: "/storage", label: text.shell.storage, icon: IconFolder, keys: "g f", section: text.shell.sectionData },
   { to: "/functions", label: text.shell.functions, icon: IconBolt, keys: "g n", section: text.shell.sectionCode },
   { to: "/jobs", label: text.shell.jobs, icon: IconClockPlay, keys: "g j", section: text.shell.sectionCode },
+  {
+    to: "/failures",
+    label: text.shell.failures,
+    icon: IconAlertTriangle,
+    keys: "g x",
+    section: text.shell.sectionCode,
+  },
   { to: "/logs", label: text.shell.logs, icon: IconFileText, keys: "g l", section: text.shell.sectionService },
   { to: "/events", label: text.shell.events, icon: IconActivity, keys: "g e", section: text.shell.sectionService },
   {
@@ -122,13 +130,13 @@ function PageLink({ page }: { page: PageEntry }) {
   const path = useLocation({ select: ({ pathname }) => pathname });
   const isActive = to === "/" ? path === "/" : path.startsWith(to);
   useShortcut({ keys, label, group: text.shortcuts.goTo }, () => void navigate({ to }));
-  const badge = kind === undefined ? null : <ScriptBadge kind={kind} isOpen={isActive} />;
+  const badge = kind === undefined ? null : <ScriptBadge kind={kind} />;
   return (
     <NavLink
       renderRoot={(props) => <Link to={to} {...props} />}
       label={label}
       leftSection={<Icon size={18} stroke={1.6} aria-hidden />}
-      rightSection={badge}
+      rightSection={to === "/failures" ? <FailureBadge /> : badge}
       active={isActive}
       aria-current={isActive ? "page" : undefined}
       className="navLink"
@@ -137,16 +145,23 @@ function PageLink({ page }: { page: PageEntry }) {
   );
 }
 
-/** Files that do not load, and runs that have failed since the page was last open. */
-function ScriptBadge({ kind, isOpen }: { kind: ScriptKind; isOpen: boolean }) {
+/** Files that do not load. */
+function ScriptBadge({ kind }: { kind: ScriptKind }) {
   const broken = (useScriptFiles(kind, false) ?? []).filter(({ problem }) => problem !== null).length;
-  const failures = useUnseenFailures(kind, isOpen);
-  const n = broken + failures;
+  return <Badge n={broken} words={text.scripts.failures(broken)} />;
+}
+
+function FailureBadge() {
+  const open = useOpenFailures();
+  return <Badge n={open} words={text.failures.open(open)} />;
+}
+
+function Badge({ n, words }: { n: number; words: string }) {
   if (n === 0) return null;
   return (
     <span className={`numbers ${classes["badge"]}`}>
       <span aria-hidden>{n > 99 ? "99+" : n}</span>
-      <VisuallyHidden>{text.scripts.failures(n)}</VisuallyHidden>
+      <VisuallyHidden>{words}</VisuallyHidden>
     </span>
   );
 }

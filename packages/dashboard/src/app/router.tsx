@@ -16,6 +16,7 @@ import {
   readApiSearch,
   readDiagramSearch,
   readEventSearch,
+  readFailureSearch,
   readFunctionSearch,
   readJobSearch,
   readKeySearch,
@@ -148,6 +149,13 @@ const jobs = createRoute({
   component: lazyRouteComponent(() => import("../pages/jobs/jobs-page.tsx"), "JobsPage"),
 });
 
+const failures = createRoute({
+  getParentRoute: () => inside,
+  path: "/failures",
+  validateSearch: readFailureSearch,
+  component: lazyRouteComponent(() => import("../pages/failures/failures-page.tsx"), "FailuresPage"),
+});
+
 const logs = createRoute({
   getParentRoute: () => inside,
   path: "/logs",
@@ -213,6 +221,7 @@ const tree = root.addChildren([
     storage,
     functions,
     jobs,
+    failures,
     logs,
     events,
     sockets,

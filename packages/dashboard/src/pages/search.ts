@@ -162,6 +162,16 @@ export const readMailSearch = searchOf({
 
 export type MailSearch = ReturnType<typeof readMailSearch>;
 
+export const readFailureSearch = searchOf({
+  /** Undefined for open groups. */
+  status: choiceOf(["muted", "resolved"]),
+  kind: choiceOf(["function", "hook", "endpoint", "query", "job", "queue", "mail"]),
+  /** The id of the group whose drawer is open. */
+  group: textParam,
+});
+
+export type FailureSearch = ReturnType<typeof readFailureSearch>;
+
 export const readSocketSearch = searchOf({
   /** The id of a user. */
   user: textParam,

@@ -1,11 +1,10 @@
-/** Live events of the service, for pages that show functions and jobs: calls, new reads, the files, unseen failures, the logs of runs. */
+/** Live events of the service, for pages that show functions and jobs: calls, new reads, the files, the number of failures, the logs of runs. */
 import { useThrottledCallback } from "@mantine/hooks";
 import type { Event, LogEntry, ScriptFileEntry } from "@socle/protocol";
 import { type QueryKey, queryOptions, type UseQueryResult, useQuery } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
 import { client } from "./client.ts";
 import { queryClient } from "./queries.ts";
-import { Store, useStore } from "./store.ts";
 
 /**
  * Calls `listener` with each event of the channels while the component is on the page.
@@ -52,18 +51,18 @@ export function useScriptFiles(kind: ScriptKind, isShown = true): readonly Scrip
   return data?.filter((file) => (file.kind === "job" ? "job" : "function") === kind);
 }
 
-const channels: { readonly [kind in ScriptKind]: string } = { function: "function.failed", job: "job.failed" };
-const unseen = { function: new Store(0), job: new Store(0) };
+/** Channels of the service with events about failures. Hooks and mails send none. */
+const failureChannels = ["function.failed", "job.failed"] as const;
 
-/** Counts the runs that failed since their page was last open. @param isOpen whether the page is open now. */
-export function useUnseenFailures(kind: ScriptKind, isOpen: boolean): number {
-  useLive([channels[kind]], () => {
-    if (!isOpen) unseen[kind].set(unseen[kind].get() + 1);
+/** The number of open groups of failures. */
+export function useOpenFailures(): number {
+  useLiveRefresh(failureChannels, [["failures"]]);
+  const { data } = useQuery({
+    queryKey: ["failures", "open"],
+    queryFn: async () => (await client.admin.failures.list({ limit: 1 })).open,
+    refetchInterval: hiddenMs,
   });
-  useEffect(() => {
-    if (isOpen) unseen[kind].set(0);
-  }, [kind, isOpen]);
-  return useStore(unseen[kind]);
+  return data ?? 0;
 }
 
 const mostEntries = 200;

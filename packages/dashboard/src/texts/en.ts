@@ -2,6 +2,7 @@
 import { account } from "./en/account.ts";
 import { api } from "./en/api.ts";
 import { editor } from "./en/editor.ts";
+import { failures } from "./en/failures.ts";
 import * as functions from "./en/functions.ts";
 import { jobs } from "./en/jobs.ts";
 import { keys } from "./en/keys.ts";
@@ -24,7 +25,7 @@ export const en = {
   ...functions,
   ...settings,
   ...mails,
-  ...{ account, api, overview, editor, schema, diagram, users, storage, jobs, keys, sockets },
+  ...{ account, api, overview, editor, schema, diagram, users, storage, jobs, keys, sockets, failures },
   import: transfer.importing,
   export: transfer.exporting,
 };

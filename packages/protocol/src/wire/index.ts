@@ -1,6 +1,7 @@
 /** Shapes of the wire, by noun. A client imports the types alone, from the package itself. */
 export * from "./accounts.ts";
 export * from "./definitions.ts";
+export * from "./failures.ts";
 export * from "./files.ts";
 export * from "./keys.ts";
 export * from "./mails.ts";

@@ -24,6 +24,7 @@ import { EventRetention } from "../store/events/index.ts";
 import { type ApiOptions, buildApi, disksOf } from "./api.ts";
 import { type ControlAnswer, openControl } from "./control.ts";
 import { definitionsOf, droppedIn, keepPulled, restoreIn } from "./definitions.ts";
+import { answerFailures } from "./failures.ts";
 import { firstSteps } from "./first-steps.ts";
 import { openAuthPages, openFront } from "./http-parts.ts";
 import type { LeadingInstance } from "./instance-part.ts";
@@ -120,6 +121,7 @@ async function start(options: AppOptions) {
   starting.defer(() => service.mails.stop(Math.min(leftMs(), mailsMs)));
   const stopping = starting.adopt(new AbortController(), (controller) => controller.abort());
   const { signal } = stopping;
+  starting.defer(() => service.failures.settled());
   checkRooms(rooms, definitionsNow(service));
   const scripts = new Scripts({ config, environment, inspectPort, logger, service });
   starting.defer(() => scripts.stop(leftMs()));
@@ -180,7 +182,10 @@ async function start(options: AppOptions) {
   });
   if (instance !== undefined) events.noteLiveParts();
   starting.adopt(backups, () => backups.stop()).start();
+  await api.admin.failures.groupOld();
   await scripts.start({ signal: AbortSignal.any([signal, interrupted ?? signal]) });
+  api.admin.failures.start(signal);
+  starting.defer(() => api.admin.failures.settled());
   const retention = new EventRetention({ clock, config, database, events, logger: logger.for("events") });
   starting.defer(() => retention.settled());
   const dropped = new DroppedRetention({ clock, config, database, logger: logger.for("collections") });
@@ -210,7 +215,11 @@ async function start(options: AppOptions) {
   starting.defer(() => api.keptAnswers.settled());
   api.keptAnswers.start(signal);
   starting.defer(() => stopping.abort());
-  const control = openControl(config.database, controlAnswer({ config, service, scripts, backups }), logger);
+  const control = openControl(
+    config.database,
+    controlAnswer({ admin: api.admin, config, service, scripts, backups }),
+    logger,
+  );
   starting.defer(() => control?.stop());
   announce(http, api, options);
   if (front.certificate !== null) void front.acme?.keep(front.certificate, signal);
@@ -305,11 +314,17 @@ async function stopHttp(
 
 /**
  * The answers of a service. The value of an outcome: of `admin`, "made" or "promoted"; of `definitions`, the
- * definitions of the next start; of `dropped`, a list of `DroppedEntry`; of `restore`, `RestoredValues`; of `seed`, a `SeedReport`; of `import`, an `ImportReport`; of `export`, the number of
+ * definitions of the next start; of `dropped`, a list of `DroppedEntry`; of `failures`, a `FailureAnswer`; of `restore`, `RestoredValues`; of `seed`, a `SeedReport`; of `import`, an `ImportReport`; of `export`, the number of
  * records.
  */
-function controlAnswer(parts: { config: Config; service: Service; scripts: Scripts; backups: Backups }): ControlAnswer {
-  const { config, service, scripts, backups } = parts;
+function controlAnswer(parts: {
+  admin: ApiParts["admin"];
+  config: Config;
+  service: Service;
+  scripts: Scripts;
+  backups: Backups;
+}): ControlAnswer {
+  const { admin, config, service, scripts, backups } = parts;
   return async (request, { onLog, onProgress }) => {
     switch (request.kind) {
       case "backup":
@@ -326,6 +341,8 @@ function controlAnswer(parts: { config: Config; service: Service; scripts: Scrip
         return { error: null, value: await importFile(service, request, onProgress) };
       case "export":
         return { error: null, value: await exportFile(service, request, onProgress) };
+      case "failures":
+        return { error: null, value: await answerFailures(admin.failures, request) };
       case "dropped":
         return { error: null, value: droppedIn(service) };
       case "restore":

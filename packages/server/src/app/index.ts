@@ -16,6 +16,7 @@ export {
   type RunRequest,
 } from "./control.ts";
 export { droppedIn, effectsOfFiles, planAgainst, readDefinitions, restoreIn } from "./definitions.ts";
+export { type FailureAnswer, failuresAlone } from "./failures.ts";
 export { keepFilesPrivate, launcherProgram, shellCommand } from "./file-modes.ts";
 export { openParts } from "./parts.ts";
 export { runReader } from "./reader.ts";

@@ -85,7 +85,8 @@ export class Scripts {
       timeoutMs: Math.min(config["scripts.timeout"], 30_000),
       aliased: () => service.collections.queryTables(),
     });
-    const { auth, clock, collections, database, events, mails, queries, records, storage, userDeletions } = service;
+    const { auth, clock, collections, database, events, failures, mails, queries, records, storage, userDeletions } =
+      service;
     database.joinGaps(this.#pool);
     const reads = new Reads({ collections, database, pool: this.#pool, queries, records });
     this.functions = new Functions({
@@ -95,20 +96,41 @@ export class Scripts {
       config,
       database,
       events,
+      failures,
       host,
       logger: logger.for("functions"),
       processes,
       reads,
       records,
     });
-    this.jobs = new Jobs({ auth, clock, config, database, events, host, logger: logger.for("jobs"), now, processes });
-    this.endpoints = new Endpoints({ clock, config, database, events, host, logger: logger.for("endpoints") });
+    this.jobs = new Jobs({
+      auth,
+      clock,
+      config,
+      database,
+      events,
+      failures,
+      host,
+      logger: logger.for("jobs"),
+      now,
+      processes,
+    });
+    this.endpoints = new Endpoints({
+      clock,
+      config,
+      database,
+      events,
+      failures,
+      host,
+      logger: logger.for("endpoints"),
+    });
     this.queries = new ServerQueries({
       auth,
       clock,
       config,
       database,
       events,
+      failures,
       host,
       logger: logger.for("queries"),
       reads,

@@ -25,6 +25,7 @@ import {
   positionSchema,
 } from "../store/database/index.ts";
 import { EventLog, eventSchema } from "../store/events/index.ts";
+import { Failures, failureSchema } from "../store/failures/index.ts";
 import { keepFilesPrivate, warnOfOpenFiles } from "./file-modes.ts";
 
 export interface ServiceOptions {
@@ -55,6 +56,7 @@ const schemas: readonly ModuleSchema[] = [
   jobSchema,
   migrationSchema,
   keptAnswerSchema,
+  failureSchema,
   positionSchema,
 ];
 
@@ -193,7 +195,8 @@ export function assemble(database: Database, options: Omit<ServiceOptions, "onFa
     renamed: followCollection,
     users: userTable,
   });
-  const mails = new Mails({ clock, config, database, logger: logger.for("mail") });
+  const failures = new Failures({ database, logger: logger.for("failures") });
+  const mails = new Mails({ clock, config, database, failures, logger: logger.for("mail") });
   const shown = new ShownFiles(collections);
   const records = new Records({
     clock,
@@ -258,6 +261,7 @@ export function assemble(database: Database, options: Omit<ServiceOptions, "onFa
     collections,
     database,
     events,
+    failures,
     limits,
     lists: new LiveLists({ queries, records }),
     mails,

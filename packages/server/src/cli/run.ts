@@ -93,7 +93,7 @@ function helpOf(command: Command): string {
 
 /** The command, or all that start with the words: `run` stands for `run job` and `run function`. */
 async function helpedBy(words: readonly string[]): Promise<Command[]> {
-  const longer = (await allCommands()).filter(({ name }) => name.startsWith(`${words.join(" ")} `));
+  const longer = (await allCommands()).filter(({ name }) => `${name} `.startsWith(`${words.join(" ")} `));
   return longer.length > 0 ? longer : [(await findCommand(words)).command];
 }
 

@@ -1,7 +1,7 @@
 /** Queries of the page of functions: handlers, their last failures, runs; and the retries of failed runs. */
 import type { FunctionRun } from "@socle/protocol";
 import { keepPreviousData, queryOptions, useMutation, useQuery } from "@tanstack/react-query";
-import { confirmDanger, notifyDone, notifyError, offsetOf, pageSize } from "../../kit/index.ts";
+import { confirmDanger, notifyDone, offsetOf, pageSize } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { queryClient } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
@@ -76,11 +76,14 @@ export function useCompleted(runs: readonly FunctionRun[] | undefined, filePath?
   return data ?? nothing;
 }
 
-/** The runs of a list that have failed for good and can be retried now. */
-async function retryable(runs: readonly FunctionRun[]): Promise<readonly FunctionRun[]> {
-  const { items } = await scripts.functionRuns({ status: "failed", limit: most });
-  const now = new Set(items.filter(({ canRetry }) => canRetry).map(({ runId }) => runId));
-  return runs.filter(({ runId }) => now.has(runId));
+/** The number of runs that have failed for good and can be retried, on all pages of the list. */
+export function retryableQuery(filePath: string | undefined) {
+  return queryOptions({
+    queryKey: ["functions", "retryable", filePath],
+    queryFn: async () =>
+      (await scripts.functionRuns({ status: "failed", filePath, limit: most })).items.filter(({ canRetry }) => canRetry)
+        .length,
+  });
 }
 
 /** Number of runs of the same file that the page reads to find a run. */
@@ -113,23 +116,19 @@ export function useRetry() {
   });
 }
 
-/** Asks the user, and then retries the runs that still count as failed: a retry repeats all effects of a run before its error. */
-export function askRetryAll(runs: readonly FunctionRun[]): void {
+/**
+ * Asks the user, and then retries all runs of functions that still count as failed, in the service: a retry repeats all effects of a run
+ * before its error. @param n the failed runs that the user saw. @param file undefined for all files.
+ */
+export function askRetryAll(n: number, file: string | undefined): void {
   confirmDanger({
-    title: text.functions.retryAllTitle(runs.length),
+    title: text.functions.retryAllTitle(n),
     body: text.functions.retryAllBody,
-    action: text.functions.retryAllAction(runs.length),
-    onConfirm: () => retryAll(runs),
+    action: text.functions.retryAllAction(n),
+    onConfirm: async () => {
+      const { runs } = await client.admin.failures.retryAll({ kind: "function", file });
+      notifyDone(text.functions.retriedAll(runs, Math.max(0, n - runs)));
+      await refreshFunctions();
+    },
   });
-}
-
-async function retryAll(runs: readonly FunctionRun[]): Promise<void> {
-  const errors: unknown[] = [];
-  const failed = await retryable(runs);
-  // The loop continues after a run that cannot be retried.
-  for (const { runId } of failed)
-    await client.admin.scripts.retryFunction(runId).catch((error: unknown) => errors.push(error));
-  if (errors.length > 0) notifyError(text.functions.retryAllFailed(errors.length, failed.length), errors[0]);
-  else notifyDone(text.functions.retriedAll(failed.length, runs.length - failed.length));
-  await refreshFunctions();
 }

@@ -1,5 +1,5 @@
 /** Runs of functions: first waiting and running runs, then ended runs. */
-import { VisuallyHidden } from "@mantine/core";
+import { Group, VisuallyHidden } from "@mantine/core";
 import type { FunctionRun } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
 import { IconBolt, IconHistory, IconRefresh } from "../../icons/index.ts";
@@ -14,6 +14,7 @@ import {
   type ExampleProps,
   FilterChoice,
   formatDuration,
+  LinkAction,
   Mark,
   NothingFound,
   notifyError,
@@ -25,7 +26,7 @@ import {
 import { collectionsQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
 import type { FunctionSearch } from "../search.ts";
-import { askRetryAll, handlersQuery, runListQuery, useCompleted, useRetry } from "./queries.ts";
+import { askRetryAll, handlersQuery, retryableQuery, runListQuery, useCompleted, useRetry } from "./queries.ts";
 import { RunDetails } from "./run-details.tsx";
 import { type HandlerEntry, laterStates, rowKeyOf, shortName } from "./runs-of.ts";
 
@@ -100,8 +101,8 @@ function columnsOf({ later, retry, busy }: RowState): Column<FunctionRun>[] {
 interface FiltersProps {
   search: FunctionSearch;
   handlers: readonly HandlerEntry[];
-  /** The shown runs that have failed and can be retried. */
-  failed: readonly FunctionRun[];
+  /** All runs that have failed for good. */
+  failed: number;
   onFilter: (patch: FunctionSearch) => void;
 }
 
@@ -127,13 +128,15 @@ function Filters({ search: { status, file }, handlers, failed, onFilter }: Filte
         onChange={(next) => onFilter({ file: next })}
         searchable
       />
-      {failed.length > 0 && (
-        <Action
-          icon={IconRefresh}
-          label={text.functions.retryAll(failed.length)}
-          ml="auto"
-          onClick={() => askRetryAll(failed)}
-        />
+      {failed > 0 && (
+        <Group gap="xs" ml="auto">
+          <LinkAction label={text.failures.see} to="/failures" search={{ kind: "function" }} />
+          <Action
+            icon={IconRefresh}
+            label={text.functions.retryAll(failed)}
+            onClick={() => askRetryAll(failed, file)}
+          />
+        </Group>
       )}
     </Toolbar>
   );
@@ -147,8 +150,10 @@ export function RunsTab({ search, onSearch }: { search: FunctionSearch; onSearch
   const rows = query.data?.items ?? [];
   const completed = useCompleted(query.data?.items, file);
   const shownRun = rows.find(({ runId }) => runId === openRun);
-  // The button applies to the rows of the current filter, not to the rows of the filter before.
-  const failed = query.isPlaceholderData ? [] : rows.filter(({ canRetry }) => canRetry);
+  // The button applies to all pages of the current filter, not of the filter before.
+  const hasFailed = !query.isPlaceholderData && rows.some(({ canRetry }) => canRetry);
+  const retryable = useQuery({ ...retryableQuery(file), enabled: hasFailed });
+  const failed = hasFailed ? (retryable.data ?? 0) : 0;
   const filter = (patch: FunctionSearch): void => onSearch({ ...patch, page: undefined });
   const retryOne = (run: FunctionRun): void =>
     retry.mutate(run, { onError: (error) => notifyError(text.functions.retryFailed, error) });

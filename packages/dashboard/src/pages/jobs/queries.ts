@@ -1,8 +1,10 @@
 /** Queries of the jobs' page: jobs with their last run, the attempts of a job. */
 import type { JobEntry } from "@socle/protocol";
 import { queryOptions } from "@tanstack/react-query";
+import { confirmDanger, notifyDone } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { queryClient } from "../../service/queries.ts";
+import { text } from "../../texts/index.ts";
 import { isOpen } from "./job-runs.ts";
 
 const { scripts } = client.admin;
@@ -57,6 +59,21 @@ export function attemptsQuery({ name, retries }: JobEntry) {
     queryFn: () => scripts.jobRuns(name, { limit: attemptRoom }),
     refetchInterval: ({ state }) =>
       state.data?.items.some((attempt) => isOpen(attempt, retries, Date.now())) === true ? openMs : false,
+  });
+}
+
+/** Asks the user, and then retries all failed runs of a queue, in the service. @param file the file of the queue. */
+export function askRetryAll(n: number, file: string): void {
+  const words = text.jobs.queue;
+  confirmDanger({
+    title: words.retryAllTitle(n),
+    body: words.retryAllBody,
+    action: words.retryAll(n),
+    onConfirm: async () => {
+      const { runs } = await client.admin.failures.retryAll({ kind: "queue", file });
+      notifyDone(words.retriedAll(runs));
+      await refreshJobs();
+    },
   });
 }
 

@@ -3,7 +3,7 @@ import { Group, Modal, Stack, Text, TextInput } from "@mantine/core";
 import { DateTimePicker } from "@mantine/dates";
 import type { JobEntry, NewQueueRun, QueueRun } from "@socle/protocol";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { IconPlayerPlay, IconPlus } from "../../icons/index.ts";
 import {
   Action,
@@ -35,7 +35,7 @@ import {
 import { client } from "../../service/client.ts";
 import { text } from "../../texts/index.ts";
 import classes from "./jobs.module.css";
-import { queueRunQuery, queueRunsQuery, refreshJobs } from "./queries.ts";
+import { askRetryAll, queueRunQuery, queueRunsQuery, refreshJobs } from "./queries.ts";
 
 const words = text.jobs.queue;
 
@@ -120,7 +120,7 @@ interface QueueRunsProps {
   onRun: (runId: string) => void;
 }
 
-export function QueueRuns({ job: { name }, shownId, onRun }: QueueRunsProps) {
+export function QueueRuns({ job: { name, filePath }, shownId, onRun }: QueueRunsProps) {
   const retry = useMutation({
     mutationFn: (run: QueueRun) => retryQueued(name, run),
     onError: (error) => notifyError(words.retryFailed, error),
@@ -142,7 +142,13 @@ export function QueueRuns({ job: { name }, shownId, onRun }: QueueRunsProps) {
   const table = { name, shownId, onRun };
   return (
     <>
-      <RunTable {...table} status="failed" title={words.failed} columns={columns} />
+      <RunTable
+        {...table}
+        status="failed"
+        title={words.failed}
+        columns={columns}
+        actions={(n) => <Action label={words.retryAll(n)} size="compact-xs" onClick={() => askRetryAll(n, filePath)} />}
+      />
       <RunTable {...table} status={undefined} title={words.next} columns={openColumns(remove)} />
     </>
   );
@@ -153,15 +159,17 @@ function RunTable(props: {
   status: "failed" | undefined;
   title: string;
   columns: Column<QueueRun>[];
+  /** Buttons for all runs, by their number. */
+  actions?: (n: number) => ReactNode;
   shownId: string | undefined;
   onRun: (runId: string) => void;
 }) {
-  const { name, status, title, columns, shownId, onRun } = props;
+  const { name, status, title, columns, actions, shownId, onRun } = props;
   const { data, error, refetch } = useQuery(queueRunsQuery(name, status));
   if (error !== null) return <ErrorState error={error} onRetry={refetch} />;
   if (data === undefined || data.total === 0) return null;
   return (
-    <DetailsSection title={title}>
+    <DetailsSection title={title} actions={actions?.(data.total)}>
       <div className={classes["attempts"]}>
         <DataTable
           label={title}

@@ -49,8 +49,6 @@ export const functions = {
   retriedAll: (n: number, mended: number) =>
     `${count(n, "run starts", "runs start")} again${mended === 0 ? "" : `; ${count(mended, "run was", "runs were")} mended already`}`,
   retryFailed: "The run was not started again",
-  retryAllFailed: (failed: number, n: number) =>
-    `${failed.toLocaleString()} of ${count(n, "run was", "runs were")} not started again`,
   noRetry: "This run cannot be repeated: only the last 1,000 failed runs can, while their file is loaded.",
   earlier: "Earlier ends of this run",
   goneTitle: "This run is not listed any more",

@@ -12,6 +12,7 @@ export const shell = {
   storage: "Storage",
   functions: "Functions",
   jobs: "Jobs",
+  failures: "Failures",
   logs: "Logs",
   events: "Events",
   sockets: "Live connections",

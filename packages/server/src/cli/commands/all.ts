@@ -3,6 +3,7 @@ import type { Command } from "../command.ts";
 import { adminCreate } from "./admin-create.ts";
 import { backup, restore, vacuum, verify } from "./backup.ts";
 import { clusterAdopt, clusterInit, clusterLead, clusterRejoin, clusterStatus } from "./cluster.ts";
+import { failureChanges, failures } from "./failures.ts";
 import { health } from "./health.ts";
 import { init } from "./init.ts";
 import { mailTest } from "./mail.ts";
@@ -32,6 +33,8 @@ export const commands: readonly Command[] = [
   adminCreate,
   health,
   mailTest,
+  ...failureChanges,
+  failures,
   schemaPull,
   schemaPush,
   schemaDiffCommand,

@@ -1,17 +1,21 @@
 /**
  * Failures of calls that a request, or a live query, waits for: each failure is an ERROR in the log and, as `function.failed`, in the
- * event log, which the list of runs reads. The number of reported failures is bounded.
+ * event log, which the list of runs reads. The number of reported failures is bounded; the groups of failures count all.
  */
-import type { User } from "@socle/protocol";
-import { actingFor } from "../../base/kernel/index.ts";
+import type { FailureKind, User } from "@socle/protocol";
+import { actingFor, type Clock } from "../../base/kernel/index.ts";
 import { FailureBudget, type Logger } from "../../base/logging/index.ts";
 import type { Database } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
+import type { Failures } from "../../store/failures/index.ts";
 import type { ScriptError } from "../script-host/index.ts";
 
 interface CallFailuresOptions {
   readonly database: Database;
   readonly events: EventLog;
+  readonly failures: Failures;
+  readonly clock: Clock;
+  readonly kind: FailureKind;
   readonly logger: Logger;
   /** The calls in log messages, for example `requests to endpoints`. */
   readonly calls: string;
@@ -40,9 +44,10 @@ export class CallFailures {
   }
 
   report({ message: error, stack }: ScriptError, call: FailedCall): void {
-    if (!this.#budget.take()) return;
-    const { database, events, logger } = this.#options;
+    const { clock, database, events, failures, kind, logger } = this.#options;
     const { path: filePath, trigger, runId, requestId, user, ms } = call;
+    failures.note({ kind, path: filePath, error, at: clock.now(), run: runId, record: null });
+    if (!this.#budget.take()) return;
     logger.error(`${trigger} of ${filePath} failed: ${error}`, {
       runId,
       ...(requestId !== null && { requestId }),

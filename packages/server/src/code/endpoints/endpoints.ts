@@ -8,6 +8,7 @@ import { actingFor, type Clock, newId, quote } from "../../base/kernel/index.ts"
 import { Histogram, type Logger } from "../../base/logging/index.ts";
 import type { Database } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
+import type { Failures } from "../../store/failures/index.ts";
 import {
   type BrokenScript,
   type CallOutcome,
@@ -34,6 +35,7 @@ interface EndpointsOptions {
   readonly config: Config;
   readonly database: Database;
   readonly events: EventLog;
+  readonly failures: Failures;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly host: Pick<ScriptHost, "call">;
@@ -75,9 +77,17 @@ export class Endpoints implements ScriptKind {
   readonly #failures: CallFailures;
 
   constructor(options: EndpointsOptions) {
-    const { database, events, logger } = options;
+    const { clock, database, events, failures, logger } = options;
     this.#options = options;
-    this.#failures = new CallFailures({ database, events, logger, calls: "requests to endpoints" });
+    this.#failures = new CallFailures({
+      calls: "requests to endpoints",
+      clock,
+      database,
+      events,
+      failures,
+      kind: "endpoint",
+      logger,
+    });
   }
 
   check(script: Script, files: readonly string[]): void {

@@ -17,6 +17,7 @@ import {
   parseEventId,
 } from "../../store/events/index.ts";
 import {
+  type HandlerName,
   pageSize,
   type RunHead,
   type RunRow,
@@ -52,8 +53,14 @@ export function runIdOf(event: string, deliveryId: number): string {
   return `run_${event.slice("evt_".length)}${(deliveryId % maxPerEvent).toString(16).padStart(3, "0")}`;
 }
 
-/** The delivery of a run, and the time of the event; null for a text that is no id of a run. */
-export function parseRunId(runId: string): { deliveryId: number; at: number } | null {
+/** The delivery of a run, and the time of the event: a delivery of another event log has another time. */
+interface DeliveryOfRun {
+  readonly deliveryId: number;
+  readonly at: number;
+}
+
+/** Null for a text that is no id of a run. */
+export function parseRunId(runId: string): DeliveryOfRun | null {
   const [, event, number] = /^run_([0-9a-f]{25})([0-9a-f]{3})$/.exec(runId) ?? [];
   const parsed = event === undefined ? null : parseEventId(`evt_${event}`);
   if (parsed === null || number === undefined) return null;
@@ -94,6 +101,15 @@ export interface Delivery {
   readonly depth: number;
   /** The functions, jobs and hooks that led to the event, as `path:handler`. */
   readonly chain: readonly string[];
+}
+
+/** A delivery that has failed for good. */
+interface FailedDelivery {
+  readonly runId: string;
+  readonly path: string;
+  readonly error: string;
+  readonly failedAt: number;
+  readonly subject: string;
 }
 
 /** `at` and `type` are from the copy of the event, null while the log has the event. */
@@ -213,10 +229,11 @@ export class Deliveries extends RunTable {
 
   /**
    * Makes a delivery that has failed for good wait again. Answers the head.
-   * @param at the time of the event: a delivery of another event log has another time.
-   * @throws AppError `not_found`, or `bad_request` for a delivery that is not over.
+   * @param check refuses a handler, before anything is written.
+   * @throws AppError `not_found`, or `bad_request` for a delivery that is not over; and as `check`.
    */
-  retry(tx: Transactor, id: number, at: number): DeliveryHead {
+  retry(tx: Transactor, run: DeliveryOfRun, check: (handler: HandlerName) => void): DeliveryHead {
+    const { deliveryId: id, at } = run;
     const row = tx.get<DeliveryHead & EventReference & { readonly failedAt: number | null }>(
       `SELECT ${this.#columns}, r.failedAt, r.event FROM ${this.source} WHERE r.id = ?`,
       id,
@@ -227,9 +244,19 @@ export class Deliveries extends RunTable {
         "not_found",
         "There is no such run, or the run has completed; only a failed run can be retried.",
       );
+    check(row);
     this.reopen(tx, row, 0);
     const { path, handler, key, turn } = row;
     return { id, path, handler, key, turn, failures: 0, notBefore: 0 };
+  }
+
+  /** The deliveries that have failed for good, oldest first. */
+  failed(reader: Reader): FailedDelivery[] {
+    const rows = reader.all<FailedDelivery & { id: number; event: string }>(
+      `SELECT r.id, h.path, r.error, r.failedAt, r.subject, r.event FROM ${this.source}
+       WHERE r.failedAt IS NOT NULL AND r.event IS NOT NULL ORDER BY r.failedAt, r.id`,
+    );
+    return rows.map(({ event, ...row }) => ({ ...row, runId: runIdOf(fromCopy(event).id, row.id) }));
   }
 
   override remove(tx: Transactor, run: RunRow): void {

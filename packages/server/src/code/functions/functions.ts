@@ -8,8 +8,9 @@ import { AppError, actingFor, nearest, newId, quote, SetupError } from "../../ba
 import { type Collections, definitionsChanged } from "../../data/collections/index.ts";
 import type { Records } from "../../data/records/index.ts";
 import type { Auth } from "../../people/auth/index.ts";
-import type { Transactor, Waiter } from "../../store/database/index.ts";
+import type { Reader, Transactor, Waiter } from "../../store/database/index.ts";
 import { type AppendedEvent, type EventRecorder, LoggedEvent } from "../../store/events/index.ts";
+import type { Failure } from "../../store/failures/index.ts";
 import {
   type HandlerRun,
   linear,
@@ -66,12 +67,12 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
   wanted: ReadonlyMap<string, readonly Trigger[]> = new Map();
 
   constructor(options: FunctionsOptions) {
-    const { auth, clock, collections, config, database, events, host, logger, processes, reads } = options;
+    const { auth, clock, collections, config, database, events, failures, host, logger, processes, reads } = options;
     const table = new Deliveries(database, events);
-    super({ clock, database, events, host, logger, now: Date.now, processes, table });
+    super({ clock, database, events, failures, host, logger, now: Date.now, processes, table });
     this.#options = options;
     this.#deliveries = table;
-    this.hooks = new Hooks({ auth, clock, collections, config, host, logger, processes, reads });
+    this.hooks = new Hooks({ auth, clock, collections, config, failures, host, logger, processes, reads });
     database.projection.on(definitionsChanged, () => this.hooks.followCollections());
   }
 
@@ -174,10 +175,10 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
   retry(tx: Transactor, runId: string): { path: string; handler: string } {
     const run = parseRunId(runId);
     if (run === null) throw new AppError("not_found", `There is no run ${quote(runId)}.`);
-    const head = this.#deliveries.retry(tx, run.deliveryId, run.at);
-    const { path, handler } = head;
-    if (!this.#triggers.some((trigger) => trigger.path === path && trigger.handler === handler))
-      throw new AppError("bad_request", `${handler} of ${path} is not loaded, so it cannot be run again.`);
+    const head = this.#deliveries.retry(tx, run, ({ path, handler }) => {
+      if (!this.#triggers.some((trigger) => trigger.path === path && trigger.handler === handler))
+        throw new AppError("bad_request", `${handler} of ${path} is not loaded, so it cannot be run again.`);
+    });
     tx.onDurable(() => this.dispatcher.reopened(head));
     return head;
   }
@@ -225,6 +226,21 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
     const hasPrevious = !type.endsWith(".created") && basis !== null;
     const previous = hasPrevious ? JSON.stringify({ ...payload, ...basis.fields }) : null;
     return { ...end, key: subject ?? "", failures: 0, delivery: { event, previous, depth: 1, chain: [] } };
+  }
+
+  /** The runs that have failed for good, oldest first. */
+  failed(reader: Reader): Failure[] {
+    return this.#deliveries.failed(reader).map(({ runId, path, error, failedAt, subject }) => {
+      return { kind: "function", path, error, at: failedAt, run: runId, record: subject };
+    });
+  }
+
+  /** How many of some runs wait or are under way, and how many have failed for good. */
+  states(reader: Reader, runIds: readonly string[]): { open: number; failed: number } {
+    return this.#deliveries.states(
+      reader,
+      runIds.map((runId) => parseRunId(runId)?.deliveryId ?? -1),
+    );
   }
 
   /** Runs a handler by hand, once, as if the event had just happened. */
@@ -293,6 +309,7 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
       since: null,
       // A delivery waits until the file is loaded again.
       errorWithoutFile: null,
+      failsAs: { kind: "function", path, record: key },
     };
     return { run, task: { path, handler, timeoutMs, input, principal } };
   }

@@ -25,6 +25,7 @@ import { FailureBudget, Histogram, type Logger } from "../../base/logging/index.
 import type { Collections } from "../../data/collections/index.ts";
 import type { HookDecision, HookedChange, RecordHooks } from "../../data/records/index.ts";
 import type { Auth, AuthHooks, AuthStep, PasswordCaller, StepReads } from "../../people/auth/index.ts";
+import type { Failures } from "../../store/failures/index.ts";
 import type { BrokenScript, CallOutcome, Read, Reads, RunInput, Script, ScriptHost } from "../script-host/index.ts";
 import { chainTooLong, type Hook, type HookFiles, hooksOf } from "./function-file.ts";
 
@@ -49,6 +50,7 @@ const tooMany = "Too many writes wait for hooks. Try again in a moment.";
 export interface HooksOptions {
   readonly auth: Auth;
   readonly clock: Clock;
+  readonly failures: Failures;
   readonly logger: Logger;
   readonly config: Config;
   readonly processes: number;
@@ -62,6 +64,13 @@ interface HookQuestion extends Omit<HookedChange, "operation"> {
   readonly operation: Hook["operation"];
   /** The request of a step of a user. */
   readonly request?: Pick<RunInput, "caller" | "headers">;
+}
+
+/** A call of a hook, by its run. */
+interface HookCall {
+  readonly runId: string;
+  /** The id of the record, if the record has one. */
+  readonly record: string | null;
 }
 
 type HookValues = Readonly<Record<string, unknown>>;
@@ -209,7 +218,8 @@ export class Hooks implements RecordHooks, AuthHooks {
           `${handler} of ${collection}; the ${operation} is refused. Does a hook make changes that run the same hook?`,
         );
       const runId = newId("run", this.#options.clock.now());
-      if (refusal !== null) throw this.#fail(hook, { runId, reason: refusal.reason });
+      const call = { runId, record: typeof record["id"] === "string" ? record["id"] : null };
+      if (refusal !== null) throw this.#fail(hook, { ...call, reason: refusal.reason });
       const calledAt = performance.now();
       const start: { at: number | null } = { at: null };
       const outcome = await this.#options.host.call("hooks", {
@@ -230,7 +240,7 @@ export class Hooks implements RecordHooks, AuthHooks {
       leftMs -= endedAt - (start.at ?? endedAt);
       hook.durations.observe(endedAt - calledAt);
       if (outcome.status === "late" && start.at === null)
-        throw this.#fail(hook, { runId, reason: `it waited longer than ${patienceMs / 1_000} s for its start` });
+        throw this.#fail(hook, { ...call, reason: `it waited longer than ${patienceMs / 1_000} s for its start` });
       // A refusal may follow from reads of different moments.
       reads.push(...("reads" in outcome ? (outcome.reads ?? []) : []));
       usesEarlier ||= "usesEarlier" in outcome;
@@ -239,8 +249,8 @@ export class Hooks implements RecordHooks, AuthHooks {
         hook.calls.refused += 1;
         return { reads, usesEarlier, refusal: appErrorOf(outcome.refusal) };
       }
-      const returned = this.#returned(hook, runId, outcome);
-      const accepted = returned && this.#accepted(hook, runId, () => question.accept(returned));
+      const returned = this.#returned(hook, call, outcome);
+      const accepted = returned && this.#accepted(hook, call, () => question.accept(returned));
       if (accepted instanceof AppError) return { reads, usesEarlier, refusal: accepted };
       record = accepted ?? record;
       hook.calls.passed += 1;
@@ -253,11 +263,11 @@ export class Hooks implements RecordHooks, AuthHooks {
   }
 
   /** The record with the returned values, or the refusal of these values. An error that is no `AppError` is the hook's. */
-  #accepted(hook: Hook, runId: string, accept: () => HookValues): HookValues | AppError {
+  #accepted(hook: Hook, call: HookCall, accept: () => HookValues): HookValues | AppError {
     try {
       return accept();
     } catch (thrown) {
-      if (!(thrown instanceof AppError)) throw this.#fail(hook, { runId, reason: messageOf(thrown) });
+      if (!(thrown instanceof AppError)) throw this.#fail(hook, { ...call, reason: messageOf(thrown) });
       hook.calls.failed += 1;
       return thrown;
     }
@@ -266,27 +276,29 @@ export class Hooks implements RecordHooks, AuthHooks {
   /** The values that a hook has returned; null without values. @throws AppError. */
   #returned(
     hook: Hook,
-    runId: string,
+    call: HookCall,
     outcome: Exclude<CallOutcome, { status: "refused" }>,
   ): Record<string, unknown> | null {
     if (outcome.status === "answered") {
       const value: unknown = JSON.parse(outcome.value);
       if (value === null || isObject(value)) return value;
-      throw this.#fail(hook, { runId, reason: `it returned ${outcome.value.slice(0, 100)}, which is no object` });
+      throw this.#fail(hook, { ...call, reason: `it returned ${outcome.value.slice(0, 100)}, which is no object` });
     }
     if (outcome.status === "failed")
-      throw this.#fail(hook, { runId, reason: outcome.error.message, stack: outcome.error.stack });
+      throw this.#fail(hook, { ...call, reason: outcome.error.message, stack: outcome.error.stack });
     let reason = "the process of the hook has ended";
     if (outcome.status === "late") reason = `it took longer than ${this.timeoutMs / 1_000} s`;
     if (outcome.status === "lost") reason = `it ${outcome.message}`;
-    throw this.#fail(hook, { runId, reason });
+    throw this.#fail(hook, { ...call, reason });
   }
 
   /** Logs why a hook did not decide. The caller is not told the reason: the caller made no mistake. */
-  #fail(hook: Hook, why: { runId: string; reason: string; stack?: string | undefined }): AppError {
+  #fail(hook: Hook, why: HookCall & { readonly reason: string; readonly stack?: string | undefined }): AppError {
     const { path, handler, collection } = hook;
-    const { reason, ...fields } = why;
+    const { reason, record, ...fields } = why;
+    const { clock, failures } = this.#options;
     hook.calls.failed += 1;
+    failures.note({ kind: "hook", path, error: reason, at: clock.now(), run: why.runId, record });
     if (this.#failures.take())
       this.#options.logger.error(`${handler} of ${path} failed, ${refusedBy(hook)} is refused: ${reason}`, fields);
     return new AppError(

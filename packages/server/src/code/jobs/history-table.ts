@@ -6,7 +6,7 @@
 
 import type { JobRun } from "@socle/protocol";
 import { toTimestamp } from "../../base/kernel/index.ts";
-import type { Database, Transactor } from "../../store/database/index.ts";
+import type { Database, Reader, Transactor } from "../../store/database/index.ts";
 import type { RunEnd, RunHistory } from "../runs/index.ts";
 import type { JobDefinition } from "./job-file.ts";
 import type { JobAttempt } from "./job-table.ts";
@@ -36,6 +36,13 @@ function toEntry({ runId, startedAt, endedAt, status, attempt, error }: Row): Jo
     attempt,
     ...(error === null ? {} : { error }),
   };
+}
+
+/** SQL: the runs with a list of values in a column whose newest attempt has failed, and that no further attempt follows. */
+function failedIn(column: "job" | "runId"): string {
+  return `_job_runs AS r WHERE r.status = 'failed' AND r.${column} IN (SELECT value FROM json_each(?))
+       AND r.id = (SELECT max(id) FROM _job_runs WHERE job = r.job AND runId = r.runId)
+       AND NOT EXISTS (SELECT 1 FROM _job_queue WHERE runId = r.runId)`;
 }
 
 export class JobHistory implements RunHistory<JobAttempt> {
@@ -77,10 +84,23 @@ export class JobHistory implements RunHistory<JobAttempt> {
 
   /** The runs of some jobs whose newest attempt has failed, and that no further attempt follows. */
   failedRuns(jobs: readonly string[]): number {
-    const sql = `SELECT count(*) AS n FROM _job_runs AS r WHERE r.status = 'failed' AND r.job IN (SELECT value FROM json_each(?))
-       AND r.id = (SELECT max(id) FROM _job_runs WHERE job = r.job AND runId = r.runId)
-       AND NOT EXISTS (SELECT 1 FROM _job_queue WHERE runId = r.runId)`;
+    const sql = `SELECT count(*) AS n FROM ${failedIn("job")}`;
     return this.#database.reader.get<{ n: number }>(sql, JSON.stringify(jobs))?.n ?? 0;
+  }
+
+  /** The runs of `failedRuns`, oldest first. */
+  failed(reader: Reader, jobs: readonly string[]): { job: string; runId: string; error: string; endedAt: number }[] {
+    return reader.all(
+      `SELECT r.job, r.runId, coalesce(r.error, '') AS error, coalesce(r.endedAt, r.startedAt) AS endedAt
+       FROM ${failedIn("job")} ORDER BY r.id`,
+      JSON.stringify(jobs),
+    );
+  }
+
+  /** How many of some runs are over, with a failed attempt. */
+  failedOf(reader: Reader, runIds: readonly string[]): number {
+    const sql = `SELECT count(*) AS n FROM ${failedIn("runId")}`;
+    return reader.get<{ n: number }>(sql, JSON.stringify(runIds))?.n ?? 0;
   }
 
   /** The oldest runs of the job are removed at the begin of a run. */

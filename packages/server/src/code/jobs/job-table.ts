@@ -262,6 +262,20 @@ export class JobTable extends RunTable<RunOfJob> {
     noteCount(tx, { path, kind: "queue" }, 1);
   }
 
+  /** The file of a run of a queue; null for a run that is over. */
+  pathOf(reader: Reader, runId: string): string | null {
+    const sql = `SELECT h.path FROM ${this.source} WHERE r.runId = ? AND r.payload IS NOT NULL`;
+    return reader.get<{ path: string }>(sql, runId)?.path ?? null;
+  }
+
+  /** The runs of queues that have failed for good, oldest first. */
+  failed(reader: Reader): { path: string; runId: string; error: string; failedAt: number }[] {
+    return reader.all(
+      `SELECT h.path, r.runId, r.error, r.failedAt FROM ${this.source}
+       WHERE r.failedAt IS NOT NULL AND r.payload IS NOT NULL ORDER BY r.failedAt, r.id`,
+    );
+  }
+
   /** Deletes a run of a queue that is not under way. */
   discard(tx: Transactor, { id, failedAt }: Pick<QueueRow, "id" | "failedAt">, path: string): void {
     const job = { path, kind: "queue" } as const;

@@ -8,7 +8,8 @@ import type { JobRun } from "@socle/protocol";
 import type { Config } from "../../base/config/index.ts";
 import { AppError, actingFor, newId } from "../../base/kernel/index.ts";
 import type { Auth } from "../../people/auth/index.ts";
-import type { Transactor } from "../../store/database/index.ts";
+import type { Reader, Transactor } from "../../store/database/index.ts";
+import type { Failure } from "../../store/failures/index.ts";
 import {
   linear,
   longestBackoffMs,
@@ -56,9 +57,9 @@ export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind 
   readonly #entering = new Set<string>();
 
   constructor(options: JobsOptions) {
-    const { clock, config, database, events, host, logger, now, processes } = options;
+    const { clock, config, database, events, failures, host, logger, now, processes } = options;
     const [table, history] = [new JobTable(database), new JobHistory(database)];
-    super({ clock, database, events, history, host, logger, now, processes, table });
+    super({ clock, database, events, failures, history, host, logger, now, processes, table });
     this.#options = options;
     this.#table = table;
     this.#history = history;
@@ -141,6 +142,34 @@ export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind 
   /** The newest attempt of the newest run of each job; for a queue, the last ended attempt. Nothing before the first run. */
   lastRuns(): ReadonlyMap<string, JobRun> {
     return this.#history.last(this.#jobs);
+  }
+
+  /** The runs that have failed for good, of queues and of schedules, each kind oldest first. */
+  failed(reader: Reader): Failure[] {
+    const paths = new Map(this.#schedules.list().map(({ job }) => [job.name, job.path]));
+    const queued = this.#table.failed(reader).map(({ path, runId: run, error, failedAt: at }): Failure => {
+      return { kind: "queue", path, error, at, run, record: null };
+    });
+    const scheduled = this.#history.failed(reader, [...paths.keys()]).map(({ job, runId: run, error, endedAt: at }) => {
+      return { kind: "job", path: paths.get(job) ?? null, error, at, run, record: null } as const;
+    });
+    return [...queued, ...scheduled];
+  }
+
+  /** How many of some runs wait or are under way, and how many have failed for good. */
+  states(reader: Reader, runIds: readonly string[]): { open: number; failed: number } {
+    const { open, failed } = this.#table.states(reader, runIds, "runId");
+    return { open, failed: failed + this.#history.failedOf(reader, runIds) };
+  }
+
+  /** Runs the job of a schedule now, with all attempts, also beside another run. Answers the id of the run. @throws AppError `not_found`. */
+  repeat(tx: Transactor, path: string): string {
+    const job = this.#schedules.list().find((each) => each.job.path === path)?.job;
+    if (job === undefined) throw new AppError("not_found", `${path} is not there, or not loaded.`);
+    const run = { ...this.#newRun(), key: null, notBefore: 0, ...noInput };
+    const id = this.#table.add(tx, job, run);
+    tx.onDurable(() => this.dispatcher.written({ id, path }));
+    return run.runId;
   }
 
   /** The runs of schedules in the history that have failed for good. */
@@ -261,6 +290,7 @@ export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind 
       actor,
       since: isQueue ? null : firstAt,
       errorWithoutFile: isQueue ? null : `${path} is not there, or not loaded`,
+      failsAs: { kind: isQueue ? "queue" : "job", path, record: null },
       job,
       firstAt,
       startedAt: this.#options.clock.now(),

@@ -221,6 +221,15 @@ export class Queues {
     tx.onDurable(() => this.#dispatcher.reopened({ id: row.id, path, notBefore }));
   }
 
+  /** Like `retry`, for a run of any queue. @throws AppError as `retry`. */
+  retryRun(tx: Transactor, runId: string): void {
+    const path = this.#table.pathOf(tx, runId);
+    const queue = this.list().find((each) => each.path === path);
+    if (queue === undefined)
+      throw new AppError("not_found", `The run ${runId} has completed, or no file is its queue.`);
+    this.retry(tx, queue.name, runId);
+  }
+
   /**
    * Deletes a run that waits, or has failed for good. A run that is about to start finds the row gone.
    * @throws AppError `not_found`, or `bad_request` for a run that is under way.

@@ -6,6 +6,7 @@ import { until } from "../../../test/sockets.ts";
 import { AppError, Clock, system } from "../../base/kernel/index.ts";
 import { Database, type Transactor } from "../../store/database/index.ts";
 import { EventLog, eventSchema } from "../../store/events/index.ts";
+import { Failures, failureSchema } from "../../store/failures/index.ts";
 import type { ScriptOutcome, ScriptTask } from "../script-host/index.ts";
 import type { WaitingRun } from "./dispatcher.ts";
 import { type HandlerRun, linear, RunMachine } from "./run-machine.ts";
@@ -38,7 +39,7 @@ async function open({ outcome }: { outcome: ScriptOutcome }) {
   const clock = new Clock();
   files += 1;
   const database = new Database({ path: join(folder, `${files}.db`), logger, onFatal: () => undefined });
-  await database.prepare([eventSchema, { module: "functions", steps: [sourceTable] }]);
+  await database.prepare([eventSchema, failureSchema, { module: "functions", steps: [sourceTable] }]);
   const events = new EventLog({ database, clock, logger });
   events.start();
   const written: string[] = [];
@@ -51,6 +52,7 @@ async function open({ outcome }: { outcome: ScriptOutcome }) {
   const machine = new TestMachine({
     database,
     events,
+    failures: new Failures({ database, logger }),
     clock,
     now: () => 1_000_000,
     logger,
@@ -85,6 +87,7 @@ async function open({ outcome }: { outcome: ScriptOutcome }) {
     actor: null,
     since: null,
     errorWithoutFile,
+    failsAs: { kind: "job", path: "jobs/a.ts", record: null },
   });
   return {
     database,

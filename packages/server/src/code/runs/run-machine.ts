@@ -20,6 +20,7 @@ import { AppError, actingFor, type Clock, count } from "../../base/kernel/index.
 import type { Logger } from "../../base/logging/index.ts";
 import type { Database, Transactor } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
+import type { Failure, Failures } from "../../store/failures/index.ts";
 import type { BrokenScript, ScriptError, ScriptHost, ScriptOutcome, ScriptTask } from "../script-host/index.ts";
 import { Dispatcher, type NextState, type WaitingRun } from "./dispatcher.ts";
 import type { Postponement, RunRow, RunTable } from "./run-table.ts";
@@ -67,6 +68,8 @@ export interface HandlerRun extends RunRow {
   readonly since: number | null;
   /** The error of an attempt whose file is gone or not loaded; null when the run waits for the file. */
   readonly errorWithoutFile: string | null;
+  /** The part of a failure that does not depend on the error. */
+  readonly failsAs: Pick<Failure, "kind" | "path" | "record">;
 }
 
 /** The task of an attempt, without the parts that the machine adds. */
@@ -93,6 +96,7 @@ export interface RunHistory<R extends HandlerRun> {
 export interface MachineOptions {
   readonly database: Database;
   readonly events: EventLog;
+  readonly failures: Failures;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly processes: number;
@@ -348,8 +352,10 @@ export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
 
   /** `function.started`, `job.completed`, and so on (spec, "Events"). */
   #announce(tx: Transactor, run: R, { step, at, ...end }: Announcement): void {
-    const { kind, payload, actor, since } = run;
-    const { events, clock } = this.#options;
+    const { kind, payload, actor, since, runId, failsAs } = run;
+    const { events, clock, failures } = this.#options;
+    const { error } = end;
+    if (error !== undefined) failures.add(tx, { ...failsAs, error, at: at ?? clock.now(), run: runId });
     const whole = since === null || step === "started" ? {} : { durationMs: Math.max(0, clock.now() - since) };
     const principal = actingFor(actor, 0);
     const event = {

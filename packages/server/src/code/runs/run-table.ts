@@ -18,7 +18,7 @@
  * 2.2, and counting a million that wait 11 ms instead of 0.5.
  */
 import { AppError } from "../../base/kernel/index.ts";
-import type { Database, Transactor } from "../../store/database/index.ts";
+import type { Database, Reader, Transactor } from "../../store/database/index.ts";
 
 /** A run that waits for another attempt. */
 export interface Postponement {
@@ -208,6 +208,17 @@ export class RunTable<R extends RunRow = RunRow> {
       JSON.stringify(ids),
     );
     return new Map(rows.map(({ id, failedAt }) => [id, failedAt]));
+  }
+
+  /** How many of some runs wait or are under way, and how many have failed. @param values of a unique column. */
+  states(
+    reader: Reader,
+    values: readonly (string | number)[],
+    column: "id" | "runId" = "id",
+  ): { open: number; failed: number } {
+    const sql = `SELECT count(*) - count(failedAt) AS open, count(failedAt) AS failed FROM ${this.#name}
+      WHERE ${column} IN (SELECT value FROM json_each(?))`;
+    return reader.get<{ open: number; failed: number }>(sql, JSON.stringify(values)) ?? { open: 0, failed: 0 };
   }
 
   /** Runs that wait or are under way, and runs that have failed. */

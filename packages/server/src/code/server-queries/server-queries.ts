@@ -19,6 +19,7 @@ import type { LiveValueRun, NamedQueries, NamedSource } from "../../live/realtim
 import type { Auth } from "../../people/auth/index.ts";
 import type { Database } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
+import type { Failures } from "../../store/failures/index.ts";
 import { admitAccess, CallFailures } from "../endpoints/index.ts";
 import {
   type BrokenScript,
@@ -36,6 +37,7 @@ interface ServerQueriesOptions {
   readonly config: Config;
   readonly database: Database;
   readonly events: EventLog;
+  readonly failures: Failures;
   readonly auth: Auth;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -66,9 +68,17 @@ export class ServerQueries implements ScriptKind, NamedQueries {
   readonly #onLoad: (() => void)[] = [];
 
   constructor(options: ServerQueriesOptions) {
-    const { database, events, logger } = options;
+    const { clock, database, events, failures, logger } = options;
     this.#options = options;
-    this.#failures = new CallFailures({ database, events, logger, calls: "calls of queries" });
+    this.#failures = new CallFailures({
+      calls: "calls of queries",
+      clock,
+      database,
+      events,
+      failures,
+      kind: "query",
+      logger,
+    });
   }
 
   check(script: Script): void {

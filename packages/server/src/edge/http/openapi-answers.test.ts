@@ -3,7 +3,7 @@
  * fulfils the schema for its status.
  */
 import { expect, test } from "bun:test";
-import type { CreatedApiKey, PasskeyCreation, PasskeyRequest, TokenResponse, User } from "@socle/protocol";
+import type { CreatedApiKey, FailurePage, PasskeyCreation, PasskeyRequest, TokenResponse, User } from "@socle/protocol";
 import { codeOf } from "../../../test/authenticator.ts";
 import { fileForm, formType } from "../../../test/forms.ts";
 import { Mailbox } from "../../../test/mailbox.ts";
@@ -367,6 +367,21 @@ test("code for admins", async () => {
   await check.call("POST /api/admin/jobs/{name}/queue/{runId}/retry", 202, queued);
   await api.scripts.settled();
   await check.call("DELETE /api/admin/jobs/{name}/queue/{runId}", 204, queued);
+});
+
+test("failures for admins", async () => {
+  await check.call("POST /api/posts", 201, { body: { title: "Fail" } });
+  await api.scripts.settled();
+  const all = { ...admin, query: { kind: "function", limit: "3" } };
+  const { items } = await check.call<FailurePage>("GET /api/admin/failures", 200, all);
+  await check.refuse("GET /api/admin/failures", 400, { ...admin, query: { status: "closed" } });
+  const group = { ...admin, path: { group: items[0]?.id ?? "" } };
+  await check.call("POST /api/admin/failures/{group}/retry", 202, group);
+  await check.call("GET /api/admin/failures/{group}", 200, group);
+  for (const deed of ["mute", "resolve", "reopen"])
+    await check.call(`POST /api/admin/failures/{group}/${deed}`, 200, group);
+  await check.call("POST /api/admin/failures/retry", 202, { ...admin, body: { kind: "queue" } });
+  await api.scripts.settled();
 });
 
 test("the operation of the service", async () => {

@@ -35,7 +35,11 @@ export interface AuditEntry {
     | "job.enqueued"
     | "job.retried"
     | "job.deleted"
-    | "function.retried";
+    | "function.retried"
+    | "failure.retried"
+    | "failure.muted"
+    | "failure.resolved"
+    | "failure.reopened";
   /** The name or id. */
   readonly target: string;
   /** The target before; left out for a new target. Never a secret. */
@@ -44,7 +48,7 @@ export interface AuditEntry {
 }
 
 /** Writes an entry of the audit in the transaction of the change. */
-type Audit = (entry: AuditEntry) => void;
+export type Audit = (entry: AuditEntry) => void;
 
 export class AdminChanges {
   readonly #options: { database: Database; events: EventLog; logger: Logger };

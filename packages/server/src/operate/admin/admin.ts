@@ -8,7 +8,9 @@ import type { Queries } from "../../data/queries/index.ts";
 import type { Providers, UserDeletions } from "../../people/auth/index.ts";
 import type { Waiter } from "../../store/database/index.ts";
 import type { EventFilter, LoggedEvent } from "../../store/events/index.ts";
+import type { Failures } from "../../store/failures/index.ts";
 import { AdminChanges } from "./admin-changes.ts";
+import { FailureAdmin } from "./failure-admin.ts";
 import { FileAdmin } from "./file-admin.ts";
 import { FirstAdmin } from "./first-admin.ts";
 import { KeyAdmin } from "./key-admin.ts";
@@ -26,6 +28,7 @@ export interface AdminOptions extends OverviewSources, Pick<SocketSources, "othe
   cluster?: (NonNullable<OverviewSources["cluster"]> & NonNullable<SocketSources["cluster"]>) | undefined;
   effective: () => EffectiveConfig;
   clock: Clock;
+  failures: Failures;
   providers: Providers;
   queries: Queries;
   userDeletions: UserDeletions;
@@ -50,6 +53,7 @@ export function buildAdmin(options: AdminOptions) {
     keys: new KeyAdmin({ changes, keys }),
     trials: new RuleTrials({ ...options, users, schema }),
     mails: new MailAdmin({ ...options, changes }),
+    failures: new FailureAdmin({ ...options, changes }),
     providers: options.providers,
     scripts: new ScriptAdmin({ ...options, changes }),
     sockets: new SocketAdmin(options),

@@ -1,6 +1,7 @@
 /** The table of the outbox: adds mails, finds the mails that are due, and writes the outcome of attempts. */
 import type { MailStatus } from "@socle/protocol";
 import type { Reader, Transactor } from "../../store/database/index.ts";
+import type { Failure } from "../../store/failures/index.ts";
 import type { MailKind } from "./texts.ts";
 
 /** The order of mails that are due: codes, other mails of accounts, mails of the user's code. */
@@ -95,6 +96,25 @@ export function listMails(
   const total = reader.get<{ n: number }>(`SELECT count(*) AS n FROM _mails ${where}`, ...values)?.n ?? 0;
   const sql = `SELECT ${headColumns} FROM _mails ${where} ORDER BY seq DESC LIMIT ? OFFSET ?`;
   return { items: reader.all<MailHead>(sql, ...values, limit, offset), total };
+}
+
+/** A mail that has failed for good. */
+export type FailedMail = Pick<MailRow, "id" | "error" | "endedAt">;
+
+export function failedMails(reader: Reader): FailedMail[] {
+  return reader.all("SELECT id, error, endedAt FROM _mails WHERE status = 'failed' ORDER BY endedAt, seq");
+}
+
+/** How many of some mails wait, and how many have failed for good. */
+export function mailStates(reader: Reader, ids: readonly string[]): { open: number; failed: number } {
+  const sql = `SELECT count(*) FILTER (WHERE status = 'waiting') AS open, count(*) FILTER (WHERE status = 'failed') AS failed
+    FROM _mails WHERE id IN (SELECT value FROM json_each(?))`;
+  return reader.get<{ open: number; failed: number }>(sql, JSON.stringify(ids)) ?? { open: 0, failed: 0 };
+}
+
+/** The failure of a mail, for the groups of failures. */
+export function failureOf({ id, error, endedAt }: FailedMail): Failure {
+  return { kind: "mail", path: null, error: error ?? "", at: endedAt ?? 0, run: id, record: null };
 }
 
 /** All mails with the texts, oldest first. */

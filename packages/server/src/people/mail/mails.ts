@@ -13,12 +13,15 @@ import {
   SetupError,
 } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
-import type { Database, Transactor } from "../../store/database/index.ts";
+import type { Database, Reader, Transactor } from "../../store/database/index.ts";
+import type { Failure, Failures } from "../../store/failures/index.ts";
 import { asciiDomain } from "./address.ts";
 import type { GivenMail } from "./given-mail.ts";
 import {
   allMails,
   countWaiting,
+  failedMails,
+  failureOf,
   findMail,
   insertMail,
   lastSeq,
@@ -26,6 +29,7 @@ import {
   type MailFilter,
   type MailHead,
   type MailRow,
+  mailStates,
   mailsAfter,
   ranks,
   reopenMail,
@@ -53,6 +57,7 @@ type MailSettings = Pick<Config, "mail.from" | "mail.smtp" | "mail.keep" | "publ
 
 interface MailsOptions {
   readonly database: Database;
+  readonly failures: Failures;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly config: MailSettings;
@@ -185,6 +190,16 @@ export class Mails {
     reopenMail(tx, mail.seq, this.#options.clock.now());
     tx.onDurable(() => this.#sender.look());
     return this.#shown(this.#find(tx, id));
+  }
+
+  /** The mails that have failed for good, oldest first. */
+  failed(reader: Reader): Failure[] {
+    return failedMails(reader).map(failureOf);
+  }
+
+  /** How many of some mails wait, and how many have failed for good. */
+  states(reader: Reader, ids: readonly string[]): { open: number; failed: number } {
+    return mailStates(reader, ids);
   }
 
   /** Every mail of the outbox with everything, oldest first, for tests of the user's code. */

@@ -5,11 +5,13 @@
 import { type Alarm, type Clock, count } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { Database, Transactor } from "../../store/database/index.ts";
+import type { Failures } from "../../store/failures/index.ts";
 import {
   bringForward,
   deleteEnded,
   dueMail,
   failOld,
+  failureOf,
   type MailRow,
   markFailed,
   markSent,
@@ -42,6 +44,7 @@ const sweepSize = 500;
 
 interface MailSenderOptions {
   readonly database: Database;
+  readonly failures: Failures;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Null without `mail.smtp`: nothing is sent. */
@@ -180,7 +183,7 @@ export class MailSender {
   }
 
   async #noteFailed(mail: MailRow, { message, isFinal, isOfServer }: SendFailure): Promise<void> {
-    const { clock, logger } = this.#options;
+    const { clock, failures, logger } = this.#options;
     const at = clock.now();
     const attempts = mail.attempts + 1;
     const pauseMs = Math.round(Math.min(firstPauseMs * growth ** mail.attempts, longestPauseMs) * this.#pauseFactor);
@@ -195,6 +198,8 @@ export class MailSender {
       markFailed(tx, mail.seq, { error: message, at, notBefore: isOver ? null : at + pauseMs });
       // Mails that were not tried because the server is away fail, too.
       overdue = isOfServer ? failOld(tx, { since: at - longestMs, at, error: message }) : 0;
+      const times = Number(isOver) + overdue;
+      if (times > 0) failures.add(tx, failureOf({ id: mail.id, error: message, endedAt: at }), times);
     });
     const { id: mailId, kind } = mail;
     logger.warn(isOver ? "A mail has failed" : "A mail could not be sent, and will be tried again", {

@@ -6,6 +6,7 @@ import { type ApiTable, admins as access, merged, parameter, type Routes, route 
 import { backupRoutes } from "./backups.ts";
 import { collectionRoutes } from "./collections.ts";
 import { eventRoutes } from "./events.ts";
+import { failureRoutes } from "./failures.ts";
 import { adminKeyRoutes } from "./keys.ts";
 import { logRoutes } from "./logs.ts";
 import { mailRoutes } from "./mails.ts";
@@ -70,6 +71,7 @@ export function adminTable(api: Parts): ApiTable {
     ["Admin: backups", backupRoutes(api)],
     ["Admin: mails", mailRoutes(api)],
     ["Admin: code", scriptRoutes(api)],
+    ["Admin: failures", failureRoutes(api)],
     ["Admin: operation", { ...overviewRoutes(api), ...logRoutes(api), ...eventRoutes(api) }],
   ];
 }
