@@ -116,7 +116,7 @@ export const effect = {
   further: "Also for",
   noFurther: "no further user",
   cut: (looked: number, records: number) =>
-    `Only the newest ${count(looked, "record")} of ${records.toLocaleString()} were counted: counting all takes too long.`,
+    `Only the newest ${count(looked, "record")} of ${records.toLocaleString()} were counted, and callers may be missing: counting all takes too long.`,
   unjudged: (operation: string, reason: string) => `${operation} cannot be counted before saving: ${reason}.`,
   of: (title: string) => `Effect on ${title}`,
   rows: (title: string) => `Callers for whom ${title} changes`,

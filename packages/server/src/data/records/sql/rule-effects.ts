@@ -153,7 +153,8 @@ export class EffectTrial {
       operation === null ? each === "read" || tables !== "" || this.#isChanged(each) : each === operation;
     const unknown = unknownFields(plans);
     this.#operations = counted.filter(isAsked).filter((each) => {
-      const field = namesIn(this.#after.parts(each)).find((one) => unknown.has(one));
+      const condition = this.#after.parts(each)?.condition;
+      const [field] = condition === undefined ? [] : namesIn(condition).intersection(unknown);
       const reason = `the rule names "${field}", whose values only the change makes`;
       if (field !== undefined) this.#unjudged.push({ operation: each, reason });
       return field === undefined;
@@ -211,35 +212,33 @@ export class EffectTrial {
   async #slice(reader: SlowReader, of: CallerClass, { from, size }: { from: number; size: number }): Promise<Slice> {
     const where = sqlPart`${stopProbe("_present")} AND _present._seq < ${{ text: "?", values: [from] }}`;
     const rows = sqlPart`SELECT _present._seq AS _seq, _present.id AS id${of.columns} FROM ${this.#table} WHERE ${where} ORDER BY _present._seq DESC LIMIT ${size}`;
-    const conditions = this.#operations.flatMap((_, i) => [
-      `b${i}`,
-      `a${i}`,
-      `a${i} AND NOT b${i}`,
-      `b${i} AND NOT a${i}`,
-    ]);
-    const sums = conditions.map((condition, i) => `, sum(${condition}) AS n${i}`).join("");
-    const totals = sqlPart`SELECT count(*) AS n, min(_seq) AS last${sums} FROM (${rows})`;
+    const sums = this.#operations.map(
+      (_, i) => `, sum(b${i}) AS b${i}, sum(a${i}) AS a${i}, sum(a${i} > b${i}) AS g${i}, sum(b${i} > a${i}) AS l${i}`,
+    );
+    const totals = sqlPart`SELECT count(*) AS n, min(_seq) AS last${sums.join("")} FROM (${rows})`;
     const [row = {}] = await this.#read<{ [column: string]: number | null }>(reader, totals, of);
     const outcomes: Outcome[] = [];
     for (const [i, operation] of this.#operations.entries()) {
       const known = of.outcomes?.[i];
-      const sum = (place: number): number => row[`n${4 * i + place}`] ?? 0;
-      const changed = async (side: "gained" | "lost", place: number): Promise<ChangedRecords> => {
-        const { count = 0, records = [] } = known?.[side] ?? {};
-        const wanted = Math.min(maxNamed - records.length, sum(place));
-        const ids = sqlPart`SELECT id FROM (${rows}) WHERE ${conditions[4 * i + place] ?? ""} LIMIT ${wanted}`;
+      const [before = 0, after = 0, gains = 0, losses = 0] = ["b", "a", "g", "l"].map(
+        (name) => row[`${name}${i}`] ?? 0,
+      );
+      const changed = async (now: number, was: ChangedRecords | undefined, decider: Side): Promise<ChangedRecords> => {
+        const { count = 0, records = [] } = was ?? {};
+        const side = decider === this.#before ? `a${i} > b${i}` : `b${i} > a${i}`;
+        const wanted = Math.min(maxNamed - records.length, now);
+        const ids = sqlPart`SELECT id FROM (${rows}) WHERE ${side} LIMIT ${wanted}`;
         const found = wanted === 0 ? [] : await this.#read<{ id: string }>(reader, ids, of);
-        // The rule that does not allow the record decides.
-        const decider = side === "gained" ? this.#before : this.#after;
         const named = [...records, ...(await this.#decided(reader, of, { ids: found, decider, operation }))];
-        return { count: count + sum(place), rest: count + sum(place) - named.length, records: named };
+        return { count: count + now, rest: count + now - named.length, records: named };
       };
       outcomes.push({
         operation,
-        before: (known?.before ?? 0) + sum(0),
-        after: (known?.after ?? 0) + sum(1),
-        gained: await changed("gained", 2),
-        lost: await changed("lost", 3),
+        before: (known?.before ?? 0) + before,
+        after: (known?.after ?? 0) + after,
+        // The rule that does not allow the record decides.
+        gained: await changed(gains, known?.gained, this.#before),
+        lost: await changed(losses, known?.lost, this.#after),
       });
     }
     return { outcomes, rows: row["n"] ?? 0, last: row["last"] ?? 0 };
@@ -253,17 +252,18 @@ export class EffectTrial {
   ): Promise<ChangedRecords["records"]> {
     const { rule } = decider.collection.policies[operation];
     const tree = decider.parts(operation);
-    if (tree === null) return ids.map(({ id }) => ({ id, part: rule }));
-    const parts = [...flat(tree)];
-    const columns = separated(
-      parts.map(({ condition }, i) => sqlPart`${decider.holds(condition)} AS c${i}`),
-      ", ",
-    );
     const records: ChangedRecords["records"] = [];
     for (const { id } of ids) {
-      const statement = sqlPart`SELECT ${columns} FROM ${this.#table} WHERE _present.id = ${{ text: "?", values: [id] }}`;
-      const [row] = await this.#read<{ [column: string]: number | null }>(reader, statement, of);
-      const { start, end } = failedIn(tree, (part) => row?.[`c${parts.indexOf(part)}`] === 1);
+      const holds = async ({ condition }: ExpressionPart): Promise<boolean> => {
+        const row = sqlPart`FROM ${this.#table} WHERE _present.id = ${{ text: "?", values: [id] }}`;
+        const [found] = await this.#read<{ holds: number }>(
+          reader,
+          sqlPart`SELECT ${decider.holds(condition)} AS holds ${row}`,
+          of,
+        );
+        return found?.holds === 1;
+      };
+      const { start, end } = tree === null ? { start: 0, end: rule.length } : await failedIn(tree, holds);
       records.push({ id, part: rule.slice(start, end) });
     }
     return records;
@@ -281,27 +281,16 @@ export class EffectTrial {
   effects(callers: readonly TriedCaller[], records: number): RuleEffects | null {
     const { after, steps } = this.#plan;
     const judged = callers.flatMap(({ principal, ...caller }): CallerEffects[] => {
-      const outcomes = this.#classes.get(principal)?.outcomes;
-      const isLeftOut = !outcomes && this.#operations.length > 0;
+      const { outcomes } = this.#classes.get(principal) ?? { outcomes: null };
+      if (outcomes === null && this.#operations.length > 0) return [];
       const create = { before: this.#before.creates(principal), after: this.#after.creates(principal) };
-      const fields = after.fields.flatMap(({ name: field }) => {
-        const { from, to } = rulesAt(this.#plan, { field, operation: "read" });
-        const reach = {
-          before: this.#before.shows(originOf(this.#plan, field), principal),
-          after: this.#after.shows(field, principal),
-        };
-        const isNew = steps.some((step) => step.step === "add" && step.field === field);
-        return isNew || from === to || (reach.before === reach.after && reach.after !== "some")
-          ? []
-          : [{ field, ...reach }];
-      });
-      const told = {
-        ...caller,
-        operations: [...(outcomes ?? [])],
-        create: this.#isChanged("create") ? create : null,
-        fields,
-      };
-      return isLeftOut ? [] : [told];
+      const fields = this.#changedFields.map((field) => ({
+        field,
+        before: this.#before.shows(originOf(this.#plan, field), principal),
+        after: this.#after.shows(field, principal),
+      }));
+      const others = { create: this.#isChanged("create") ? create : null, fields: fields.filter(isOther) };
+      return [{ ...caller, operations: [...(outcomes ?? [])], ...others }];
     });
     const named = (["read", "create", "update", "delete"] as const).filter(
       (each) => this.#operations.includes(each) || this.#isChanged(each),
@@ -313,35 +302,38 @@ export class EffectTrial {
       const given = step.step === "add" && step.default !== undefined ? "the default" : "no value";
       return step.step === "add" ? [`the field "${step.field}" is new: stored records have ${given}`] : [];
     });
-    const [looked, isExact] = [this.#looked, this.#isWhole];
-    if (judged.length === 0) return null;
-    return {
-      collection: after.name,
-      records,
-      looked,
-      isExact,
-      rules,
-      unjudged: this.#unjudged,
-      notes,
-      callers: judged,
-    };
+    const extent = { collection: after.name, records, looked: this.#looked, isExact: this.#isWhole };
+    return judged.length === 0 ? null : { ...extent, rules, unjudged: this.#unjudged, notes, callers: judged };
+  }
+
+  /** The fields that stay, with another read rule. */
+  get #changedFields(): string[] {
+    const { after, steps } = this.#plan;
+    const added = new Set(steps.flatMap((step) => (step.step === "add" ? [step.field] : [])));
+    return after.fields.flatMap(({ name: field }) => {
+      const { from, to } = rulesAt(this.#plan, { field, operation: "read" });
+      return from === to || added.has(field) ? [] : [field];
+    });
   }
 }
 
-function* flat(part: ExpressionPart): Iterable<ExpressionPart> {
-  yield part;
-  for (const each of part.parts) yield* flat(each);
+/** Whether other records show a field: some may be other records than some. */
+function isOther({ before, after }: { before: RuleReach; after: RuleReach }): boolean {
+  return before !== after || after === "some";
 }
 
-function namesIn(tree: ExpressionPart | null): string[] {
-  return (tree === null ? [] : operandsIn(tree.condition)).flatMap((operand) => {
-    const path = operand.type === "call" ? operand.argument : operand;
-    return path.type === "path" ? [path.field.name] : [];
-  });
+/** The names of the fields that a condition compares. */
+function namesIn(condition: Expression): Set<string> {
+  const paths = operandsIn(condition).map((operand) => (operand.type === "call" ? operand.argument : operand));
+  return new Set(paths.flatMap((path) => (path.type === "path" ? [path.field.name] : [])));
 }
 
 /** The smallest part by which a rule does not hold; all alternatives of an `or` that fails. */
-function failedIn(part: ExpressionPart, holds: (part: ExpressionPart) => boolean): ExpressionPart {
-  const failed = part.kind === "or" || part.kind === "not" ? undefined : part.parts.find((each) => !holds(each));
-  return failed === undefined ? part : failedIn(failed, holds);
+async function failedIn(
+  part: ExpressionPart,
+  holds: (part: ExpressionPart) => Promise<boolean>,
+): Promise<ExpressionPart> {
+  if (part.kind === "or" || part.kind === "not") return part;
+  for (const each of part.parts) if (!(await holds(each))) return failedIn(each, holds);
+  return part;
 }

@@ -1,10 +1,10 @@
 /** Trials of definitions that are not saved: the records that users gain and lose, and the part of the rule that decides. */
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import type { CallerEffects, CollectionDefinition, Operation, RuleEffects, StoredRecord } from "@socle/protocol";
 import { lastSeq, openApi, type TestApi } from "../../../../../test/kit.ts";
 import { randomNumbers, randomSeed } from "../../../../../test/random.ts";
 import { EffectTrial, recordTableOf } from "../../../../data/records/index.ts";
-import { asSlowReader } from "../../../../store/database/index.ts";
+import { asSlowReader, type SlowReader } from "../../../../store/database/index.ts";
 
 interface Definition {
   [attribute: string]: unknown;
@@ -216,6 +216,15 @@ describe("a definition with other rules", () => {
   });
 });
 
+test("a field that some records showed, and others show from now on, is told", async () => {
+  const field = (read: string) => [{ name: "label", type: "string", permissions: { read } }];
+  const body = { name: "fielded", fields: field('id = "a"'), permissions: { read: "public" } };
+  expect((await api.request("POST", "/api/admin/collections", { token: admin, body })).status).toBe(201);
+  const other = await effects({ fields: field('id = "b"') }, { sample: 0 }, "fielded");
+  expect(on(other, null).fields).toEqual([{ field: "label", before: "some", after: "some" }]);
+  expect(on(await effects({ fields: field('id = "a"') }, {}, "fielded"), null).fields).toEqual([]);
+});
+
 describe("a definition with other fields", () => {
   test("is judged under the new names of a renamed field and of a renamed collection", async () => {
     const fields = notes.fields.map((field) =>
@@ -374,12 +383,82 @@ test("nothing is changed, written or kept", async () => {
   expect(api.log.filter((line) => /^(WARN|ERROR|FATAL)/.test(line))).toEqual([]);
 });
 
+test("the users are judged as any collection, once users have a definition", async () => {
+  const { api: own, admin: token, users: known } = await opened();
+  const attempt = (definition: Definition) =>
+    own.request<RuleEffects>("POST", "/api/admin/collections/users/try", { token, body: { definition } });
+  expect((await attempt({ permissions: { read: "public" } })).status).toBe(404);
+  const made = await own.request("PUT", "/api/admin/collections/users", { token, body: { fields: [] } });
+  expect(made.status).toBe(200);
+  const { body } = await attempt({ permissions: { read: '@user.email ~ "ann"' } });
+  const counts = body.callers.map(({ as, operations }) => [
+    as?.email ?? null,
+    operations[0]?.before,
+    operations[0]?.after,
+  ]);
+  expect(counts).toEqual([
+    [null, 0, 0],
+    ["ann@example.com", 1, known.length + 1],
+    ["bob@example.com", 1, 0],
+    ["eve@example.com", 1, 0],
+  ]);
+});
+
+test("a trial beside changes of the schema is answered, or is a conflict, and never a defect", async () => {
+  const { api: own, admin: token, make: add } = await opened();
+  for (let i = 0; i < 300; i++) await add("teams", { name: `t${i}` });
+  const field = (name: string, from?: string) => ({ name, type: "string", ...(from && { renamedFrom: from }) });
+  const statuses = new Set<number>();
+  let [name, other] = ["name", "title"];
+  for (let round = 0; round < 12; round++) {
+    const tried = Array.from({ length: 4 }, () =>
+      own.request("POST", "/api/admin/collections/teams/try", {
+        token,
+        body: { definition: { permissions: { read: `${name} ~ "1"` } } },
+      }),
+    );
+    const body = { fields: [field(other, name)] };
+    const saved = await own.request("PUT", "/api/admin/collections/teams", { token, body });
+    expect([saved.status, saved.body]).toEqual([200, saved.body]);
+    [name, other] = [other, name];
+    for (const { status } of await Promise.all(tried)) statuses.add(status);
+  }
+  // 400: the rule names the field as before the rename.
+  expect([...statuses].filter((status) => ![200, 400, 409].includes(status))).toEqual([]);
+  expect(own.log.filter((line) => /^(ERROR|FATAL)/.test(line))).toEqual([]);
+});
+
+test("a trial is no answer about a schema that has changed meanwhile", async () => {
+  const { api: own, admin: token } = await opened();
+  const { database } = own.service;
+  const body = { definition: { permissions: { read: "owner" } } };
+  const query = database.query.bind(database);
+  const changing = spyOn(database, "query").mockImplementationOnce(async (work, waiter) => {
+    const found = await query(work, waiter);
+    const change = { permissions: { ...notes.permissions, read: "admin" } };
+    await own.request("PUT", "/api/admin/collections/notes", { token, body: change });
+    return found;
+  });
+  const answer = await own.request("POST", "/api/admin/collections/notes/try", { token, body });
+  expect([answer.status, answer.body["error"]?.["code"]]).toEqual([409, "conflict" as never]);
+  changing.mockRestore();
+  expect((await own.request("POST", "/api/admin/collections/notes/try", { token, body })).status).toBe(200);
+});
+
 describe("a trial within a bound of time", () => {
   const { service } = api;
   const callers = [null, ...users.map(({ user }) => user)].map((as) => {
     return { as, isSample: true, principal: as && { userId: as.id, role: as.role } };
   });
-  const judged = async (milliseconds: number): Promise<RuleEffects | null> => {
+  const judged = async (milliseconds: number, slow = 0): Promise<RuleEffects | null> => {
+    const reader = asSlowReader(service.database.reader);
+    const late: SlowReader = {
+      ...reader,
+      async all(sql, ...values) {
+        if (sql.includes("count(*)") && !values.includes(Number.MAX_SAFE_INTEGER)) await Bun.sleep(slow);
+        return reader.all(sql, ...values);
+      },
+    };
     const current = service.collections.definitions();
     const { definition, ...others } = {
       definition: { ...teams, permissions: { read: 'name ~ "7"' } },
@@ -391,7 +470,7 @@ describe("a trial within a bound of time", () => {
     });
     const trial = new EffectTrial("teams", { plans, current, users: service.collections.users, operation: "read" });
     const principals = callers.map(({ principal }) => principal);
-    await trial.judge(asSlowReader(service.database.reader), principals, milliseconds);
+    await trial.judge(late, principals, milliseconds);
     return trial.effects(callers, 16);
   };
 
@@ -402,6 +481,11 @@ describe("a trial within a bound of time", () => {
     expect(short?.callers).toMatchObject([
       { as: null, operations: [{ before: 0, after: 1, gained: { count: 1 }, lost: none }] },
     ]);
+    // The time is over in the second slice, after the first caller: the slice counts for no caller.
+    const middle = await judged(1_000, 1_200);
+    expect(middle).toMatchObject({ looked: 10, isExact: false });
+    expect(middle?.callers.map(({ operations }) => operations[0]?.before)).toEqual([0, 10, 10, 10]);
+    expect(middle?.callers.map(({ operations }) => operations[0]?.after)).toEqual([1, 1, 1, 1]);
     const long = await judged(60_000);
     expect(long).toMatchObject({ looked: 16, isExact: true });
     expect(long?.callers.map(({ operations }) => operations[0]?.before)).toEqual([0, 16, 16, 16]);
