@@ -11,7 +11,14 @@ export const order: readonly PageGroup[] = [
   { label: "Start", pages: ["docs/quickstart.md", "docs/dashboard.md", "docs/compare.md"] },
   {
     label: "Model",
-    pages: ["docs/collections.md", "docs/queries.md", "docs/batch.md", "docs/files.md", "docs/migrations.md"],
+    pages: [
+      "docs/collections.md",
+      "docs/queries.md",
+      "docs/batch.md",
+      "docs/files.md",
+      "docs/history.md",
+      "docs/migrations.md",
+    ],
   },
   { label: "Rules", pages: ["docs/rules.md", "docs/tenants.md"] },
   { label: "Live", pages: ["docs/client.md", "docs/realtime.md", "docs/rooms.md"] },

@@ -9,7 +9,7 @@ import type {
   Rule,
 } from "./collections.ts";
 import type { ErrorBody } from "./errors.ts";
-import type { Event } from "./events.ts";
+import type { ChangeCause, Event } from "./events.ts";
 import type { User } from "./wire/accounts.ts";
 import type { DroppedEntry, RulePart } from "./wire/definitions.ts";
 
@@ -78,7 +78,7 @@ export interface MigrationStep {
   /** For values: the values that take the place of other values. */
   renamed?: readonly { from: string; to: string }[];
   /** For permissions: the rules that become others. */
-  rules?: { operation: Operation; from: Rule; to: Rule }[];
+  rules?: { operation: Operation | "history"; from: Rule; to: Rule }[];
   /** For a new required field: the default that existing records get. */
   default?: JsonValue;
   /** Whether the field becomes unique, multiple, or the owner, or the index is made; false for the opposite. */
@@ -150,6 +150,10 @@ export interface EventEntry extends Event {
   actor: string | null;
   /** For the update of a large record, the log keeps the id and the changed fields, not the rest of the record. */
   partial?: true;
+  /** The position in the log. */
+  seq: number;
+  /** For the change of a record: the request, run, import or undo that made the change. */
+  cause?: ChangeCause;
 }
 
 /** A place that gives a value to a key of the configuration, weakest first. */

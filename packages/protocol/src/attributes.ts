@@ -85,7 +85,16 @@ export const ATTRIBUTES: { readonly [name in AttributeName]: Attribute } = {
 };
 
 /** The attributes of a collection, in a file and in a change. */
-export const DEFINITION_ATTRIBUTES = ["name", "fields", "permissions", "indexes", "search", "renamedFrom", "$schema"];
+export const DEFINITION_ATTRIBUTES = [
+  "name",
+  "fields",
+  "permissions",
+  "indexes",
+  "search",
+  "history",
+  "renamedFrom",
+  "$schema",
+];
 
 /** The attributes of a field in the order in which definitions are stored. */
 export const ATTRIBUTE_NAMES = Object.keys(ATTRIBUTES) as AttributeName[];

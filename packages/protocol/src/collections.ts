@@ -138,6 +138,15 @@ export interface CollectionDefinition {
   indexes?: IndexDefinition[];
   /** The fields of type string or text with the words that `?search=` looks for. Absent without searched fields. */
   search?: string[];
+  /** The callers who may see the changes of a record, beside admins. Absent for admins alone. */
+  history?: HistoryDefinition;
+}
+
+export interface HistoryDefinition {
+  /** The callers, beside admins, who may see the changes of a record that they may read. */
+  read: Rule;
+  /** How long the log keeps the values of changes, for example "90d"; by default, as long as the log keeps the events. */
+  keep?: string;
 }
 
 /** A value in a migration that had another name before; the records get the new name. */

@@ -14,3 +14,14 @@ export interface Event {
   source: EventSource;
   payload: { [key: string]: unknown };
 }
+
+export const CAUSE_KINDS = ["request", "function", "job", "import", "migration", "undo"] as const;
+
+/** The cause of a change of a record. */
+export interface ChangeCause {
+  kind: (typeof CAUSE_KINDS)[number];
+  /** The `X-Request-Id` of the request, or the id of the run, of the import or of the undo. */
+  id: string;
+  /** The user's code that made the change, as `path:handler`. */
+  name?: string;
+}

@@ -13,6 +13,8 @@ export interface ImportReport {
   skipped: number;
   /** Ids of records and files that do not exist, in rows with an id: the values are kept, as the export had the values. */
   unresolved: number;
+  /** The id of the import, which its changes have as the cause: the `X-Request-Id` of the request. Absent in a dry run. */
+  import?: string;
   /** The first 1,000 rejected rows. */
   problems: { line: number; details: ErrorDetail[] }[];
 }

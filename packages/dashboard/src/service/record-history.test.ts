@@ -15,6 +15,7 @@ function event(kind: string, payload: EventEntry["payload"], partial = false): E
     source: "collections",
     payload,
     actor: null,
+    seq: minute,
   };
   return partial ? { ...entry, partial: true } : entry;
 }

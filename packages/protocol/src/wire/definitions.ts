@@ -62,6 +62,9 @@ const changedValue = either(string, object({ name: string, renamedFrom: optional
 
 export const fieldDefinition = named("FieldDefinition", () => object(field));
 
+/** `keep`: how long the log keeps the values of changes, for example "90d". */
+const history = object({ read: rule, keep: optional(string) });
+
 export const collectionDefinition = named("CollectionDefinition", () =>
   object({
     name,
@@ -71,6 +74,8 @@ export const collectionDefinition = named("CollectionDefinition", () =>
     indexes: optional(arrayOf(index)),
     /** The fields of type string or text with the words that `?search=` looks for. Absent without searched fields. */
     search: optional(arrayOf(string)),
+    /** The callers who may see the changes of a record, beside admins. Absent for admins alone. */
+    history: optional(history),
   }),
 );
 
@@ -92,6 +97,7 @@ export const changedDefinition = named("ChangedDefinition", () =>
     permissions: optional(orNull(permissions)),
     indexes: optional(orNull(arrayOf(index))),
     search: optional(orNull(arrayOf(string))),
+    history: optional(orNull(history)),
   }),
 );
 

@@ -1,6 +1,6 @@
 /** Records: batches, imports, events and the problems of values. */
 import { MAX_BATCH_OPERATIONS } from "../batch.ts";
-import { EVENT_SOURCES } from "../events.ts";
+import { CAUSE_KINDS, EVENT_SOURCES } from "../events.ts";
 import {
   about,
   anything,
@@ -12,6 +12,7 @@ import {
   enumOf,
   freeObject,
   integer,
+  mapOf,
   named,
   object,
   optional,
@@ -78,8 +79,20 @@ export const importReport = named("ImportReport", () =>
     skipped: count,
     /** Ids of records and files that do not exist, in rows with an id: the values are kept, as the export had the values. */
     unresolved: count,
+    /** The id of the import, which its changes have as the cause: the `X-Request-Id` of the request. Absent in a dry run. */
+    import: optional(string),
     /** The first 1,000 rejected rows. */
     problems: arrayOf(object({ line: integer, details: arrayOf(errorDetail) })),
+  }),
+);
+
+export const changeCause = named("ChangeCause", () =>
+  object({
+    kind: enumOf(CAUSE_KINDS),
+    /** The `X-Request-Id` of the request, or the id of the run, of the import or of the undo. */
+    id: string,
+    /** The user's code that made the change, as `path:handler`. */
+    name: optional(string),
   }),
 );
 
@@ -95,7 +108,52 @@ export const eventEntry = named("EventEntry", () =>
     actor: orNull(string),
     /** For the update of a large record, the log keeps the id and the changed fields, not the rest of the record. */
     partial: optional(yes),
+    /** The position in the log. */
+    seq: count,
+    /** For the change of a record: the request, run, import or undo that made the change. */
+    cause: optional(changeCause),
   }),
 );
 
 export const jsonValue = named("JsonValue", () => anything);
+
+/** The change of a value. */
+export const fieldChange = named("FieldChange", () =>
+  object({
+    /** The value before; null without a value. Absent where the log does not have the value. */
+    before: optional(jsonValue),
+    /** The value after; null without a value. */
+    after: jsonValue,
+    /** The ids of files among the values that do not exist any more. */
+    gone: optional(arrayOf(string)),
+  }),
+);
+
+/** A change of a record. */
+export const historyEntry = named("HistoryEntry", () =>
+  object({
+    /** The position of the event in the log. */
+    seq: count,
+    type: enumOf(["created", "updated", "deleted"]),
+    at: time,
+    /** The user behind the change; null for no user, and for a user whom the caller may not read. */
+    by: orNull(object({ id: string, email: optional(string) })),
+    /** Null for a change of the service, and for changes that were made by a version without causes. */
+    cause: orNull(changeCause),
+    /** By field. */
+    changes: mapOf(fieldChange),
+    /** Whether the log lacks values before. */
+    partial: optional(yes),
+    /** Whether the values were erased. */
+    erased: optional(yes),
+  }),
+);
+
+/** The changes of a record, newest first. */
+export const recordHistory = named("RecordHistory", () =>
+  object({
+    items: arrayOf(historyEntry),
+    /** For the next page; null on the last page. */
+    nextCursor: orNull(string),
+  }),
+);

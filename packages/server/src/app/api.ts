@@ -14,6 +14,7 @@ import { isBucket } from "../files/storage/index.ts";
 import type { Realtime } from "../live/realtime/index.ts";
 import { type AdminOptions, buildAdmin } from "../operate/admin/index.ts";
 import { Backups } from "../operate/backup/index.ts";
+import { Histories } from "../operate/history/index.ts";
 import { positionsOf, type RoleParts } from "./parts.ts";
 import type { Scripts } from "./scripts.ts";
 import { dataPathsOf, type Service } from "./service.ts";
@@ -59,8 +60,10 @@ export function buildApi(options: ApiOptions): { api: ApiParts; backups: Backups
     storage,
     version: options.build,
   });
+  const histories = new Histories(service);
   const admin = buildAdmin({
     ...service,
+    histories,
     backups,
     cluster: options.cluster,
     disks: disksOf(config),
@@ -88,6 +91,7 @@ export function buildApi(options: ApiOptions): { api: ApiParts; backups: Backups
     collections,
     database,
     endpoints,
+    histories,
     instance,
     isDevelopment: options.isDevelopment,
     keptAnswers: new KeptAnswers({ clock, database, logger: parts.logger }),

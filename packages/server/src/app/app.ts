@@ -210,6 +210,8 @@ async function start(options: AppOptions) {
     await readers.start();
   }
   retention.start(signal);
+  const indexer = events.startIndex(signal);
+  starting.defer(() => indexer.settled());
   dropped.start(signal);
   service.mails.start(signal);
   starting.defer(() => api.keptAnswers.settled());

@@ -201,6 +201,7 @@ export function assemble(database: Database, options: Omit<ServiceOptions, "onFa
   const records = new Records({
     clock,
     collections,
+    config,
     database,
     events,
     logger: logger.for("records"),

@@ -12,6 +12,7 @@ function event(n: number, more: Partial<EventEntry> = {}): EventEntry {
     source: "collections",
     payload: { id: `rec_${n}` },
     actor: null,
+    seq: n,
     ...more,
   };
 }

@@ -161,6 +161,7 @@ const values: { [path in KeyPath]: [unknown, string, unknown] } = {
   "audit.retention": ["1d", "86400", 86_400_000],
   "audit.maxCount": [10, "10", 10],
   "events.maxBytes": ["2MiB", "2097152", 2_097_152],
+  "events.before": [false, "false", false],
   "dropped.keep": ["2d", "172800", 172_800_000],
   "metrics.token": ["hush", "hush", "hush"],
   "log.level": ["WARN", "warn", "WARN"],

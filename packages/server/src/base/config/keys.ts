@@ -441,6 +441,11 @@ export const keys = {
     "how many changes of admins, and how many failed sign-ins, the audit keeps beside the event log",
   ),
   "events.maxBytes": key(size(1_024 ** 2, 1_024 ** 5), "1GiB", "bytes of events that the event log keeps"),
+  "events.before": key(
+    boolean,
+    true,
+    "whether the event of a change keeps the values before of the changed fields, for histories and undo",
+  ),
   "dropped.keep": key(
     duration(0),
     "30d",

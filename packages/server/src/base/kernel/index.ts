@@ -45,6 +45,8 @@ export {
   actingFor,
   actorOf,
   type Bearer,
+  type Cause,
+  causeOf,
   chainOf,
   codeOf,
   depthOf,

@@ -1,5 +1,8 @@
 /** Principal: the caller on whose behalf something is done. */
-import type { PreviewCall, PreviewLogEntry, Role } from "@socle/protocol";
+import type { ChangeCause, PreviewCall, PreviewLogEntry, Role } from "@socle/protocol";
+
+/** The cause of a change, which events name; see `causeOf`. */
+export type Cause = ChangeCause;
 
 /** A user with a valid access token, or with an API key of the user. */
 export interface SignedIn {
@@ -9,6 +12,7 @@ export interface SignedIn {
   readonly sessionId: string;
   /** The scopes of the API key, which bound every right of the caller; absent for an access token. */
   readonly scopes?: readonly string[];
+  readonly cause?: Cause;
 }
 
 /** A caller with a service key, which belongs to no user. */
@@ -18,6 +22,14 @@ interface ServiceKey {
   /** The id of the key. */
   readonly sessionId: string;
   readonly scopes: readonly string[];
+  readonly cause?: Cause;
+}
+
+/** A caller without a token, in a request that may change something. */
+interface Visitor {
+  readonly userId: null;
+  readonly role: "public";
+  readonly cause: Cause;
 }
 
 /** A caller with an access token or an API key. */
@@ -40,6 +52,8 @@ export interface System {
   readonly address?: string;
   /** Present in a preview of a run: each change is made in the rehearsal of the preview alone. */
   readonly preview?: Preview;
+  /** The cause of the changes of the code; absent for changes of the service. */
+  readonly cause?: Cause;
 }
 
 /** A preview of a run: its code changes nothing that stays. */
@@ -71,11 +85,13 @@ export function actingFor(actor: string | null, depth: number, chain: readonly s
   return { ...system, actor, depth, chain };
 }
 
-/** A hook that runs before somebody's change. @param name as `path:handler`. */
+/** A hook that runs before somebody's change, and has the cause of this change. @param name as `path:handler`. */
 export function hookFor(principal: Principal, name: string): System {
   const preview = previewOf(principal);
+  const cause = causeOf(principal);
   const acting = actingFor(actorOf(principal), depthOf(principal) + 1, [...chainOf(principal), name]);
-  return { ...acting, isHook: true, ...(preview !== null && { preview }) };
+  const caused = { ...acting, isHook: true, ...(cause !== null && { cause: { ...cause, name } }) };
+  return { ...caused, ...(preview !== null && { preview }) };
 }
 
 /** A user as whom an admin tries out the rules. The user has no session then. */
@@ -94,11 +110,17 @@ export interface Acting {
  * The caller: the holder of a token or of a key, the service, code under the rules of a user, a user of a trial, or null for a caller
  * without a token.
  */
-export type Principal = Bearer | System | Acting | Tried | null;
+export type Principal = Bearer | Visitor | System | Acting | Tried | null;
 
 /** Whether the rules are those of a caller without a token. */
 export function isNobody(principal: Principal): boolean {
-  return principal === null || ("code" in principal && principal.userId === null);
+  return principal === null || (principal.userId === null && principal.role === "public");
+}
+
+/** The cause of the changes of a principal: the request of a caller, the run of code; null for the service and for no change. */
+export function causeOf(principal: Principal): Cause | null {
+  const cause = codeOf(principal) ?? principal;
+  return (cause !== null && "cause" in cause && cause.cause) || null;
 }
 
 /** The user's code behind a principal; null for any other caller. */

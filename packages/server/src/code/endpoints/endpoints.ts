@@ -147,6 +147,7 @@ export class Endpoints implements ScriptKind {
   async call(call: EndpointCall): Promise<EndpointAnswer> {
     const { found, method, user, address, request, pieces, caller } = call;
     const { endpoint, params } = found;
+    const name = `${endpoint.path}:${method}`;
     const startedAt = performance.now();
     const runId = newId("run", this.#options.clock.now());
     const begun = Promise.withResolvers<ScriptResponse | null>();
@@ -155,7 +156,11 @@ export class Endpoints implements ScriptKind {
       handler: method,
       timeoutMs: endpoint.timeoutMs,
       input: { runId, attempt: 1, user, caller: { address, user }, params },
-      principal: { ...actingFor(user?.id ?? null, 0, [`${endpoint.path}:${method}`]), address },
+      principal: {
+        ...actingFor(user?.id ?? null, 0, [name]),
+        address,
+        cause: { kind: "request", id: call.requestId, name },
+      },
       exchange: { request, pieces, onResponse: begun.resolve },
       isSafe: method === "GET" && pieces === null,
       caller,

@@ -295,7 +295,8 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
     const event: Event = { id: eventId, type, timestamp, source, payload };
     const attempt = { runId, attempt: failures + 1, user, chain };
     const input = { ...attempt, event, record, ...(before !== null && { previous: before }) };
-    const principal = actingFor(actor, depth, [...chain, `${path}:${handler}`]);
+    const code = actingFor(actor, depth, [...chain, `${path}:${handler}`]);
+    const principal = { ...code, cause: { kind: "function", id: runId, name: `${path}:${handler}` } } as const;
     const run: HandlerRun = {
       id,
       runId,

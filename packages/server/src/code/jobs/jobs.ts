@@ -299,7 +299,8 @@ export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind 
     const user = this.#options.auth.callers.actor(actor);
     // The service has written the payload.
     const input = { runId, attempt, user, ...(payload !== null && { payload: JSON.parse(payload) }) };
-    const principal = actingFor(actor, depth, [`${path}:${jobHandler}`]);
+    const code = actingFor(actor, depth, [`${path}:${jobHandler}`]);
+    const principal = { ...code, cause: { kind: "job", id: runId, name: `${path}:${jobHandler}` } } as const;
     return { run, task: { path, handler: jobHandler, timeoutMs, input, principal } };
   }
 

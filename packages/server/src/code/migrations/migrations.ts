@@ -173,8 +173,10 @@ export class Migrations implements CallAnswers {
     await database.transact((tx) => putBegun(tx, path, fingerprint));
     const text = migrationRows(database.reader).find((row) => row.path === path)?.position ?? "null";
     logger.info(text === "null" ? `${path} begins` : `${path} goes on`, text === "null" ? {} : { position: text });
-    const input = { runId: newId("run", clock.now()), attempt: 1, user: null, position: JSON.parse(text) };
-    const outcome = await host.run({ path, handler, timeoutMs: noTimeoutMs, input, principal: system }, "migrations");
+    const runId = newId("run", clock.now());
+    const input = { runId, attempt: 1, user: null, position: JSON.parse(text) };
+    const principal = { ...system, cause: { kind: "migration", id: runId, name: path } } as const;
+    const outcome = await host.run({ path, handler, timeoutMs: noTimeoutMs, input, principal }, "migrations");
     if (outcome.status === "stopped" || outcome.status === "gone") throw new MigrationStopped();
     if (outcome.status === "failed") return outcome.error.message;
     await database.transact((tx) => putFinished(tx, path, toTimestamp(clock.now())));

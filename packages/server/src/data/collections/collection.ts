@@ -13,7 +13,7 @@ import { quote } from "../../base/kernel/index.ts";
 import type { QueryTable } from "../../store/database/index.ts";
 import type { Expression, ExpressionSchema, SchemaField } from "../expressions/index.ts";
 import { type Pattern, scopeOf, typeOf } from "../fields/index.ts";
-import { type FieldPolicies, ownerColumn, type Policies, selectsByOwner } from "../permissions/index.ts";
+import { type FieldPolicies, ownerColumn, type Policies, type Policy, selectsByOwner } from "../permissions/index.ts";
 
 /** A collection in force: the definition, and derived values. Immutable; a migration makes a new collection. */
 export interface Collection {
@@ -21,6 +21,8 @@ export interface Collection {
   readonly definition: CollectionDefinition;
   readonly table: string;
   readonly policies: Policies;
+  /** The policy of histories: the callers who may see the changes of a record. */
+  readonly history: Policy;
   /** The policies of the fields with rules; null without such fields. */
   readonly fieldPolicies: FieldPolicies | null;
   /** The compiled `regex` rules by field name. */
@@ -50,6 +52,8 @@ export interface LogMarks {
    * fields hid, or values that were renamed.
    */
   readonly fields: number;
+  /** As `fields`, but for other rules of fields. Absent for a mark that a version without histories has set: `fields` counts then. */
+  readonly names?: number;
   /** Events up to here have the type of a former name of the collection. Absent for a collection that was never renamed. */
   readonly renamed?: number;
   /** The former names of the collection, oldest first. Absent for a collection that was never renamed. */

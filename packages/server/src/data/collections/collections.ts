@@ -396,7 +396,7 @@ function policyOf(definition: CollectionDefinition, site: RuleSite, expressionOf
   const rules: EffectiveRule = isIgnored ? ["public"] : rulesInForce(definition, site);
   return new Policy({
     collection,
-    operation,
+    operation: operation === "history" ? "read" : operation,
     rules,
     expression,
     ...(isOfUsers && { refusal: userRefusals[operation] }),
@@ -436,6 +436,7 @@ function toCollection(row: DefinitionRow, expressionOf: ExpressionOf): Collectio
     definition,
     table: tableName(name),
     policies: { read: policy("read"), create: policy("create"), update: policy("update"), delete: policy("delete") },
+    history: policyOf(definition, { field: null, operation: "history" }, expressionOf),
     fieldPolicies: fieldPolicies.size === 0 ? null : new FieldPolicies(fieldPolicies),
     patterns,
     createdAt: row.createdAt,

@@ -10,6 +10,7 @@ import {
   FIELD_OPERATIONS,
   FIELD_TYPES,
   type FieldDefinition,
+  type HistoryDefinition,
   hasForm,
   type IndexDefinition,
   isIndexable,
@@ -24,6 +25,7 @@ import {
   RECORD_TIMES,
   type Rule,
 } from "@socle/protocol";
+import { duration } from "../../base/config/index.ts";
 import { AppError, isObject, nearest, oneOf, quote } from "../../base/kernel/index.ts";
 import { ExpressionError, syntaxOf } from "../expressions/index.ts";
 import { attributeProblems, scopeProblems } from "../fields/index.ts";
@@ -302,6 +304,17 @@ function parseSearch(input: unknown, types: FieldTypes, problems: string[]): str
   return names.length === 0 ? undefined : names;
 }
 
+function parseHistory(input: unknown, problems: string[]): HistoryDefinition | undefined {
+  if (input === undefined || input === null) return undefined;
+  const { keep, ...rules }: { keep?: unknown } = isObject(input) ? input : {};
+  const read = parseRules(isObject(input) ? rules : input, { operations: ["read"], where: "history" }, problems)?.read;
+  if (isObject(input) && !Object.hasOwn(input, "read")) problems.push('history: "read" is required');
+  const kept = duration(1_000);
+  if (keep !== undefined && (typeof keep !== "string" || kept.parse(keep) === undefined))
+    problems.push(`history: "keep" must be ${kept.allowed}, not ${quote(keep)}`);
+  return read === undefined ? undefined : { read, ...(typeof keep === "string" && { keep }) };
+}
+
 /**
  * Reads a collection definition from JSON (spec, "Collection definition"; contract, "Collections and fields"). Whether
  * relations point to something is for whoever knows the other collections.
@@ -342,6 +355,7 @@ export function parseDefinition(sent: unknown): ParsedDefinition {
   const types = fieldTypes(given);
   const indexes = parseIndexes(input["indexes"], types, report);
   const search = parseSearch(input["search"], types, problems);
+  const history = parseHistory(input["history"], problems);
   const { renamedFrom: collectionFrom = null } = input;
   if (collectionFrom !== null && typeof collectionFrom !== "string")
     problems.push(`"renamedFrom" must be the former name of the collection, not ${quote(collectionFrom)}`);
@@ -349,6 +363,7 @@ export function parseDefinition(sent: unknown): ParsedDefinition {
   if (permissions !== undefined) definition.permissions = permissions;
   if (indexes.length > 0) definition.indexes = indexes;
   if (search !== undefined) definition.search = search;
+  if (history !== undefined) definition.history = history;
   for (const list of [problems, warnings])
     if (list.length > maxProblems) list.splice(maxProblems, Infinity, `and ${list.length - maxProblems} more`);
   if (problems.length > 0) throw new AppError("bad_request", problems.join("; "));

@@ -15,26 +15,27 @@ export function marksOfOlder({ permissions }: Pick<CollectionDefinition, "permis
 
 /** The marks of a collection after a migration whose event has a seq. */
 export function marksAfter({ after, steps }: CollectionPlan, before: Collection | null, seq: number): LogMarks {
-  if (before === null) return { created: seq, fields: seq, widened: {} };
+  if (before === null) return { created: seq, fields: seq, names: seq, widened: {} };
+  const hasOtherNames = steps.some(
+    (each) =>
+      ["drop", "rename", "multiple"].includes(each.step) || (each.step === "values" && each.renamed !== undefined),
+  );
+  const names = hasOtherNames ? seq : (before.logMarks.names ?? before.logMarks.fields);
   // Older events have the old name; events of the new name are of a collection that is gone.
   if (before.name !== after.name) {
     const formerNames = [...new Set([...(before.logMarks.formerNames ?? []), before.name])];
-    return { created: seq, fields: seq, widened: {}, renamed: seq, formerNames };
+    return { created: seq, fields: seq, names, widened: {}, renamed: seq, formerNames };
   }
   const { created, fields, widened, renamed, formerNames } = before.logMarks;
   // Older events may hold values that the new rules of a field hide.
-  const movesFields = steps.some(
-    (each) =>
-      ["drop", "rename", "multiple"].includes(each.step) ||
-      (each.step === "permissions" && each.field !== undefined) ||
-      (each.step === "values" && each.renamed !== undefined),
-  );
+  const movesFields = hasOtherNames || steps.some((each) => each.step === "permissions" && each.field !== undefined);
   const { rule } = before.policies.read;
   const isWidened = isWider(after.permissions?.read ?? "public", rule);
   const word = wordOf(rule);
   return {
     created,
     fields: movesFields ? seq : fields,
+    names,
     widened: isWidened ? { ...widened, [word]: seq } : widened,
     ...(renamed !== undefined && { renamed }),
     ...(formerNames !== undefined && { formerNames }),

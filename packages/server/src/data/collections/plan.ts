@@ -417,8 +417,8 @@ export function planMigration(before: CollectionDefinition | null, parsed: Parse
     return change.step === "owner" ? (change.on ? 2 : 1) : 3;
   };
   steps.push(...additions, ...changes.sort((a, b) => rank(a) - rank(b)), ...compareIndexes(before, after, newName));
-  if (JSON.stringify(before.permissions ?? null) !== JSON.stringify(after.permissions ?? null))
-    steps.push({ step: "permissions" });
+  const rulesOf = ({ permissions, history }: CollectionDefinition): string => JSON.stringify([permissions, history]);
+  if (rulesOf(before) !== rulesOf(after)) steps.push({ step: "permissions" });
   if (isSearchChanged({ before, after, steps })) steps.push({ step: "search", fields: [...(after.search ?? [])] });
   if (steps.length === 0 && JSON.stringify(before) !== JSON.stringify(after)) steps.push({ step: "order" });
   if (parsed.restored !== undefined) steps.push({ step: "restore", ...parsed.restored });

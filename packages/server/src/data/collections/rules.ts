@@ -28,13 +28,14 @@ import { type CollectionPlan, originOf } from "./plan.ts";
 
 const nothing: ReadonlySet<string> = new Set();
 
-/** The place of a rule: an operation on the records, or on a field. */
+/** The place of a rule: an operation on the records, the history of records, or an operation on a field. */
 export type RuleSite =
-  | { readonly field: null; readonly operation: Operation }
+  | { readonly field: null; readonly operation: Operation | "history" }
   | { readonly field: string; readonly operation: FieldOperation };
 
 /** The rules in force at a place. */
 export function rulesInForce(definition: CollectionDefinition, { field, operation }: RuleSite): EffectiveRule {
+  if (operation === "history") return [definition.history?.read ?? "admin"];
   if (field === null) return effectiveRules(definition.permissions)[operation];
   return [resolveFieldRules(definition.fields.find(({ name }) => name === field)?.permissions)[operation]];
 }
@@ -46,6 +47,7 @@ export function ruleAt(definition: CollectionDefinition, site: RuleSite): Rule {
 
 /** The rule that a definition names for a place; undefined if the rule of another place applies. */
 export function givenRuleAt(definition: CollectionDefinition, { field, operation }: RuleSite): Rule | undefined {
+  if (operation === "history") return definition.history?.read;
   if (field === null) return definition.permissions?.[operation];
   return definition.fields.find(({ name }) => name === field)?.permissions?.[operation];
 }
@@ -59,7 +61,7 @@ export function rulesAt(plan: CollectionPlan, site: RuleSite): { readonly from: 
 
 export function givenRules(definition: CollectionDefinition): { readonly site: RuleSite; readonly rule: Rule }[] {
   const sites: RuleSite[] = [
-    ...OPERATIONS.map((operation) => ({ field: null, operation })),
+    ...[...OPERATIONS, "history" as const].map((operation) => ({ field: null, operation })),
     ...definition.fields.flatMap(({ name: field }) => FIELD_OPERATIONS.map((operation) => ({ field, operation }))),
   ];
   return sites.flatMap((site) => {
@@ -70,6 +72,7 @@ export function givenRules(definition: CollectionDefinition): { readonly site: R
 
 export function withRule(definition: CollectionDefinition, site: RuleSite, rule: Rule): CollectionDefinition {
   const { field, operation } = site;
+  if (operation === "history") return { ...definition, history: { ...definition.history, read: rule } };
   if (field === null) return { ...definition, permissions: { ...definition.permissions, [operation]: rule } };
   const fields = definition.fields.map((each) =>
     each.name === field ? { ...each, permissions: { ...each.permissions, [operation]: rule } } : each,

@@ -4,9 +4,10 @@ export { type Operation, parseBatch, parseOperations, referencesIn, resolve, typ
 export type { RecordVersion, SavedRecord } from "./changes.ts";
 export type { ImportedRecord, RecordMatch } from "./imports.ts";
 export { validateBody } from "./preparation.ts";
-export { isSameValue, recordsChanged, touchesReadRule, type VersionState } from "./record-effects.ts";
+export { eventTypesOf, isSameValue, recordsChanged, touchesReadRule, type VersionState } from "./record-effects.ts";
 export {
   fieldLimits,
+  isAnyRecordId,
   isRecordId,
   missingRecord,
   type RecordTable,

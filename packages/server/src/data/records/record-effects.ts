@@ -3,6 +3,7 @@
  * the number of records of each collection, and the versions of its lists.
  */
 import type { JsonValue, StoredRecord } from "@socle/protocol";
+import type { Config } from "../../base/config/index.ts";
 import { isAdmin, type JsonText, type Principal } from "../../base/kernel/index.ts";
 import { type Database, noteKind, type Projection, type Transactor } from "../../store/database/index.ts";
 import type { EventBasis, EventLog } from "../../store/events/index.ts";
@@ -11,8 +12,8 @@ import { type Expression, ownColumnsIn } from "../expressions/index.ts";
 import { type Decision, ownerColumn } from "../permissions/index.ts";
 import { type OwnedRow, type RecordTable, recordTableOf } from "./record-table.ts";
 
-/** The most characters of the values of one change. Filters compare short values. */
-const maxBasis = 1_024;
+/** Without `events.before`: the most characters of the values of one change. Filters compare short values. */
+const shortBasis = 1_024;
 
 const columnsOf = new WeakMap<Expression, ReadonlySet<string>>();
 
@@ -27,10 +28,11 @@ function columnsOfReadRule(table: RecordTable): ReadonlySet<string> {
 
 /**
  * The basis of a change: the former values of the changed fields. If the change touched a field of the read rule, the basis
- * has all fields of the read rule. Values that are too long for the log are only named.
+ * has all fields of the read rule. Values beyond the room are only named.
  * @param after the record after the change; null for a deletion.
+ * @param room the most characters of the values.
  */
-function basisOf(table: RecordTable, before: OwnedRow, after: OwnedRow | null): EventBasis {
+function basisOf(table: RecordTable, [before, after]: [OwnedRow, OwnedRow | null], room: number): EventBasis {
   const asked = columnsOfReadRule(table);
   const { names } = table;
   const changed = names.filter((name) => !isSameValue(before.record[name], after?.record[name]));
@@ -40,15 +42,15 @@ function basisOf(table: RecordTable, before: OwnedRow, after: OwnedRow | null): 
     asked.size > 0 && (isOwnerAsked || changed.some((name) => name !== "updatedAt" && isAsked(name)));
   const fields: Record<string, JsonValue> = {};
   const omitted: string[] = [];
-  let room = maxBasis;
+  let left = room;
   for (const name of isRuleTouched ? names : changed) {
     const isForRule = isRuleTouched && isAsked(name);
     if (!isForRule && !changed.includes(name)) continue;
     const value = before.record[name] ?? null;
-    const length = lengthOf(value);
-    if (length <= room || isForRule) {
+    const length = room === Number.POSITIVE_INFINITY ? 0 : lengthOf(value);
+    if (length <= left || isForRule) {
       fields[name] = value;
-      room -= length;
+      left -= length;
     } else {
       omitted.push(name);
     }
@@ -109,11 +111,21 @@ export interface Written {
   readonly json: JsonText;
 }
 
+/** The types of the events about records of a collection, also under its former names. */
+export function eventTypesOf({ name, logMarks }: Collection): string[] {
+  return [name, ...(logMarks.formerNames ?? [])].flatMap((each) =>
+    ["created", "updated", "deleted"].map((change) => `${each}.${change}`),
+  );
+}
+
 export class RecordEffects {
   readonly #events: EventLog;
+  /** See `basisOf`. */
+  readonly #room: number;
 
-  constructor(events: EventLog) {
+  constructor(events: EventLog, { "events.before": keepsValues }: Pick<Config, "events.before">) {
     this.#events = events;
+    this.#room = keepsValues ? Number.POSITIVE_INFINITY : shortBasis;
   }
 
   created(tx: Transactor, { table, row, principal, now, json }: Written): void {
@@ -131,10 +143,15 @@ export class RecordEffects {
     const previous: StoredRecord = before.record;
     tx.note(recordsChanged.of({ collection: name, owners: [owner, before.owner], by: 0 }));
     const changes = (): object => changesOf(record, previous);
-    const basis = basisOf(table, before, row);
+    const basis = basisOf(table, [before, row], this.#room);
     const type = `${name}.updated`;
     const event = { type, source: "collections", payload: json, changes, principal, owner, previous, basis } as const;
     this.#events.append(tx, event, now);
+  }
+
+  /** Erases the values of a record in the log. */
+  erase(tx: Transactor, collection: Collection, id: string): void {
+    this.#events.erase(tx, id, eventTypesOf(collection));
   }
 
   deleted(tx: Transactor, { table, row, principal }: Omit<Written, "now" | "json">): void {
@@ -148,7 +165,7 @@ export class RecordEffects {
       principal,
       owner,
       previous: row.record,
-      basis: basisOf(table, row, null),
+      basis: basisOf(table, [row, null], this.#room),
     });
   }
 }

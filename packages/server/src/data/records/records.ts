@@ -1,5 +1,6 @@
 /** Records of every collection: create, read, update, delete, batches and imports, with permissions, rules, hooks and events. */
 import type { Operation as RecordOperation, StoredRecord } from "@socle/protocol";
+import type { Config } from "../../base/config/index.ts";
 import { AppError, type Clock, isAdmin, type JsonText, messageOf, type Principal } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import {
@@ -48,6 +49,8 @@ interface RecordsOptions {
   readonly logger: Logger;
   /** See `Deletions`. */
   readonly maxCascade: number;
+  /** See `RecordEffects`. */
+  readonly config: Pick<Config, "events.before">;
 }
 
 /** A create and an update refuse before the first write, so a second call is safe. */
@@ -80,11 +83,11 @@ export class Records {
     this.#counts = new RecordCounts(options);
     this.versions = new Versions(options.database.projection);
     const { rights } = this;
-    const effects = new RecordEffects(options.events);
+    const effects = new RecordEffects(options.events, options.config);
     const deletions = new Deletions({ ...options, effects });
     this.deletions = deletions;
     this.#changes = new RecordChanges({ ...options, rights, effects, deletions });
-    this.users = new UserRecords({ ...options, deletions, changes: this.#changes });
+    this.users = new UserRecords({ ...options, deletions, effects, changes: this.#changes });
     this.trials = new Trials({ ...options, rights, changes: this.#changes });
   }
 

@@ -111,8 +111,13 @@ export class Rights {
    * gives no right: a caller cannot join a team by the membership that the caller is creating.
    */
   allowsState(reader: Reader, operation: Operation, state: RecordState): boolean {
+    return this.permitsState(reader, state.table.collection.policies[operation], state);
+  }
+
+  /** As `allowsState`, by a policy. */
+  permitsState(reader: Reader, policy: Policy, state: RecordState): boolean {
     const { table, principal, record, owner } = state;
-    const decision = table.collection.policies[operation].decide(principal);
+    const decision = policy.decide(principal);
     if (decision.access !== "where") return allowsInMemory(decision, state);
     const { ofState, values } = this.#statementsOf(table, decision.condition);
     const bound = bind(values, contextOf(principal));

@@ -3,13 +3,13 @@
  * created, changed and deleted in the transaction of the account, which calls.
  */
 import { type ErrorDetail, type StoredRecord, USERS, type User } from "@socle/protocol";
-import { actingFor, actorOf, type Principal } from "../../base/kernel/index.ts";
+import { actingFor, actorOf, causeOf, type Principal } from "../../base/kernel/index.ts";
 import type { Reader, Transactor } from "../../store/database/index.ts";
 import type { Collection, Collections } from "../collections/index.ts";
 import type { RecordChanges } from "./changes.ts";
 import type { Deletions } from "./deletions.ts";
 import type { AccountValues } from "./preparation.ts";
-import { recordsChanged } from "./record-effects.ts";
+import { type RecordEffects, recordsChanged } from "./record-effects.ts";
 import { recordTableOf, systemFields, withoutFields } from "./record-table.ts";
 import type { Body, TakesTarget } from "./references.ts";
 import { withoutNumbers } from "./sequences.ts";
@@ -30,8 +30,15 @@ export class UserRecords {
   readonly #collections: Collections;
   readonly #changes: RecordChanges;
   readonly #deletions: Deletions;
+  readonly #effects: RecordEffects;
 
-  constructor(options: { collections: Collections; changes: RecordChanges; deletions: Deletions }) {
+  constructor(options: {
+    collections: Collections;
+    changes: RecordChanges;
+    deletions: Deletions;
+    effects: RecordEffects;
+  }) {
+    this.#effects = options.effects;
     this.#collections = options.collections;
     this.#changes = options.changes;
     this.#deletions = options.deletions;
@@ -77,14 +84,19 @@ export class UserRecords {
     }
     const target = { collection: USERS, id: user.id, ifMatch: null, body: {}, hooks: null };
     // The right to change the account was checked: the rules of the record are for the other fields.
-    this.#changes.update(tx, actingFor(actorOf(principal), 0), { ...target, account: accountOf(user) });
+    const cause = causeOf(principal);
+    const account = { ...actingFor(actorOf(principal), 0), ...(cause !== null && { cause }) };
+    this.#changes.update(tx, account, { ...target, account: accountOf(user) });
   }
 
-  /** Deletes the record of a user whose account is deleted. */
+  /** Deletes the record of a user whose account is deleted, with the values in the log. */
   delete(tx: Transactor, id: string, principal: Principal): void {
     const collection = this.#collection;
     if (collection === undefined) this.#note(tx, id);
-    else this.#deletions.remove(tx, principal, { table: recordTableOf(collection), id });
+    else {
+      this.#deletions.remove(tx, principal, { table: recordTableOf(collection), id });
+      this.#effects.erase(tx, collection, id);
+    }
   }
 
   /** Without a definition, users have no records: the note tells readers of the table of users. */

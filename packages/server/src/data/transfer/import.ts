@@ -8,7 +8,7 @@
  */
 import type { ErrorDetail, ErrorRule, ImportReport } from "@socle/protocol";
 import { encodingOf } from "@socle/protocol/cells";
-import { AppError, type Clock, type Principal, parseDatetime, toTimestamp } from "../../base/kernel/index.ts";
+import { AppError, type Clock, causeOf, type Principal, parseDatetime, toTimestamp } from "../../base/kernel/index.ts";
 import type { Collection } from "../collections/index.ts";
 import { type ImportedRecord, isRecordId, type Records, recordTableOf, validateBody } from "../records/index.ts";
 import { CsvReader } from "./csv.ts";
@@ -78,7 +78,8 @@ export class Import {
       await this.#write();
       await this.#writing;
       this.#report.problems.sort((a, b) => a.line - b.line);
-      return this.#report;
+      const id = this.#options.settings.isDryRun ? undefined : causeOf(this.#options.principal)?.id;
+      return { ...this.#report, ...(id !== undefined && { import: id }) };
     } catch (thrown) {
       // The transaction under way ends first: the number is told of all that is done.
       await this.#writing.catch(() => undefined);

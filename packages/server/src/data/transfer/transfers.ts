@@ -2,7 +2,7 @@
 import { dirname } from "node:path";
 import type { ImportReport } from "@socle/protocol";
 import type { Config } from "../../base/config/index.ts";
-import { Admission, type Clock, type SignedIn, type System } from "../../base/kernel/index.ts";
+import { Admission, type Clock, causeOf, newId, type SignedIn, type System } from "../../base/kernel/index.ts";
 import type { Database } from "../../store/database/index.ts";
 import type { Collection } from "../collections/index.ts";
 import type { Records } from "../records/index.ts";
@@ -46,7 +46,10 @@ export class Transfers {
   /** @throws AppError as `Import.run`; `bad_request` for a wrong option, `unavailable` while too many imports run. */
   async import(collection: Collection, file: ImportedFile): Promise<ImportReport> {
     const { records, clock, config } = this.#options;
-    const { content, signal, principal, format } = file;
+    const { content, signal, format } = file;
+    // An import in a request has the id of the request: the id finds all changes of the request.
+    const id = causeOf(file.principal)?.id ?? newId("imp", clock.now());
+    const principal = { ...file.principal, cause: { kind: "import", id } } as const;
     const { Import, readSettings, withSpooled } = await import("./importing.ts");
     const settings = readSettings(file.options, collection);
     const run = (open: OpenFile): Promise<ImportReport> =>

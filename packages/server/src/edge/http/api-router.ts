@@ -12,6 +12,7 @@ import type { Transfers } from "../../data/transfer/index.ts";
 import type { Storage } from "../../files/storage/index.ts";
 import type { Realtime } from "../../live/realtime/index.ts";
 import type { Admin } from "../../operate/admin/index.ts";
+import type { Histories } from "../../operate/history/index.ts";
 import type { Account, Auth, Providers } from "../../people/auth/index.ts";
 import type { Database } from "../../store/database/index.ts";
 import { apiTable } from "./api-table.ts";
@@ -64,6 +65,7 @@ export interface ApiParts extends ServingParts {
   readonly collections: Collections;
   readonly transfers: Transfers;
   readonly admin: Admin;
+  readonly histories: Histories;
   readonly endpoints: Endpoints;
   readonly serverQueries: ServerQueries;
   readonly database: Database;

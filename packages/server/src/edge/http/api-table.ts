@@ -10,6 +10,7 @@ import { proofRoutes } from "./routes/auth-proofs.ts";
 import { providerRoutes } from "./routes/auth-providers.ts";
 import { batchRoutes } from "./routes/batch.ts";
 import { aliveRoutes, metricsRoutes, readinessRoutes } from "./routes/health.ts";
+import { historyRoutes } from "./routes/history.ts";
 import { openApiRoutes } from "./routes/openapi.ts";
 import { queryRoutes } from "./routes/queries.ts";
 import { realtimeRoutes } from "./routes/realtime.ts";
@@ -33,6 +34,7 @@ type TableParts = PartsOf<typeof authRoutes> &
   PartsOf<typeof openApiRoutes> &
   PartsOf<typeof batchRoutes> &
   PartsOf<typeof transferRoutes> &
+  PartsOf<typeof historyRoutes> &
   PartsOf<typeof recordRoutes> & { readonly rates: RateLimiter };
 
 export function apiTable(api: TableParts): ApiTable {
@@ -49,7 +51,7 @@ export function apiTable(api: TableParts): ApiTable {
     ...adminTable(api),
     ["Service", { ...aliveRoutes(api), ...readinessRoutes(api), ...metricsRoutes(api), ...openApiRoutes(api) }],
     ["Batches", batchRoutes(api)],
-    ["Records", { ...transferRoutes(api), ...recordRoutes(api) }],
+    ["Records", { ...transferRoutes(api), ...historyRoutes(api), ...recordRoutes(api) }],
   ];
 }
 

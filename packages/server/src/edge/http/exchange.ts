@@ -1,6 +1,6 @@
 /** Exchange: an incoming request together with the answer: the room, the headers and the body of the answer. */
 import { SERIES, VERSION_HEADER } from "@socle/protocol";
-import { AppError, JsonText, type Principal } from "../../base/kernel/index.ts";
+import { AppError, type Bearer, type Cause, JsonText, type Principal } from "../../base/kernel/index.ts";
 import type { FileBody } from "../../files/storage/index.ts";
 import { errorParts } from "./error-response.ts";
 import { type Cors, cacheHeaders, hasTag, jsonType } from "./headers.ts";
@@ -82,6 +82,26 @@ export class Exchange extends IncomingRequest {
     super(request, params, service);
     this.requestId = requestId;
     this.#service = service;
+  }
+
+  /** The request as the cause of changes. */
+  get cause(): Cause {
+    return { kind: "request", id: this.requestId };
+  }
+
+  /** As `IncomingRequest.principal`, with the request as the cause of the caller's changes. */
+  override principal(): Bearer | null | Promise<Bearer | null> {
+    const principal = super.principal();
+    return principal instanceof Promise ? principal.then((each) => this.#asCause(each)) : this.#asCause(principal);
+  }
+
+  #asCause(principal: Bearer | null): Bearer | null {
+    return principal === null || this.request.method === "GET" ? principal : { ...principal, cause: this.cause };
+  }
+
+  /** The caller of a change of records, also without a token. */
+  author(principal: Principal): Principal {
+    return principal ?? { userId: null, role: "public", cause: this.cause };
   }
 
   json(status: number, body: object, headers: Readonly<Record<string, string>> = {}): Response {

@@ -230,6 +230,14 @@ test("records, batches and files", async () => {
   });
   await check.refuse("DELETE /api/posts/{id}", 412, { ...token, path: { id }, headers: { "If-Match": '"x"' } });
   await check.call("DELETE /api/posts/{id}", 204, { ...token, path: { id } });
+  for (const [path, of] of [
+    ["/api/posts/{id}/history", id],
+    ["/api/users/{id}/history", (await me(accessToken)).id],
+  ] as const) {
+    await check.call(`GET ${path}`, 200, { ...admin, path: { id: of }, query: { limit: "2" } });
+    await check.call(`DELETE ${path}`, 204, { ...admin, path: { id: of } });
+    await check.call(`GET ${path}`, 200, { ...admin, path: { id: of } });
+  }
   const users = await check.call<{ items: { id: string }[] }>("GET /api/users", 200, token);
   expect(users.items.length).toBeGreaterThan(0);
   const self = { ...token, path: { id: (await me(accessToken)).id } };
@@ -418,7 +426,7 @@ test("every operation refuses a request without a token, without the object that
     const { security, parameters = [], requestBody } = check.operation(name);
     const isOpen = security.some((each) => Object.keys(each).length === 0);
     const hasJson = requestBody?.content?.["application/json"] !== undefined;
-    const isForAdmins = /^\w+ \/(api\/admin\/|metrics|api\/openapi)|\/(import|export)$/.test(name);
+    const isForAdmins = /^\w+ \/(api\/admin\/|metrics|api\/openapi)|\/(import|export|history)$/.test(name);
     const body = hasJson ? { body: "{" } : {};
     if (!isOpen || isForAdmins) await check.refuse(name, 401, body);
     if (isForAdmins) await check.refuse(name, 403, { token, ...body });

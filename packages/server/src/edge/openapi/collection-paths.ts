@@ -11,6 +11,7 @@ import {
 import { needsUser, parseSyntax } from "@socle/protocol/filter";
 import { isAdmin, type Principal } from "../../base/kernel/index.ts";
 import type { Collection } from "../../data/collections/index.ts";
+import type { Policy } from "../../data/permissions/index.ts";
 import { type DescribedCollection, uniqueFieldsOf } from "./collection-schemas.ts";
 import type { DescribedRoute, RouteDescription } from "./description.ts";
 import { operationOf, type Paths, templateOf } from "./operations.ts";
@@ -18,7 +19,8 @@ import { operationOf, type Paths, templateOf } from "./operations.ts";
 /** In the path and the schemas of a description, the name of a collection. */
 export const collectionMark = ":collection";
 
-const verbs: { readonly [operation in Operation]: string } = {
+const verbs: { readonly [operation in Operation | "history"]: string } = {
+  history: "read",
   read: "read",
   create: "create",
   update: "update",
@@ -27,14 +29,16 @@ const verbs: { readonly [operation in Operation]: string } = {
 
 /** A collection as a caller may know the collection; null if the caller may do nothing there. */
 export function describedFor(
-  { definition, policies, fieldPolicies }: Collection,
+  { definition, history, policies, fieldPolicies }: Collection,
   principal: Principal,
 ): Omit<DescribedCollection, "knows"> | null {
-  const allowed = Object.entries(policies).filter(([, policy]) => policy.decide(principal).access !== "none");
-  if (allowed.length === 0) return null;
+  const isAllowed = (policy: Policy): boolean => policy.decide(principal).access !== "none";
+  const operations: (Operation | "history")[] = OPERATIONS.filter((each) => isAllowed(policies[each]));
+  if (operations.length === 0) return null;
+  if (isAllowed(history) && isAllowed(policies.read)) operations.push("history");
   return {
     definition,
-    operations: new Set(allowed.map(([operation]) => operation as Operation)),
+    operations: new Set(operations),
     unread: fieldPolicies?.limits("read", principal)?.closed ?? new Set(),
     unwritten: fieldPolicies?.limits("update", principal)?.closed ?? new Set(),
     isForAdmins: isAdmin(principal),
@@ -45,7 +49,8 @@ export function describedFor(
 export function describedForAdmins(definition: CollectionDefinition): Omit<DescribedCollection, "knows"> {
   const operations =
     definition.name === USERS ? OPERATIONS.filter((each) => each === "read" || each === "update") : OPERATIONS;
-  return { definition, operations: new Set(operations), unread: new Set(), unwritten: new Set(), isForAdmins: true };
+  const all = new Set<Operation | "history">([...operations, "history"]);
+  return { definition, operations: all, unread: new Set(), unwritten: new Set(), isForAdmins: true };
 }
 
 /** The description without the parameters of a search, for a collection without searched fields; `by` has the unique fields. */
@@ -69,10 +74,15 @@ function isShown({ access, operation, query }: RouteDescription, collection: Des
 }
 
 /** The verb and the path that the id of an operation is made of: `listPosts`, `readPostsById`, `upsertPosts`, `importPosts`. */
-function idOf(name: string, { path, operation = "read", query }: DescribedRoute): { verb: string; named: string } {
+function idOf(
+  name: string,
+  { path, method, operation = "read", query }: DescribedRoute,
+): { verb: string; named: string } {
   const [, transfer] = /\/(import|export)$/.exec(path) ?? [];
   if (transfer !== undefined) return { verb: transfer, named: name };
   const isList = operation === "read" && !path.includes(":id");
+  if (operation === "history" && method === "DELETE")
+    return { verb: "erase", named: path.replace(collectionMark, name) };
   const verb = query?.["by"] === undefined ? verbs[operation] : "upsert";
   return { verb: isList ? "list" : verb, named: path.replace(collectionMark, name) };
 }
@@ -84,8 +94,9 @@ function admitsAnonymous(rule: Rule): boolean {
 
 /** The paths of a collection. */
 export function collectionPaths(routes: readonly DescribedRoute[], collection: DescribedCollection): Paths {
-  const { name, permissions } = collection.definition;
-  const rules = effectiveRules(permissions);
+  const { name, permissions, history } = collection.definition;
+  const effective = effectiveRules(permissions);
+  const rules = { ...effective, history: [...effective.read, history?.read ?? "admin"] };
   const paths: Paths = {};
   for (const each of routes) {
     if (!isShown(each, collection)) continue;

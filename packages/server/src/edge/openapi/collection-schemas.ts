@@ -15,7 +15,7 @@ import { arrayOf, freeObject, integer, mapOf, orNull, ref, type Schema, string, 
 export interface DescribedCollection {
   readonly definition: CollectionDefinition;
   /** The operations that some caller like the reader may do. */
-  readonly operations: ReadonlySet<Operation>;
+  readonly operations: ReadonlySet<Operation | "history">;
   /** The fields that no caller like the reader may read, or write. */
   readonly unread: ReadonlySet<string>;
   readonly unwritten: ReadonlySet<string>;

@@ -31,7 +31,7 @@ export interface RouteDescription {
   readonly description?: string;
   readonly access: Access;
   /** For a route of records: the operation whose rule decides. */
-  readonly operation?: Operation;
+  readonly operation?: Operation | "history";
   readonly query?: { readonly [name: string]: Parameter };
   readonly headers?: { readonly [name: string]: Parameter };
   readonly body?: BodyDescription | undefined;

@@ -135,6 +135,8 @@ export class Visibility {
     if (collection !== undefined && !this.isOfPredecessor(event, collection)) {
       const seen = { event, listener, collection };
       const isDecided = filter !== null || (this.isConditional(collection) && !isAdmin(listener));
+      // Nobody can tell any more to whom the record was open.
+      if (isDecided && event.isErased) return "gap";
       return isDecided ? this.#toldByDecision(seen, filter ?? everything) : toldAs(event, this.#textByWord(seen));
     }
     if (filter !== null) return null;

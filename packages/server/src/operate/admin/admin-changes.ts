@@ -28,6 +28,7 @@ export interface AuditEntry {
     | "key.created"
     | "key.deleted"
     | "file.updated"
+    | "history.erased"
     | "mail.read"
     | "mail.retried"
     | "mail.tested"

@@ -1,14 +1,16 @@
 /** The admin module's face: everything that only an admin may do, by the noun. */
 import type { EffectiveConfig, EventEntry } from "@socle/protocol";
-import type { Clock } from "../../base/kernel/index.ts";
+import type { Clock, SignedIn } from "../../base/kernel/index.ts";
 import type { Logger, LogRing } from "../../base/logging/index.ts";
 import type { Previews } from "../../code/previews/index.ts";
 import type { FileState } from "../../code/script-host/index.ts";
+import type { Collection } from "../../data/collections/index.ts";
 import type { Queries } from "../../data/queries/index.ts";
 import type { Providers, UserDeletions } from "../../people/auth/index.ts";
 import type { Waiter } from "../../store/database/index.ts";
 import type { EventFilter, LoggedEvent } from "../../store/events/index.ts";
 import type { Failures } from "../../store/failures/index.ts";
+import type { Histories } from "../history/index.ts";
 import { AdminChanges } from "./admin-changes.ts";
 import { FailureAdmin } from "./failure-admin.ts";
 import { FileAdmin } from "./file-admin.ts";
@@ -27,6 +29,7 @@ export interface AdminOptions extends OverviewSources, Pick<SocketSources, "othe
   /** Absent outside of a cluster. */
   cluster?: (NonNullable<OverviewSources["cluster"]> & NonNullable<SocketSources["cluster"]>) | undefined;
   effective: () => EffectiveConfig;
+  histories: Histories;
   clock: Clock;
   failures: Failures;
   providers: Providers;
@@ -44,7 +47,7 @@ export type Admin = ReturnType<typeof buildAdmin>;
 
 export function buildAdmin(options: AdminOptions) {
   const changes = new AdminChanges(options);
-  const { auth, backups, events, log, effective: config } = options;
+  const { auth, backups, events, histories, log, effective: config } = options;
   const { users, forms, factors, keys, notices, proofs } = auth;
   const schema = new SchemaAdmin({ ...options, changes });
   return {
@@ -73,6 +76,14 @@ export function buildAdmin(options: AdminOptions) {
       return { items: items.map(toEntry), total };
     },
 
+    /** Erases the values of a record in the event log. @throws AppError `not_found` for a record without an event. */
+    eraseHistory(collection: Collection, id: string, admin: SignedIn): Promise<void> {
+      return changes.transact(admin, (tx, audit) => {
+        const erased = histories.erase(tx, collection, id);
+        audit({ action: "history.erased", target: id, after: { collection: collection.name, events: erased } });
+      });
+    },
+
     /** Calls `listener` with each event once the event is on disk. Answers a function that removes the listener. */
     listen(listener: (event: EventEntry) => void): () => void {
       return events.listen((event) => listener(toEntry(event)));
@@ -80,6 +91,7 @@ export function buildAdmin(options: AdminOptions) {
   };
 }
 
-function toEntry({ id, type, timestamp, source, payload, actor, isPartial }: LoggedEvent): EventEntry {
-  return { id, type, timestamp, source, payload, actor, ...(isPartial && { partial: true as const }) };
+function toEntry({ id, type, timestamp, source, payload, actor, isPartial, seq, cause }: LoggedEvent): EventEntry {
+  const known = { ...(isPartial && { partial: true as const }), ...(cause !== null && { cause }) };
+  return { id, type, timestamp, source, payload, actor, seq, ...known };
 }

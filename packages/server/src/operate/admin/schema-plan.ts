@@ -48,7 +48,7 @@ export async function tellChange({ change, plans, reader, recordsOf }: ToldChang
 function changedRules(plan: CollectionPlan, field: string | null): NonNullable<MigrationStep["rules"]> {
   const sites: RuleSite[] =
     field === null
-      ? OPERATIONS.map((operation) => ({ field, operation }))
+      ? [...OPERATIONS, "history" as const].map((operation) => ({ field, operation }))
       : FIELD_OPERATIONS.map((operation) => ({ field, operation }));
   return sites.flatMap((site) => {
     const { from, to } = rulesAt(plan, site);

@@ -113,7 +113,7 @@ export class Callers {
     if ("scopes" in caller) {
       const key = this.#keys.find(sessionId, reader);
       if (key === null) throw invalidToken(null);
-      return key.caller;
+      return caller.cause === undefined ? key.caller : { ...key.caller, cause: caller.cause };
     }
     const session = this.#sessions.known(sessionId) ?? this.#sessions.find(sessionId, reader);
     if (session === null || session.expiresAt <= this.#clock.ofLeader()) throw invalidToken(null);

@@ -4,6 +4,7 @@ import {
   actorOf,
   BoundedMap,
   type Clock,
+  causeOf,
   chainOf,
   depthOf,
   JsonText,
@@ -11,13 +12,26 @@ import {
   toTimestamp,
 } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
-import { asSlowReader, type Database, noteKind, type Reader, type Transactor, type Waiter } from "../database/index.ts";
-import { hasAudit } from "./audit-table.ts";
 import {
+  asSlowReader,
+  type Database,
+  noteKind,
+  type Reader,
+  type SlowReader,
+  type Transactor,
+  type Waiter,
+} from "../database/index.ts";
+import { hasAudit } from "./audit-table.ts";
+import { EventIndexer } from "./event-index.ts";
+import {
+  causeText,
   type EventBasis,
   type EventHead,
+  type EventRow,
+  eraseEvents,
   eventAt,
   eventsAfter,
+  eventsAtSql,
   eventsOf,
   firstMark,
   headsOf,
@@ -36,6 +50,7 @@ import {
   trimEvents,
   type WrittenRow,
 } from "./event-table.ts";
+import { type KeySearch, seqsOf, seqsSlowly, unindexedFrom } from "./index-table.ts";
 import { type EventFilter, searchEvents, seqRange } from "./sql/search.ts";
 import { TypeBlocks } from "./type-blocks.ts";
 
@@ -131,6 +146,11 @@ function keptOf({ changes }: NewEvent, row: WrittenRow): WrittenRow {
   return text.length < row.payload.length / 2 ? { ...row, payload: text, partial: 1 } : row;
 }
 
+/** The events that have a key, of the events that may have the key. */
+function withKey(key: string, rows: readonly EventRow[]): LoggedEvent[] {
+  return rows.map((row) => new LoggedEvent(row)).filter(({ keys }) => keys.includes(key));
+}
+
 /** The log of all events. Listeners get an event when the event and the change are on disk, in commit order. */
 export class EventLog {
   readonly #database: Database;
@@ -139,6 +159,7 @@ export class EventLog {
   #listeners: readonly EventListener[] = [];
   readonly types: TypeBlocks;
   #whenGrown: () => void = () => undefined;
+  #indexer: EventIndexer | null = null;
   #recorder: EventRecorder | null = null;
   /** Whether transactions note the live parts of events. */
   #notesParts = false;
@@ -241,6 +262,15 @@ export class EventLog {
     this.#whenGrown = grown;
   }
 
+  /** Keeps the index of the log whole, until `signal` is aborted. Answers the indexer, which may be at work then. */
+  startIndex(signal: AbortSignal): EventIndexer {
+    const [database, logger] = [this.#database, this.#logger];
+    const indexer = new EventIndexer({ database, logger, signal, flushedSeq: () => this.#flushedSeq });
+    this.#indexer = indexer;
+    indexer.run();
+    return indexer;
+  }
+
   /** For the log's own retention: removes the oldest events, at most `limit`, up to seq `until`. */
   trim(tx: Transactor, part: { until: number; limit: number }): void {
     const seq = trimEvents(tx, part, (first, last) => this.#recorder?.beforeTrim(tx, first, last));
@@ -262,10 +292,13 @@ export class EventLog {
     const since = first !== undefined && first < seq ? { since: first } : null;
     const basis =
       event.basis === undefined || event.basis === null ? null : JSON.stringify({ ...event.basis, ...since });
-    const row: WrittenRow = { seq, at, time, type, source, actor, owner, payload, partial: 0, basis };
+    const caused = causeOf(event.principal);
+    const cause = caused === null ? null : causeText(caused);
+    const row: WrittenRow = { seq, at, time, type, source, actor, owner, payload, partial: 0, basis, cause };
     const logged = recorder === null ? null : new LoggedEvent(row, event.previous);
     const kept = keptOf(event, row);
-    const total = end.total + Buffer.byteLength(kept.payload) + Buffer.byteLength(basis ?? "") + rowBytes;
+    const total =
+      end.total + Buffer.byteLength(kept.payload) + Buffer.byteLength((basis ?? "") + (cause ?? "")) + rowBytes;
     const isMarkDue = total - end.marked >= markEvery;
     tx.note(appended.of({ seq, at, total, marked: isMarkDue ? total : end.marked }));
     if (this.#notesParts && (event.previous !== undefined || kept !== row))
@@ -273,7 +306,10 @@ export class EventLog {
     tx.onDurable(() => {
       this.#flushedSeq = Math.max(this.#flushedSeq, seq);
       if (isMarkDue) this.#whenGrown();
-      return this.#listeners.length > 0 ? this.#dispatch(logged ?? new LoggedEvent(row, event.previous)) : undefined;
+      if (this.#indexer === null && this.#listeners.length === 0) return undefined;
+      const told = logged ?? new LoggedEvent(row, event.previous);
+      this.#indexer?.add(told);
+      return this.#dispatch(told);
     });
     insertEvent(tx, kept);
     if (isMarkDue) insertMark(tx, { seq, total });
@@ -369,6 +405,32 @@ export class EventLog {
     const isLong = range !== null && range.last - range.first > manyEvents;
     if (!isLong && !hasAudit(this.#database.reader)) return searchEvents(reader, filter, page);
     return this.#database.readOnThread((thread) => searchEvents(thread, filter, page), page.waiter);
+  }
+
+  /**
+   * The events of a key, newest first: of a record by the id; by the id of a request, a run, an import or an undo, the changes with that cause;
+   * of a run also the steps of the run. A log whose index is not whole is read on a thread.
+   */
+  async about(search: KeySearch, waiter: Waiter): Promise<LoggedEvent[]> {
+    const { reader } = this.#database;
+    const isLong = this.#end.seq - unindexedFrom(reader) > manyEvents;
+    if (!isLong) return this.aboutIn(reader, search);
+    const read = async (thread: SlowReader): Promise<EventRow[]> =>
+      thread.all<EventRow>(eventsAtSql, JSON.stringify(await seqsSlowly(thread, search)));
+    return withKey(search.key, await this.#database.readOnThread(read, waiter));
+  }
+
+  /** As `about`, in the view of a reader. */
+  aboutIn(reader: Reader, search: KeySearch): LoggedEvent[] {
+    return withKey(search.key, reader.all<EventRow>(eventsAtSql, JSON.stringify(seqsOf(reader, search))));
+  }
+
+  /** Erases the values in the events of some types about a record. Answers the number of events. */
+  erase(tx: Transactor, id: string, types: readonly string[]): number {
+    const seqs = seqsOf(tx, { key: id, before: Number.MAX_SAFE_INTEGER, limit: Number.MAX_SAFE_INTEGER });
+    // A run that waits keeps the event as its input.
+    for (const seq of seqs) this.#recorder?.beforeTrim(tx, seq, seq);
+    return eraseEvents(tx, { id, seqs, types });
   }
 
   /** The event at a seq; null if the event was trimmed. */

@@ -4,9 +4,10 @@
  * the events between the marks, so trimming events needs no count. The first mark lies at the beginning of the log.
  */
 import type { Event, EventSource, StoredRecord } from "@socle/protocol";
-import { toTimestamp } from "../../base/kernel/index.ts";
+import { type Cause, toTimestamp } from "../../base/kernel/index.ts";
 import type { ModuleSchema, QueryTable, Reader, SlowReader, Transactor } from "../database/index.ts";
 import { auditSteps, keepAudit } from "./audit-table.ts";
+import { indexSteps, trimIndex } from "./index-table.ts";
 
 const pattern = /^evt_([0-9a-f]{12})([0-9a-f]{13})$/;
 
@@ -36,9 +37,16 @@ export interface EventRow {
   readonly partial: 0 | 1;
   /** JSON of `EventBasis`; null for a creation, without a record, and for events of versions without a basis. */
   readonly basis?: string | null;
+  /** See `causeText`; null without a cause, and for events of versions without causes. */
+  readonly cause?: string | null;
 }
 
-export type WrittenRow = EventRow & Required<Pick<EventRow, "basis">>;
+export type WrittenRow = EventRow & Required<Pick<EventRow, "basis" | "cause">>;
+
+/** A cause as the log keeps the cause: the kind, the id and the name, with spaces between. */
+export function causeText({ kind, id, name }: Cause): string {
+  return name === undefined ? `${kind} ${id}` : `${kind} ${id} ${name}`;
+}
 
 /** The record before an event: the fields that the event changed or that the read rule of the collection uses. */
 export interface EventBasis {
@@ -71,10 +79,12 @@ export class LoggedEvent implements Event {
   readonly #time: number | null;
   readonly #payload: string;
   readonly #basis: string | null;
+  readonly #cause: string | null;
 
   constructor(row: EventRow, previous: StoredRecord | null = null) {
     this.previous = previous;
     this.#basis = row.basis ?? null;
+    this.#cause = row.cause ?? null;
     this.seq = row.seq;
     this.type = row.type;
     this.source = row.source;
@@ -93,6 +103,19 @@ export class LoggedEvent implements Event {
 
   get timestamp(): string {
     return toTimestamp(this.#time ?? this.#at);
+  }
+
+  /** The cause of the change; null without a cause, and for events of versions without causes. */
+  get cause(): Cause | null {
+    if (this.#cause === null) return null;
+    // The text was written by `causeText`. A name may have spaces.
+    const [kind = "", id = "", ...name] = this.#cause.split(" ");
+    return { kind: kind as Cause["kind"], id, ...(name.length > 0 && { name: name.join(" ") }) };
+  }
+
+  /** Whether the values of the record were erased from the log. */
+  get isErased(): boolean {
+    return this.isPartial && this.source === "collections" && this.#payload.length === erasedLength;
   }
 
   /** The kept part of the record before the event; null if no part was kept. */
@@ -116,10 +139,21 @@ export class LoggedEvent implements Event {
     return /^\{"(?:id|userId)":"([^"]*)"/.exec(this.#payload)?.[1] ?? null;
   }
 
+  /** The keys of the index; see `event-index.ts`. */
+  get keys(): readonly string[] {
+    const cause = this.#cause?.split(" ", 2).slice(1) ?? [];
+    // The payload of a record begins with the id, and ids of records and users have one length.
+    if (this.source === "collections") return [this.#payload.slice(7, 47), ...cause];
+    if (this.source !== "functions" && this.source !== "jobs") return cause;
+    const { runId, eventId } = this.payload;
+    return [runId, eventId, ...cause].filter((key) => typeof key === "string");
+  }
+
   toRow(): EventRow {
     const { seq, type, source, actor, owner } = this;
     const partial = this.isPartial ? 1 : 0;
-    return { seq, at: this.#at, time: this.#time, type, source, actor, owner, payload: this.#payload, partial };
+    const texts = { payload: this.#payload, cause: this.#cause };
+    return { seq, at: this.#at, time: this.#time, type, source, actor, owner, partial, ...texts };
   }
 
   /** A live event with all private parts, as plain data; see `liveEventOf`. */
@@ -147,7 +181,7 @@ export function liveEventOf({ row, previous }: LiveEvent): LoggedEvent {
 /** Bytes between two marks: the precision of the log's size. */
 export const markEvery = 256 * 1024;
 
-/** The approximate bytes of a row without the payload and basis. */
+/** The approximate bytes of a row without the payload, the basis and the cause. */
 export const rowBytes = 100;
 
 export const eventSchema: ModuleSchema = {
@@ -185,6 +219,8 @@ export const eventSchema: ModuleSchema = {
     // The time by which the retention counts the age of events; see `EventTime`.
     "CREATE TABLE _event_clock (only INTEGER PRIMARY KEY CHECK (only = 1), at INTEGER NOT NULL) STRICT",
     ...auditSteps,
+    "ALTER TABLE _events ADD COLUMN cause TEXT",
+    ...indexSteps,
   ],
 };
 
@@ -197,21 +233,42 @@ interface LogPosition {
   readonly at: number;
 }
 
-const columns = "seq, at, time, type, source, actor, owner, payload, partial, basis";
+const columns = "seq, at, time, type, source, actor, owner, payload, partial, basis, cause";
 
-const insert = `INSERT INTO _events (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+const insert = `INSERT INTO _events (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 export function insertEvent(tx: Transactor, row: WrittenRow): void {
-  const { seq, at, time, type, source, actor, owner, payload, partial, basis } = row;
-  tx.run(insert, seq, at, time, type, source, actor, owner, payload, partial, basis);
+  const { seq, at, time, type, source, actor, owner, payload, partial, basis, cause } = row;
+  tx.run(insert, seq, at, time, type, source, actor, owner, payload, partial, basis, cause);
 }
 
 export function eventAt(reader: Reader, seq: number): EventRow | null {
   return reader.get<EventRow>(`SELECT ${columns} FROM _events WHERE seq = ?`, seq);
 }
 
+/** The events at some seqs, newest first, without trimmed events. */
+export const eventsAtSql = `SELECT ${columns} FROM _events WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq DESC`;
+
 export function eventsAfter(reader: Reader, seq: number, limit: number): EventRow[] {
   return reader.all<EventRow>(`SELECT ${columns} FROM _events WHERE seq > ? ORDER BY seq LIMIT ?`, seq, limit);
+}
+
+/** The payload of an event about a record without values: the length of `{"id":"…"}`. */
+const erasedLength = 49;
+
+/** Erases the values of a record in some events: the id stays. */
+export function eraseEvents(
+  tx: Transactor,
+  { id, seqs, types }: { id: string; seqs: readonly number[]; types: readonly string[] },
+): number {
+  return tx.run(
+    `UPDATE _events SET payload = substr(payload, 1, ${erasedLength - 1}) || '}', basis = NULL, partial = 1
+     WHERE seq IN (SELECT value FROM json_each(?)) AND type IN (SELECT value FROM json_each(?))
+     AND source = 'collections' AND substr(payload, 8, 40) = ?`,
+    JSON.stringify(seqs),
+    JSON.stringify(types),
+    id,
+  );
 }
 
 /** The first events of some types in a range of seqs. */
@@ -357,6 +414,7 @@ export function trimEvents(
   before(first?.seq ?? trim, trim);
   keepAudit(tx, first?.seq ?? trim, trim);
   tx.run("DELETE FROM _events WHERE seq <= ?", trim);
+  trimIndex(tx, trim);
   // The newest mark up to `trim` stays: the size of the log counts from this mark.
   tx.run("DELETE FROM _event_sizes WHERE seq < (SELECT max(seq) FROM _event_sizes WHERE seq <= ?)", trim);
   return trim;
@@ -372,7 +430,7 @@ interface SizeMark {
 export function measureSize(reader: Reader): { total: number; marked: number } {
   const size = reader.get<{ total: number; marked: number }>(
     `SELECT total AS marked, total + coalesce(
-       (SELECT sum(octet_length(payload) + coalesce(octet_length(basis), 0) + ${rowBytes}) FROM _events
+       (SELECT sum(octet_length(payload || coalesce(basis, '') || coalesce(cause, '')) + ${rowBytes}) FROM _events
         WHERE seq > mark.seq), 0) AS total
      FROM _event_sizes AS mark ORDER BY seq DESC LIMIT 1`,
   );

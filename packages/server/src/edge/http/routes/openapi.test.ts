@@ -78,6 +78,7 @@ test("every route and method of the router is in the document, and the other way
   }
   expect(ofRouter.length).toBeGreaterThan(100);
   const ofUsers = ["GET /api/users", "GET /api/users/{id}", "PUT /api/users/{id}", "GET /api/users/export"];
+  ofUsers.push("GET /api/users/{id}/history", "DELETE /api/users/{id}/history");
   const ofEndpoints = ["GET /api/function/orders/{id}", "POST /api/function/orders/{id}"];
   expect(check.operations.sort()).toEqual([...ofRouter, ...ofUsers, ...ofEndpoints].sort());
 });

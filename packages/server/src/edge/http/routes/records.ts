@@ -212,7 +212,8 @@ async function change(api: RecordParts, exchange: Exchange, kind: RecordOperatio
   }
   const caller = exchange.callerKey(principal);
   const ifMatch = kind === "create" ? null : request.headers.get("if-match");
-  const written = await api.run({ kind, collection: name, id, by, ifMatch, body, principal, caller });
+  const author = exchange.author(principal);
+  const written = await api.run({ kind, collection: name, id, by, ifMatch, body, principal: author, caller });
   if (written === null) return exchange.empty();
   const headers = { "Content-Type": jsonType, ETag: written.tag };
   return exchange.respond(written.status, written.json, headers);
@@ -250,8 +251,9 @@ async function saveOnce(
     const after = (tx: Transactor, { json, tag, isNew = true }: SavedRecord & { isNew?: boolean }): void =>
       keep(tx, keptJson(isNew ? 201 : 200, json, { ETag: tag() }));
     const save = { collection: name, caller: exchange.callerKey(principal), body: await exchange.parse(bytes), after };
-    if (kind === "create") await api.records.createWith(principal, save);
-    else await api.records.upsert(principal, { ...save, by, ifMatch: exchange.request.headers.get("if-match") });
+    const author = exchange.author(principal);
+    if (kind === "create") await api.records.createWith(author, save);
+    else await api.records.upsert(author, { ...save, by, ifMatch: exchange.request.headers.get("if-match") });
     return undefined;
   });
 }

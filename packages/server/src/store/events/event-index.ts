@@ -1,0 +1,109 @@
+/**
+ * The index of the event log by key: the id of a record, of a cause (`Cause`), of a run, or of an event with runs. A row of the index has the keys of a
+ * block of events, so that the write of an event changes no page of a second tree. The events behind the last whole block are read one by one.
+ */
+import { BoundedMap } from "../../base/kernel/index.ts";
+import type { Logger } from "../../base/logging/index.ts";
+import type { Database } from "../database/index.ts";
+import { eventsAfter, LoggedEvent, oldestEvent } from "./event-table.ts";
+import { blockSize, buckets, entryWidth, hashOf, insertBlock, unindexedFrom } from "./index-table.ts";
+
+/** The blocks whose keys wait in memory, of 18 KiB each; other blocks are read from the log. */
+const blocksInMemory = 8;
+const pauseMs = 5;
+
+/** The keys of an event: a record and a cause, or a cause, a run and an event. */
+const maxKeys = 3;
+
+/** The keys of the events of a block. */
+class Block {
+  readonly #hashes = new Uint32Array(maxKeys * blockSize);
+  readonly #places = new Uint16Array(maxKeys * blockSize);
+  #count = 0;
+
+  add({ seq, keys }: Pick<LoggedEvent, "seq" | "keys">): void {
+    for (const key of keys) {
+      this.#hashes[this.#count] = hashOf(key);
+      this.#places[this.#count++] = seq % blockSize;
+    }
+  }
+
+  /** The entries of each bucket, in the order of the events. */
+  entries(): string[] {
+    const bytes = Array.from({ length: buckets }, () => Buffer.alloc((this.#count * entryWidth) / 2));
+    const ends = new Uint32Array(buckets);
+    for (let i = 0; i < this.#count; i++) {
+      const hash = this.#hashes[i] ?? 0;
+      const bucket = hash % buckets;
+      const at = bytes[bucket]?.writeUInt32BE(hash, ends[bucket]) ?? 0;
+      ends[bucket] = bytes[bucket]?.writeUInt16BE(this.#places[i] ?? 0, at) ?? 0;
+    }
+    return bytes.map((each, bucket) => each.toString("hex", 0, ends[bucket]));
+  }
+}
+
+/** Writes the blocks of the index as the log grows, also the blocks of a log that was written by a version without the index. */
+export class EventIndexer {
+  readonly #database: Database;
+  readonly #logger: Logger;
+  readonly #flushedSeq: () => number;
+  readonly #signal: AbortSignal;
+  /** The newest blocks of which this process has seen each event. */
+  readonly #blocks = new BoundedMap<number, Block>(blocksInMemory);
+  #running: Promise<void> | null = null;
+
+  /** @param options `flushedSeq`: the newest event on disk; `signal`: ends the writing. */
+  constructor(options: { database: Database; logger: Logger; flushedSeq: () => number; signal: AbortSignal }) {
+    this.#database = options.database;
+    this.#logger = options.logger;
+    this.#flushedSeq = options.flushedSeq;
+    this.#signal = options.signal;
+  }
+
+  /** Takes the keys of an event on disk, and writes the block if the block is whole. To be called for each event, in order. */
+  add(event: Pick<LoggedEvent, "seq" | "keys">): void {
+    const { seq } = event;
+    const place = seq % blockSize;
+    if (place === 0) this.#blocks.set(seq / blockSize, new Block());
+    this.#blocks.get((seq - place) / blockSize)?.add(event);
+    if (place === blockSize - 1) this.run();
+  }
+
+  /** Writes all whole blocks, unless the writing is under way. */
+  run(): void {
+    this.#running ??= this.#write()
+      .catch((error) => {
+        if (!this.#signal.aborted) this.#logger.error("The index of the event log could not be written", { error });
+      })
+      .finally(() => {
+        this.#running = null;
+      });
+  }
+
+  /** Resolves when no block is being written. */
+  async settled(): Promise<void> {
+    await this.#running;
+  }
+
+  async #write(): Promise<void> {
+    while (!this.#signal.aborted) {
+      const { reader } = this.#database;
+      const oldest = oldestEvent(reader)?.seq ?? 0;
+      const block = Math.max(unindexedFrom(reader) / blockSize, Math.floor(oldest / blockSize));
+      const end = (block + 1) * blockSize;
+      if (end > this.#flushedSeq() + 1) return;
+      const made = this.#blocks.get(block) ?? this.#read(block * blockSize);
+      await this.#database.transact((tx) => insertBlock(tx, block, made.entries()));
+      // Waiting writes run between two blocks.
+      await Bun.sleep(pauseMs);
+    }
+  }
+
+  /** A block whose events this process has not seen. */
+  #read(first: number): Block {
+    const block = new Block();
+    for (const row of eventsAfter(this.#database.reader, first - 1, blockSize))
+      if (row.seq < first + blockSize) block.add(new LoggedEvent(row));
+    return block;
+  }
+}
