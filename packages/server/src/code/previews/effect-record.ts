@@ -28,8 +28,8 @@ const maxItems = 100;
 const maxText = 2_000;
 /** Bytes of stored files that reads of the preview find. */
 const maxFileBytes = 16 * 1024 ** 2;
-/** Events that are looked at after a transaction. */
-const maxEvents = 50_000;
+/** Events that are read at a time. */
+const eventsAtOnce = 1_000;
 
 export interface EffectSources {
   readonly database: Database;
@@ -83,11 +83,13 @@ export class EffectRecord implements Preview {
   /** After a transaction of the rehearsal: notes which records have changed, and takes the runs of queues. */
   readonly onMade = (tx: Transactor, notes: readonly Note[]): void => {
     const { events } = this.#sources;
-    for (const event of events.read(events.lastSeq(), maxEvents, tx)) {
-      const { type, source, subject } = event;
-      const collection = source === "auth" ? USERS : type.slice(0, type.lastIndexOf("."));
-      if (subject !== null && source !== "storage")
-        this.#touched.getOrInsertComputed(collection, () => new Set()).add(subject);
+    for (let page = events.read(events.lastSeq(), eventsAtOnce, tx); page.length > 0; ) {
+      for (const { type, source, subject } of page) {
+        const collection = source === "auth" ? USERS : type.slice(0, type.lastIndexOf("."));
+        if (subject !== null && source !== "storage")
+          this.#touched.getOrInsertComputed(collection, () => new Set()).add(subject);
+      }
+      page = events.read(page.at(-1)?.seq ?? 0, eventsAtOnce, tx);
     }
     for (const { name, payload, runId } of notesOf(notes, rehearsedRun)) {
       if (this.#added.has(runId)) continue;

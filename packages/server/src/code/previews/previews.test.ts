@@ -4,6 +4,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import type { PreviewChanges, RunPreview } from "@socle/protocol";
+import { fileForm, formType } from "../../../test/forms.ts";
 import { openScripts } from "../../../test/scripts.ts";
 
 const posts = {
@@ -38,10 +39,10 @@ const outside = Bun.serve({
 afterAll(() => outside.stop(true));
 
 const effects = `
-  import { count } from "../_shared/state.ts";
+  import { config, count } from "../_shared/state.ts";
   const wrong = (promise) => promise.then(() => "done", (error) => error.code);
   export const onCreate = async ({ record, db, fetch: _, jobs, mail, storage, auth, logger }) => {
-    logger.info("module state " + count());
+    logger.info("module state " + count(), { config });
     const response = await fetch("${outside.url}hook", { method: "POST", body: JSON.stringify({ id: record.id }) });
     logger.info("answer " + response.status + " " + JSON.stringify(await response.json()) + " " + response.headers.get("x-socle-preview"));
     if (!record.title.startsWith("act")) return;
@@ -84,7 +85,8 @@ const api = await openScripts({
   collections: [posts, notes, logs],
   settings: { SERVICE_MAIL_FROM: "shop@example.com" },
   files: {
-    "functions/_shared/state.ts": "let n = 0; export const count = () => (n += 1);",
+    "functions/_shared/state.ts": `let n = 0; export const count = () => (n += 1);
+      export const config = await fetch(" ${outside.url}config").then((response) => response.text());`,
     "functions/posts/effects.ts": effects,
     "functions/notes/hook.ts": `
       export const beforeCreate = async ({ record, db }) => {
@@ -174,7 +176,13 @@ const changeOf = (body: RunPreview, collection: string): PreviewChanges | undefi
 
 describe("a preview of a run of a function", () => {
   test("tells the effects, and leaves nothing: no row, file, event, number, request, mail or run", async () => {
-    const old = await create("posts", { title: "old" });
+    const upload = await api.request<{ id: string }>("POST", "/api/storage/upload", {
+      token,
+      headers: { "content-type": formType },
+      body: fileForm("kept"),
+    });
+    const file = upload.body.id;
+    const old = await create("posts", { title: "old", file });
     await create("notes", { text: "of the old", post: old.id });
     const { id } = await create("posts", { title: "quiet" });
     await api.scripts.settled();
@@ -201,6 +209,7 @@ describe("a preview of a run of a function", () => {
     expect(body).toMatchObject({ runId, filePath: "functions/posts/effects.ts", handler: "onCreate" });
     const messages = body.logs.items.map(({ message }) => message);
     expect(messages).toEqual([
+      `A request outside of a handler was recorded, and answered 200 {}: GET ${outside.url}config`,
       "module state 1",
       "answer 200 {} recorded",
       'sees {"seen":2,"listed":1,"posts":2,"views":2}',
@@ -244,7 +253,13 @@ describe("a preview of a run of a function", () => {
       answer: "200 {}",
     });
     expect(fetches.some(({ target }) => target.endsWith("/from-the-hook"))).toBe(true);
-    expect(body.calls.items.filter(({ kind }) => kind === "storage").map(({ method }) => method)).toEqual(["put"]);
+    expect(body.calls.items.filter(({ kind }) => kind === "storage").map(({ method }) => method)).toEqual([
+      "put",
+      "delete",
+    ]);
+    expect(body.logs.items[1]?.fields).toEqual({ config: "{}" });
+    const stored = await api.answer("GET", `/api/storage/${file}`, { token });
+    expect([stored.status, await stored.text()]).toEqual([200, "kept"]);
     // The log of the service has the line of the real run alone.
     expect(api.entries("module state 1").length).toBe(1);
     // A second preview is the same: also the variables of the modules are fresh.
@@ -266,8 +281,13 @@ describe("a preview of another run", () => {
     await api.scripts.settled();
     await api.request("PUT", `/api/notes/${id}`, { token, body: { text: "fails" } });
     const failed = await runOf("onUpdate", "functions/notes/other.ts");
-    const before = digest();
+    const hookCalls = async () =>
+      (
+        await api.request<{ items: { handler: string; calls?: object }[] }>("GET", "/api/admin/functions", { token })
+      ).body.items.find(({ handler }) => handler === "beforeCreate")?.calls;
+    const [before, calls] = [digest(), await hookCalls()];
     const { body } = await preview(failed);
+    expect(await hookCalls()).toEqual(calls);
     expect(body.outcome.status).toBe("failed");
     expect(body.outcome.error).toMatchObject({
       message: expect.stringContaining("after a change"),
@@ -283,15 +303,6 @@ describe("a preview of another run", () => {
     const deleted = await preview(await runOf("onDelete", "functions/notes/other.ts"));
     expect(deleted.body.logs.items.map(({ message }) => message)).toEqual(["gone again"]);
     expect([deleted.body.outcome.status, deleted.body.changes]).toEqual(["completed", []]);
-    const functions = await api.request<{ items: { handler: string; calls?: object }[] }>(
-      "GET",
-      "/api/admin/functions",
-      {
-        token,
-      },
-    );
-    // The hook was called for the real writes alone.
-    expect(functions.body.items.find(({ handler }) => handler === "beforeCreate")?.calls).toMatchObject({ failed: 0 });
   });
 
   test("of a job and of a queue has the input of the run, and neither the history nor the queue hears of it", async () => {

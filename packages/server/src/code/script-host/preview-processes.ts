@@ -16,14 +16,11 @@ interface Opened {
 
 export class PreviewProcesses {
   readonly #open: (lane: Lane) => ScriptProcess;
-  readonly #isAwaited: (lane: Lane) => boolean;
   readonly #opened = new Map<Lane, Opened>();
   #isOver = false;
 
-  /** @param isAwaited whether callers wait for the values of a lane. */
-  constructor(open: (lane: Lane) => ScriptProcess, isAwaited: (lane: Lane) => boolean) {
+  constructor(open: (lane: Lane) => ScriptProcess) {
     this.#open = open;
-    this.#isAwaited = isAwaited;
   }
 
   /** Loads a file. @throws Error when the system starts no process. */
@@ -43,7 +40,8 @@ export class PreviewProcesses {
     const opened = this.#opened.get(lane);
     if (this.#isOver || opened === undefined) return { status: "stopped" };
     const attempt = new Attempt(task);
-    if (this.#isAwaited(lane)) limitWait(attempt);
+    // A write waits for a hook.
+    if (lane === "hooks") limitWait(attempt);
     opened.process.call(attempt);
     void opened.lost.then((message) => attempt.settle({ status: "lost", message }));
     return attempt.outcome;

@@ -1,6 +1,6 @@
 /** The log of a script process: entries and late errors of attempts, also after the end of the attempt. */
 import type { JsonValue } from "@socle/protocol";
-import { BoundedMap } from "../../base/kernel/index.ts";
+import { BoundedMap, type Preview } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { Attempt, ScriptTask } from "./attempt.ts";
 import type { LogMessage, RunInput, ScriptError } from "./protocol.ts";
@@ -15,11 +15,14 @@ interface EndedTask extends Pick<ScriptTask, "path" | "onStray"> {
 
 export class ProcessLog {
   readonly #logger: Logger;
+  readonly #preview: Preview | undefined;
   /** By the number of the attempt. */
   readonly #ended = new BoundedMap<number, EndedTask>(maxEnded);
 
-  constructor(logger: Logger) {
+  /** @param preview takes the entries of the process in the place of the log. */
+  constructor(logger: Logger, preview?: Preview) {
     this.#logger = logger;
+    this.#preview = preview;
   }
 
   ended({ number, task }: Attempt, hasCompleted: boolean): void {
@@ -30,10 +33,10 @@ export class ProcessLog {
 
   /** @param underWay the attempt of the entry; undefined when the attempt has ended. */
   write({ attempt, level, message, fields }: LogMessage, underWay: Attempt | undefined): void {
-    const preview = underWay?.task.principal.preview;
-    if (preview !== undefined) {
+    if (this.#preview !== undefined) {
       // The fields came as JSON.
-      preview.log({ level, message, ...(fields !== undefined && { fields: fields as { [name: string]: JsonValue } }) });
+      const known = fields !== undefined && { fields: fields as { [name: string]: JsonValue } };
+      this.#preview.log({ level, message, ...known });
       return;
     }
     const task = underWay?.task ?? (attempt === null ? undefined : this.#ended.get(attempt));

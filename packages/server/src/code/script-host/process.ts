@@ -8,7 +8,7 @@
  * here. The process, too, notices that it has read nothing for long, and then begins no attempt without a `go`, which a process
  * that has lost attempts never gets.
  */
-import { isTimeMovable, timeOffset } from "../../base/kernel/index.ts";
+import { isTimeMovable, type Preview, timeOffset } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import { type Attempt, BodyExchange, type CallOutcome } from "./attempt.ts";
 import { type CallAnswers, CallTransport } from "./call-transport.ts";
@@ -48,6 +48,8 @@ export interface ScriptProcessOptions {
   /** Bytes of resident memory. */
   readonly memoryLimit: number;
   readonly logger: Logger;
+  /** The preview that the process is for, which takes the log of the code. */
+  readonly preview?: Preview;
 }
 
 /** The attempts that a lost process had. */
@@ -118,7 +120,7 @@ export class ScriptProcess {
 
   constructor(options: ScriptProcessOptions, listener: ProcessListener | null = null) {
     this.#options = options;
-    this.#log = new ProcessLog(options.logger);
+    this.#log = new ProcessLog(options.logger, options.preview);
     this.#listener = listener;
     this.#host = options.spawn((message) => {
       if (this.#isClosed) return;
@@ -192,8 +194,7 @@ export class ScriptProcess {
     if (exchange !== undefined) this.#exchanges.set(number, new BodyExchange(attempt, exchange, this.#host));
     const request = exchange && { request: exchange.request };
     void attempt.outcome.then(() => this.#abort(attempt));
-    const isPreview = attempt.task.principal.preview !== undefined && { isPreview: true as const };
-    this.#invocations.push({ attempt: number, path, handler, input, ...request, ...isPreview });
+    this.#invocations.push({ attempt: number, path, handler, input, ...request });
     if (this.#invocations.length === 1) setImmediate(() => this.#sendInvocations());
     this.#watch();
   }

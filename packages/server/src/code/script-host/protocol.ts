@@ -62,8 +62,6 @@ export interface Invocation {
   readonly input: RunInput;
   /** For the handler of an endpoint, which gets the request before the context and answers a response. */
   readonly request?: RequestData;
-  /** In a preview, `fetch` is recorded. */
-  readonly isPreview?: true;
 }
 
 /** A name and a value; a name may come twice. */
@@ -305,4 +303,6 @@ export interface ChildOptions extends CallLimits {
   readonly umask: number;
   /** The place of the process in the file of begun attempts. */
   readonly begunAt: number;
+  /** Whether the process is for a preview: `fetch` is recorded. */
+  readonly isPreview?: boolean;
 }

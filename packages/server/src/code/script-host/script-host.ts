@@ -175,16 +175,14 @@ export class ScriptHost {
   openPreview(preview: Preview): PreviewProcesses | null {
     const load = this.#used;
     if (load === null || this.#isStopped) return null;
-    const processes = new PreviewProcesses(
-      (lane) => {
-        const spawn: SupervisorOptions["spawn"] = (onMessage) =>
-          this.#begunFile().give((place) => new FramedProcess(this.#options.process(load.root), place, onMessage));
-        const { memoryLimit, logger } = this.#options;
-        const { code } = load.state;
-        return new ScriptProcess({ memoryLimit, logger, calls: load.calls, spawn, code, ...laneOptions[lane] });
-      },
-      (lane) => laneOptions[lane].isAwaited,
-    );
+    const { memoryLimit, logger, process } = this.#options;
+    const { calls, root, state } = load;
+    const from = process(root);
+    const marked = { ...from, options: { ...from.options, isPreview: true } };
+    const spawn: SupervisorOptions["spawn"] = (onMessage) =>
+      this.#begunFile().give((place) => new FramedProcess(marked, place, onMessage));
+    const common = { memoryLimit, logger, calls, spawn, code: state.code, preview };
+    const processes = new PreviewProcesses((lane) => new ScriptProcess({ ...common, ...laneOptions[lane] }));
     this.#previews.set(preview, processes);
     return processes;
   }

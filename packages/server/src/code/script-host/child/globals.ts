@@ -6,8 +6,9 @@ import { filter } from "@socle/protocol/query";
 import type { PlainAppError } from "../../../base/kernel/index.ts";
 import { missingVariables, readEnvironmentFile, variablesOf } from "../environment.ts";
 import { cut } from "./errors.ts";
-import { mockableFetch } from "./mocked-fetch.ts";
+import { mockableFetch, requestFor } from "./mocked-fetch.ts";
 import { scopes } from "./output.ts";
+import { isRecorded, recordFetch } from "./recorded-fetch.ts";
 import { endpoint } from "./typed-endpoint.ts";
 import { query } from "./typed-query.ts";
 
@@ -90,13 +91,10 @@ const { fetch: runtimeFetch } = globalThis;
 /** `fetch` of the user's code: the end of the attempt's time aborts a request, and errors name the line of the call. */
 function boundFetch(input: string | URL | Request, init?: BunFetchRequestInit): Promise<Response> {
   const scope = scopes.getStore();
+  if (isRecorded(input)) return recordFetch(() => requestFor(input, init), scope?.calls ?? null);
   if (scope === undefined) return mockableFetch(input, init);
   const own = init?.signal ?? (input instanceof Request ? input.signal : null);
   const signal = own === null ? scope.signal : AbortSignal.any([own, scope.signal]);
-  if (scope.recordFetch !== null && /^https?:/i.test(input instanceof Request ? input.url : String(input))) {
-    const given = { ...init, signal };
-    return scope.recordFetch(input instanceof Request ? new Request(input, given) : new Request(String(input), given));
-  }
   const call = new Error();
   return mockableFetch(input, { ...init, signal }).then(
     (response) => {

@@ -27,13 +27,12 @@ import { Loader, type LoaderOptions } from "./loader.ts";
 import { answerOf } from "./middleware.ts";
 import { type AttemptScope, Budget, Output, scopes } from "./output.ts";
 import { frozen, ReadRecorder, repeated } from "./reads.ts";
-import { recordFetch } from "./recorded-fetch.ts";
+import { recordFetches } from "./recorded-fetch.ts";
 import { answered, answeredPart, refused, ServiceClient, ServiceError } from "./service-client.ts";
 
 interface Active extends AttemptScope {
   readonly path: string;
   readonly controller: AbortController;
-  readonly calls: ServiceClient;
   /** For a request with a body in pieces. */
   requestBody: RequestBody | null;
   /** For a request with a response in pieces. */
@@ -52,6 +51,7 @@ export function runScripts(options: ChildOptions): void {
   const toService = process.send?.bind(process);
   if (toService === undefined) throw new Error("This process is started by the service");
   loadEnvironment(options.root);
+  if (options.isPreview === true) recordFetches();
   const isDebugged = process.env[inspectVariable] !== undefined;
   // A process that the user's code starts must not listen on the same port.
   delete process.env[inspectVariable];
@@ -290,7 +290,7 @@ class Child {
   }
 
   async #call(
-    { attempt, path, handler, input, request, isPreview }: Invocation,
+    { attempt, path, handler, input, request }: Invocation,
     recorder: ReadRecorder | null,
     onUser: (() => void) | null,
   ): Promise<unknown> {
@@ -299,9 +299,7 @@ class Child {
     const calls = new ServiceClient(attempt, this.#send, this.#options);
     const requestBody =
       request?.body === "pieces" ? new RequestBody(() => this.#send({ type: "want", attempt })) : null;
-    const record = isPreview === true ? (given: Request) => recordFetch(calls, given) : null;
-    const scope = { attempt, budget: new Budget(), signal, recordFetch: record };
-    const active = { ...scope, path, controller, calls, requestBody, responseBody: null };
+    const active = { attempt, budget: new Budget(), signal, path, controller, calls, requestBody, responseBody: null };
     this.#active.set(attempt, active);
     this.#begun.write(attempt);
     const file = this.#loader.file(path);

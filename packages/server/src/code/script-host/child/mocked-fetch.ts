@@ -10,7 +10,12 @@ export function mockableFetch(input: string | URL | Request, init?: BunFetchRequ
   if (mocks === null) return runtimeFetch(input, init);
   const origin = URL.parse(input instanceof Request ? input.url : String(input))?.origin ?? "";
   if (!mocks.origins.includes(origin)) return runtimeFetch(input, init);
-  return askTest(input instanceof Request ? new Request(input, init) : new Request(String(input), init), mocks);
+  return askTest(requestFor(input, init), mocks);
+}
+
+/** The request that the arguments of `fetch` stand for. */
+export function requestFor(input: string | URL | Request, init?: BunFetchRequestInit): Request {
+  return input instanceof Request ? new Request(input, init) : new Request(String(input), init);
 }
 
 /** @throws TypeError when no handler of the test answers, or the handler answers a redirect that `fetch` would follow. */

@@ -3,6 +3,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { format } from "node:util";
 import type { FromChild, LogMessage } from "../protocol.ts";
 import { cut, type Errors } from "./errors.ts";
+import type { ServiceClient } from "./service-client.ts";
 
 type Level = LogMessage["level"];
 
@@ -40,8 +41,7 @@ export interface AttemptScope {
   readonly budget: Budget;
   /** Aborted when the time is up. */
   readonly signal: AbortSignal;
-  /** Records a request in the place of `fetch`; null outside of a preview. */
-  readonly recordFetch: ((request: Request) => Promise<Response>) | null;
+  readonly calls: ServiceClient;
 }
 
 /** The scope of the code that is running. */

@@ -3,10 +3,32 @@ import type { ServiceClient } from "./service-client.ts";
 
 /** Bytes of a body that are read. */
 const maxBytes = 16 * 1024;
+/** Requests that leave the process do not have these protocols. */
+const local = /^(?:data|blob|file):$/;
 
-export async function recordFetch(calls: ServiceClient, request: Request): Promise<Response> {
+let isRecording = false;
+
+/** From now on, each request of the process is recorded. */
+export function recordFetches(): void {
+  isRecording = true;
+}
+
+/** Whether a request is recorded. An invalid address is refused by `fetch` itself. */
+export function isRecorded(input: string | URL | Request): boolean {
+  if (!isRecording) return false;
+  const url = URL.parse(input instanceof Request ? input.url : String(input));
+  return url !== null && !local.test(url.protocol);
+}
+
+/** @param calls null outside of a handler: the log names the request. */
+export async function recordFetch(make: () => Request, calls: ServiceClient | null): Promise<Response> {
+  const request = make();
+  request.signal.throwIfAborted();
   const { method, url } = request;
-  await calls.call("preview.fetch", [method, url.slice(0, maxBytes), await beginOf(request.body)]);
+  const target = url.slice(0, maxBytes);
+  if (calls === null)
+    console.warn(`A request outside of a handler was recorded, and answered 200 {}: ${method} ${target}`);
+  else await calls.call("preview.fetch", [method, target, await beginOf(request.body)]);
   const response = Response.json({}, { headers: { "x-socle-preview": "recorded" } });
   return Object.defineProperty(response, "url", { value: url });
 }
