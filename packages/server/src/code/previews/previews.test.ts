@@ -54,6 +54,8 @@ const effects = `
     const listed = await db.notes.where({ text: "from a function" });
     logger.info("sees " + JSON.stringify({ seen: seen.number, listed: listed.items.length, posts: before.length, views: (await db.posts.get(record.id)).views }));
     await db.batch([{ method: "create", collection: "logs", body: { text: "batch" } }], { enqueue: [{ name: "work", payload: { of: "batch" } }] });
+    // The hook reads what the preview has changed.
+    await db.notes.create({ text: "late", post: record.id });
     const total = await db.transaction(async (tx) => {
       const all = await tx.notes.list();
       await tx.logs.create({ text: "in a transaction: " + all.length });
@@ -228,7 +230,7 @@ describe("a preview of a run of a function", () => {
       before: { views: null, file: null },
       after: { views: 2, file: expect.stringMatching(/^fil_/) },
     });
-    expect(changeOf(body, "notes")).toMatchObject({ created: 1, updated: 0, deleted: 1 });
+    expect(changeOf(body, "notes")).toMatchObject({ created: 2, updated: 0, deleted: 1 });
     expect(changeOf(body, "logs")).toMatchObject({ created: 2, updated: 0, deleted: 0 });
     expect(changeOf(body, "users")).toMatchObject({ created: 1, updated: 0, deleted: 0 });
     expect(body.mails.items.map(({ to, subject, text }) => [to, subject, text.length])).toEqual([
