@@ -60,7 +60,7 @@ export class Previews {
   }
 
   /** Calls the handler once. Answers the error when others have changed what the preview has changed. */
-  async #attempt(task: RunTask): Promise<Omit<RunPreview, "runId"> | { readonly torn: unknown }> {
+  async #attempt(task: RunTask): Promise<Omit<RunPreview, "runId"> | { readonly torn: AppError }> {
     const { host, database } = this.#options;
     const effects = new EffectRecord(this.#options);
     const processes = host.openPreview(effects);
@@ -71,10 +71,12 @@ export class Previews {
       const called = await call(processes, { ...task, principal: { ...task.principal, preview: effects } });
       // The end of the handler is the end of its code, too: no timer goes on.
       host.closePreview(effects);
-      return { filePath: task.path, handler: task.handler, ...called, ...(await effects.collect(rehearsal)) };
+      const found = await effects.collect(rehearsal);
+      const { torn } = rehearsal;
+      return torn === null ? { filePath: task.path, handler: task.handler, ...called, ...found } : { torn };
     } catch (thrown) {
-      if (!rehearsal.isTorn) throw thrown;
-      return { torn: thrown };
+      if (rehearsal.torn === null) throw thrown;
+      return { torn: rehearsal.torn };
     } finally {
       host.closePreview(effects);
       rehearsal.end();

@@ -40,7 +40,7 @@ test("a transaction sees the changes before, and commits in between; a failed tr
   });
   await expect(failing).rejects.toThrow("no");
   expect(await database.transactFor(code, all)).toEqual([1, 2, 10, 11]);
-  expect([rehearsal.hasChanges, rehearsal.isTorn]).toEqual([true, false]);
+  expect([rehearsal.hasChanges, rehearsal.torn]).toEqual([true, null]);
   expect(await numbers(database)).toEqual([1, 2]);
   expect(await rehearsal.conclude(all)).toEqual([1, 2, 10, 11]);
   await expect(database.transactFor(code, add(13))).rejects.toThrow("The preview has ended");
@@ -55,7 +55,7 @@ test("a rehearsal whose changes meet changes of others is torn", async () => {
   await database.transact((tx) => tx.run("DELETE FROM t WHERE n = 1"));
   await expect(database.transactFor(code, all)).rejects.toThrow("were changed by others");
   await database.transact(add(2));
-  expect([rehearsal.isTorn, await numbers(database)]).toEqual([true, [2]]);
+  expect([rehearsal.torn?.code, await numbers(database)]).toEqual(["conflict", [2]]);
 });
 
 test("statements that are left out are seen by their transaction alone; too many bytes are refused", async () => {

@@ -3,8 +3,8 @@
  * first: the work sees the earlier changes, and other writes go on between two transactions.
  */
 import { AppError } from "../../base/kernel/index.ts";
-import { EntryMismatch, type Note, StatementLog } from "./entry.ts";
-import { isUniqueViolation } from "./sqlite/errors.ts";
+import { type Note, StatementLog } from "./entry.ts";
+import { hasMetDamage, isOutOfRoom } from "./sqlite/errors.ts";
 import { replayIn } from "./sqlite/replay.ts";
 import { JobTransactor, type Migration, type Transactor } from "./transaction.ts";
 
@@ -31,8 +31,8 @@ export class Rehearsal {
   #turn: Promise<unknown> = Promise.resolve();
   #repeated = 0;
   #isOver = false;
-  /** Whether others have changed what the rehearsal has changed: the rehearsal cannot go on. */
-  isTorn = false;
+  /** The refusal of a rehearsal that cannot go on, because others have changed what the rehearsal has changed; null before. */
+  torn: AppError | null = null;
 
   constructor(options: RehearsalOptions) {
     this.#options = options;
@@ -97,11 +97,11 @@ export class Rehearsal {
     try {
       await replayIn(tx, { ...this.#log.statements, site: null, notes: [] });
     } catch (thrown) {
-      if (!(thrown instanceof EntryMismatch) && !isUniqueViolation(thrown)) throw thrown;
-      this.isTorn = true;
-      throw new AppError("conflict", "Records that the preview changes were changed by others meanwhile. Try again.", {
-        retryAfter: 1,
-      });
+      if (hasMetDamage(thrown) || isOutOfRoom(thrown)) throw thrown;
+      // A number of rows, a unique value or a table is another now.
+      const message = "Records that the preview changes were changed by others meanwhile. Try again.";
+      this.torn = new AppError("conflict", message, { retryAfter: 1, cause: thrown });
+      throw this.torn;
     }
   }
 }

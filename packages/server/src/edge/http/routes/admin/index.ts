@@ -3,6 +3,7 @@ import * as wire from "@socle/protocol/wire";
 import type { Admin } from "../../../../operate/admin/index.ts";
 import type { LiveStreams } from "../../live-streams.ts";
 import { type ApiTable, admins as access, merged, parameter, type Routes, route } from "../../route.ts";
+import type { KeepOpen } from "../../router.ts";
 import { backupRoutes } from "./backups.ts";
 import { collectionRoutes } from "./collections.ts";
 import { eventRoutes } from "./events.ts";
@@ -17,6 +18,7 @@ import { userRoutes } from "./users.ts";
 
 interface Parts {
   readonly admin: Admin;
+  readonly keepOpen: KeepOpen;
   readonly liveStreams: LiveStreams;
 }
 

@@ -2,12 +2,13 @@
 import * as wire from "@socle/protocol/wire";
 import type { Admin } from "../../../../operate/admin/index.ts";
 import { admins as access, answer, parameter, type Routes, route, unchecked } from "../../route.ts";
+import type { KeepOpen } from "../../router.ts";
 import { listRoute, pageRoute, waiterOf } from "./paging.ts";
 
 const keys = true;
 const started = answer(wire.runStarted, "The run has begun, or waits.");
 
-export function scriptRoutes(api: { admin: Admin }): Routes {
+export function scriptRoutes(api: { admin: Admin; keepOpen: KeepOpen }): Routes {
   return {
     "/api/admin/scripts": {
       GET: listRoute({
@@ -69,7 +70,11 @@ export function scriptRoutes(api: { admin: Admin }): Routes {
         keys,
         answers: { 200: answer(wire.runPreview, "The effects that the run would have; nothing of the effects stays.") },
         errors: [400, 409],
-        handle: (exchange, admin) => api.admin.scripts.preview(exchange.param("runId"), waiterOf(exchange, admin)),
+        handle(exchange, admin) {
+          const making = api.admin.scripts.preview(exchange.param("runId"), waiterOf(exchange, admin));
+          api.keepOpen(exchange.request, making, Number.POSITIVE_INFINITY);
+          return exchange.untilStop(making);
+        },
       }),
     },
     "/api/admin/runs/:runId/source": {
