@@ -34,6 +34,7 @@ import type {
 import { FailureAdmin } from "./admin-failures.ts";
 import { MailAdmin } from "./admin-mails.ts";
 import { ScriptAdmin } from "./admin-scripts.ts";
+import { UndoAdmin } from "./admin-undo.ts";
 import { KeysClient } from "./auth-keys.ts";
 import type { PageQuery } from "./page-query.ts";
 import { searchOf } from "./search.ts";
@@ -244,6 +245,7 @@ export class AdminClient {
   readonly scripts: ScriptAdmin;
   readonly mails: MailAdmin;
   readonly failures: FailureAdmin;
+  readonly undo: UndoAdmin;
   /** The service keys. */
   readonly keys: KeysClient;
   readonly #transport: Requests;
@@ -255,6 +257,7 @@ export class AdminClient {
     this.scripts = new ScriptAdmin(transport);
     this.mails = new MailAdmin(transport);
     this.failures = new FailureAdmin(transport);
+    this.undo = new UndoAdmin(transport);
     this.keys = new KeysClient(transport, "/api/admin/keys");
   }
 

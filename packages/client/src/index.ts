@@ -23,6 +23,7 @@ export type {
 export type { FailureAdmin, FailureQuery } from "./admin-failures.ts";
 export type { MailAdmin, MailQuery } from "./admin-mails.ts";
 export type { QueueQuery, RunQuery, ScriptAdmin } from "./admin-scripts.ts";
+export type { UndoAdmin, UndoSelection } from "./admin-undo.ts";
 export type { AuthClient, SessionsClient } from "./auth.ts";
 export type { TotpClient } from "./auth-factors.ts";
 export type { KeysClient } from "./auth-keys.ts";

@@ -16,6 +16,7 @@ export { AdminClient } from "../admin.ts";
 export type { FailureAdmin, FailureQuery } from "../admin-failures.ts";
 export type { MailAdmin, MailQuery } from "../admin-mails.ts";
 export type { QueueQuery, RunQuery, ScriptAdmin } from "../admin-scripts.ts";
+export type { UndoAdmin, UndoSelection } from "../admin-undo.ts";
 export type { PageQuery } from "../page-query.ts";
 
 /** The admin API: `admin(socle).collections.list()`. With a signal, the signal aborts every call. */

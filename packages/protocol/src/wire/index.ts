@@ -9,3 +9,4 @@ export * from "./operation.ts";
 export * from "./records.ts";
 export * from "./scripts.ts";
 export * from "./shape.ts";
+export * from "./undo.ts";

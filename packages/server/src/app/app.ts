@@ -214,6 +214,8 @@ async function start(options: AppOptions) {
   starting.defer(() => indexer.settled());
   dropped.start(signal);
   service.mails.start(signal);
+  starting.defer(() => service.undos.settled());
+  service.undos.start(signal);
   starting.defer(() => api.keptAnswers.settled());
   api.keptAnswers.start(signal);
   starting.defer(() => stopping.abort());

@@ -14,6 +14,7 @@ import { Transfers } from "../data/transfer/index.ts";
 import { keptAnswerSchema } from "../edge/http/index.ts";
 import { fileAccess, isBucket, openDriver, Storage, storageSchema } from "../files/storage/index.ts";
 import { type DataPaths, hasMoves, putRight } from "../operate/backup/index.ts";
+import { Undos, undoSchema } from "../operate/undo/index.ts";
 import { Account, Auth, authSchema, type PasswordCost, UserDeletions, userTable } from "../people/auth/index.ts";
 import { Mails, mailSchema } from "../people/mail/index.ts";
 import {
@@ -57,6 +58,7 @@ const schemas: readonly ModuleSchema[] = [
   migrationSchema,
   keptAnswerSchema,
   failureSchema,
+  undoSchema,
   positionSchema,
 ];
 
@@ -271,6 +273,14 @@ export function assemble(database: Database, options: Omit<ServiceOptions, "onFa
     records,
     storage,
     transfers: new Transfers({ clock, config, database, records }),
+    undos: new Undos({
+      clock,
+      database,
+      events,
+      logger: logger.for("undo"),
+      maxChanges: config["limits.undo"],
+      records,
+    }),
     userDeletions,
     [Symbol.asyncDispose]: () => close(),
   };

@@ -321,6 +321,11 @@ export const keys = {
     100_000,
     "records that a deletion deletes or clears beside its own record, by `onDelete`; other writes wait until the deletion is done",
   ),
+  "limits.undo": key(
+    wholeNumber(1, 10_000_000),
+    100_000,
+    "changes that an undo takes back, in transactions of 1,000 changes",
+  ),
   "limits.diskFree": key(
     size(0, 1_024 ** 5),
     "64MiB",

@@ -80,7 +80,7 @@ export function toTimestamp(time: number): string {
 
 /** A new id: the prefix and a UUIDv7 (RFC 9562). The ids of a process sort by creation, so an index of ids is append-only. */
 export function newId(
-  prefix: "rec" | "usr" | "ses" | "key" | "fil" | "run" | "imp" | "mai" | "psk",
+  prefix: "rec" | "usr" | "ses" | "key" | "fil" | "run" | "imp" | "und" | "mai" | "psk",
   time: number,
 ): string {
   return `${prefix}_${Bun.randomUUIDv7("hex", time)}`;

@@ -48,6 +48,7 @@ export const LIMITS = [
   "queuedRuns",
   "mails",
   "cascade",
+  "undo",
   "hooks",
   /** Previews of runs at a time. */
   "previews",

@@ -78,6 +78,8 @@ interface ChangesOptions extends CreationOrderOptions {
 
 interface ChangedRecord extends RecordTarget, Pick<NewRecord, "body" | "observe" | "now" | "takes"> {
   readonly account?: AccountValues;
+  /** The numbers that the record takes back, by field. */
+  readonly numbers?: ReadonlyMap<string, number>;
 }
 
 /**
@@ -158,13 +160,13 @@ export class RecordChanges {
   }
 
   update(tx: Transactor, principal: Principal, change: ChangedRecord): SavedRecord {
-    const { body, observe, hooks, id, account, takes } = change;
+    const { body, observe, hooks, id, account, takes, numbers } = change;
     const { table, row, weight } = this.#find(tx, principal, { operation: "update", target: change });
     const { collection } = table;
     const { now = this.#options.clock.now() } = change;
     // Strictly later than before, also within one millisecond.
     const updatedAt = toTimestamp(Math.max(now, Date.parse(row.record.updatedAt) + 1));
-    const given = { table, principal, body, observe, takes, row, updatedAt, account };
+    const given = { table, principal, body, observe, takes, row, updatedAt, account, numbers };
     let made = this.#preparation.change(tx, given);
     if (hooks?.has(collection.name, "update") === true && made.values.some((value) => value !== undefined)) {
       const record = withNumbersOf(table, row.record, table.changed(row.record, made.values));

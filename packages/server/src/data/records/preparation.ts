@@ -216,6 +216,8 @@ export interface GivenFields {
   readonly account?: AccountValues;
   /** Whether required fields are left empty. */
   readonly isOpen?: boolean;
+  /** The owner of a record that comes back; absent: the owner follows from the caller. */
+  readonly owner?: string | null;
 }
 
 /** Puts the values of the account fields in place, but the values that a record has already. */
@@ -270,6 +272,8 @@ interface ChangedBody extends BodyToWrite {
   readonly updatedAt: string;
   /** The account fields of a user after a change of the account. */
   readonly account?: AccountValues | undefined;
+  /** The numbers that a record takes back, by field. */
+  readonly numbers?: ReadonlyMap<string, number> | undefined;
 }
 
 /** Every method runs in the given transaction, and throws as `Records` does. */
@@ -294,7 +298,7 @@ export class Preparation {
     const { values, problems } = validateBody(table, body, isImported ? "import" : "create");
     if (plain !== null) problems.push(...plain.problems);
     // Users own their records.
-    const userId = account === undefined ? (principal?.userId ?? null) : id;
+    const userId = account === undefined ? (given?.owner ?? principal?.userId ?? null) : id;
     const owner =
       table.ownerField === undefined ? userId : ownerOfNew(table.ownerField, principal, { values, problems });
     if (account !== undefined) fillAccount(table, account, { values, record: null });
@@ -332,7 +336,8 @@ export class Preparation {
     const { values, problems } = validateBody(table, body, "update");
     if (plain !== null) problems.push(...plain.problems);
     if (account !== undefined) fillAccount(table, account, { values, record: row.record });
-    if (table.sequences.length > 0) numberChanged(tx, table, { values, record: row.record, problems });
+    if (table.sequences.length > 0)
+      numberChanged(tx, table, { values, record: row.record, problems, numbers: change.numbers });
     if (collection.fieldPolicies !== null) this.#rights.admitChange(tx, { table, principal, ...row }, { body, values });
     const owner =
       table.ownerField === undefined

@@ -31,6 +31,7 @@ import { type ImportedRows, type ImportOutcome, importIn } from "./imports.ts";
 import { RecordCounts, RecordEffects, recordsChanged, Versions } from "./record-effects.ts";
 import { fieldLimits, isAnyRecordId, missingRecord, recordTableOf } from "./record-table.ts";
 import type { Body, Lookups } from "./references.ts";
+import { Reversals } from "./reversals.ts";
 import { Rights } from "./rights.ts";
 import { Trials } from "./trials.ts";
 import { ConflictTurns } from "./turns.ts";
@@ -72,6 +73,7 @@ export class Records {
   /** The turns of transactions and hooks whose reads were changed. */
   readonly turns = new ConflictTurns();
   readonly trials: Trials;
+  readonly reversals: Reversals;
   /** Only for the accounts of users. */
   readonly users: UserRecords;
   /** Only for the deletion of a user. */
@@ -89,6 +91,7 @@ export class Records {
     this.#changes = new RecordChanges({ ...options, rights, effects, deletions });
     this.users = new UserRecords({ ...options, deletions, effects, changes: this.#changes });
     this.trials = new Trials({ ...options, rights, changes: this.#changes });
+    this.reversals = new Reversals({ ...options, changes: this.#changes });
   }
 
   /**

@@ -38,13 +38,23 @@ export function numberNew(reader: Reader, table: RecordTable, values: (Value | u
 }
 
 /**
- * Gives a record that changes its scope the next number of the new scope. A number in the body is refused unless the number
- * is unchanged.
+ * Gives a record that changes its scope the next number of the new scope, or the number that the record takes back. A number in the
+ * body is refused unless the number is unchanged.
  */
 export function numberChanged(
   reader: Reader,
   table: RecordTable,
-  { values, record, problems }: { values: (Value | undefined)[]; record: StoredRecord; problems: ErrorDetail[] },
+  {
+    values,
+    record,
+    problems,
+    numbers,
+  }: {
+    values: (Value | undefined)[];
+    record: StoredRecord;
+    problems: ErrorDetail[];
+    numbers?: ReadonlyMap<string, number> | undefined;
+  },
 ): void {
   for (const [position, field] of table.sequences) {
     const given = values[position];
@@ -52,7 +62,7 @@ export function numberChanged(
     if (given !== undefined && given !== record[field.name]) problems.push(readonlyProblem(field.name));
     const counter = counterOf(field, { table, values, record });
     if (counter.scope === counterOf(field, { table, values: [], record }).scope) continue;
-    values[position] = lastNumber(reader, counter) + 1;
+    values[position] = numbers?.get(field.name) ?? lastNumber(reader, counter) + 1;
   }
 }
 

@@ -3,7 +3,16 @@
  * fulfils the schema for its status.
  */
 import { expect, test } from "bun:test";
-import type { CreatedApiKey, FailurePage, PasskeyCreation, PasskeyRequest, TokenResponse, User } from "@socle/protocol";
+import type {
+  CreatedApiKey,
+  EventEntry,
+  FailurePage,
+  Page,
+  PasskeyCreation,
+  PasskeyRequest,
+  TokenResponse,
+  User,
+} from "@socle/protocol";
 import { codeOf } from "../../../test/authenticator.ts";
 import { fileForm, formType } from "../../../test/forms.ts";
 import { Mailbox } from "../../../test/mailbox.ts";
@@ -390,6 +399,20 @@ test("failures for admins", async () => {
     await check.call(`POST /api/admin/failures/{group}/${deed}`, 200, group);
   await check.call("POST /api/admin/failures/retry", 202, { ...admin, body: { kind: "queue" } });
   await api.scripts.settled();
+});
+
+test("undos for admins", async () => {
+  const { id } = await check.call<{ id: string }>("POST /api/posts", 201, { body: { title: "Wrong" } });
+  const { items } = await check.call<Page<EventEntry>>("GET /api/admin/events", 200, {
+    ...admin,
+    query: { type: "posts.created", limit: "1" },
+  });
+  const body = { events: [items[0]?.seq ?? 0] };
+  await check.call("POST /api/admin/undo", 200, { ...admin, body, query: { dryRun: "true" } });
+  await check.refuse("POST /api/admin/undo", 400, { ...admin, body: { event: id } });
+  const undo = await check.call<{ id: string }>("POST /api/admin/undo", 202, { ...admin, body });
+  await check.call("GET /api/admin/undo/{id}", 200, { ...admin, path: { id: undo.id } });
+  await check.refuse("GET /api/admin/undo/{id}", 404, { ...admin, path: { id: "und_1" } });
 });
 
 test("the operation of the service", async () => {

@@ -40,7 +40,8 @@ export interface AuditEntry {
     | "failure.retried"
     | "failure.muted"
     | "failure.resolved"
-    | "failure.reopened";
+    | "failure.reopened"
+    | "undo.started";
   /** The name or id. */
   readonly target: string;
   /** The target before; left out for a new target. Never a secret. */

@@ -11,6 +11,7 @@ import type { Waiter } from "../../store/database/index.ts";
 import type { EventFilter, LoggedEvent } from "../../store/events/index.ts";
 import type { Failures } from "../../store/failures/index.ts";
 import type { Histories } from "../history/index.ts";
+import type { Undos } from "../undo/index.ts";
 import { AdminChanges } from "./admin-changes.ts";
 import { FailureAdmin } from "./failure-admin.ts";
 import { FileAdmin } from "./file-admin.ts";
@@ -23,6 +24,7 @@ import { RuleTrials } from "./rule-trials.ts";
 import { SchemaAdmin } from "./schema-admin.ts";
 import { ScriptAdmin } from "./script-admin.ts";
 import { SocketAdmin, type SocketSources } from "./socket-admin.ts";
+import { UndoAdmin } from "./undo-admin.ts";
 import { UserAdmin } from "./user-admin.ts";
 
 export interface AdminOptions extends OverviewSources, Pick<SocketSources, "otherSockets"> {
@@ -33,6 +35,7 @@ export interface AdminOptions extends OverviewSources, Pick<SocketSources, "othe
   clock: Clock;
   failures: Failures;
   providers: Providers;
+  undos: Undos;
   queries: Queries;
   userDeletions: UserDeletions;
   logger: Logger;
@@ -57,6 +60,7 @@ export function buildAdmin(options: AdminOptions) {
     trials: new RuleTrials({ ...options, users, schema }),
     mails: new MailAdmin({ ...options, changes }),
     failures: new FailureAdmin({ ...options, changes }),
+    undo: new UndoAdmin({ ...options, changes }),
     providers: options.providers,
     scripts: new ScriptAdmin({ ...options, changes }),
     sockets: new SocketAdmin(options),

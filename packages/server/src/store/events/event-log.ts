@@ -51,7 +51,7 @@ import {
   type WrittenRow,
 } from "./event-table.ts";
 import { type KeySearch, seqsOf, seqsSlowly, unindexedFrom } from "./index-table.ts";
-import { type EventFilter, searchEvents, seqRange } from "./sql/search.ts";
+import { type ActorSearch, changesBy, type EventFilter, searchEvents, seqRange } from "./sql/search.ts";
 import { TypeBlocks } from "./type-blocks.ts";
 
 /** An event, as a module reports the event. */
@@ -287,13 +287,15 @@ export class EventLog {
     const actor = actorOf(event.principal);
     const owner = event.owner ?? null;
     const { text: payload } = event.payload instanceof JsonText ? event.payload : JsonText.of(event.payload);
-    const recorder = this.#recorder?.wanted.has(type) === true ? this.#recorder : null;
     const first = type.endsWith(".deleted") ? this.#deletions.getOrInsert(tx, seq) : this.#deletions.get(tx);
     const since = first !== undefined && first < seq ? { since: first } : null;
     const basis =
       event.basis === undefined || event.basis === null ? null : JSON.stringify({ ...event.basis, ...since });
     const caused = causeOf(event.principal);
     const cause = caused === null ? null : causeText(caused);
+    // Changes that are taken back set off nothing: what the changes have set off was done.
+    const isWanted = this.#recorder?.wanted.has(type) === true && caused?.kind !== "undo";
+    const recorder = isWanted ? this.#recorder : null;
     const row: WrittenRow = { seq, at, time, type, source, actor, owner, payload, partial: 0, basis, cause };
     const logged = recorder === null ? null : new LoggedEvent(row, event.previous);
     const kept = keptOf(event, row);
@@ -431,6 +433,16 @@ export class EventLog {
     // A run that waits keeps the event as its input.
     for (const seq of seqs) this.#recorder?.beforeTrim(tx, seq, seq);
     return eraseEvents(tx, { id, seqs, types });
+  }
+
+  /** The changes of records by a user since a time, newest first. A long log is read on a thread. */
+  async by(search: ActorSearch, waiter: Waiter): Promise<LoggedEvent[]> {
+    const reader = asSlowReader(this.#database.reader);
+    const range = await seqRange(reader);
+    const isLong = range !== null && range.last - range.first > manyEvents;
+    return isLong
+      ? this.#database.readOnThread((thread) => changesBy(thread, search), waiter)
+      : changesBy(reader, search);
   }
 
   /** The event at a seq; null if the event was trimmed. */

@@ -233,9 +233,9 @@ interface LogPosition {
   readonly at: number;
 }
 
-const columns = "seq, at, time, type, source, actor, owner, payload, partial, basis, cause";
+export const eventColumns = "seq, at, time, type, source, actor, owner, payload, partial, basis, cause";
 
-const insert = `INSERT INTO _events (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+const insert = `INSERT INTO _events (${eventColumns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 export function insertEvent(tx: Transactor, row: WrittenRow): void {
   const { seq, at, time, type, source, actor, owner, payload, partial, basis, cause } = row;
@@ -243,14 +243,14 @@ export function insertEvent(tx: Transactor, row: WrittenRow): void {
 }
 
 export function eventAt(reader: Reader, seq: number): EventRow | null {
-  return reader.get<EventRow>(`SELECT ${columns} FROM _events WHERE seq = ?`, seq);
+  return reader.get<EventRow>(`SELECT ${eventColumns} FROM _events WHERE seq = ?`, seq);
 }
 
 /** The events at some seqs, newest first, without trimmed events. */
-export const eventsAtSql = `SELECT ${columns} FROM _events WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq DESC`;
+export const eventsAtSql = `SELECT ${eventColumns} FROM _events WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq DESC`;
 
 export function eventsAfter(reader: Reader, seq: number, limit: number): EventRow[] {
-  return reader.all<EventRow>(`SELECT ${columns} FROM _events WHERE seq > ? ORDER BY seq LIMIT ?`, seq, limit);
+  return reader.all<EventRow>(`SELECT ${eventColumns} FROM _events WHERE seq > ? ORDER BY seq LIMIT ?`, seq, limit);
 }
 
 /** The payload of an event about a record without values: the length of `{"id":"…"}`. */
@@ -278,7 +278,7 @@ export function eventsOf(
   { after, until, limit }: { after: number; until: number; limit: number },
 ): EventRow[] {
   const list = types.map(() => "?").join(", ");
-  const sql = `SELECT ${columns} FROM _events WHERE seq > ? AND seq <= ? AND type IN (${list}) ORDER BY seq LIMIT ?`;
+  const sql = `SELECT ${eventColumns} FROM _events WHERE seq > ? AND seq <= ? AND type IN (${list}) ORDER BY seq LIMIT ?`;
   return reader.all<EventRow>(sql, after, until, ...types, limit);
 }
 

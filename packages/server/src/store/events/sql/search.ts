@@ -1,7 +1,7 @@
 /** The search in the event log: by type, time, user or file. */
 import type { SlowReader, Value } from "../../database/index.ts";
 import { namesAudit } from "../audit-table.ts";
-import { type EventRow, LoggedEvent } from "../event-table.ts";
+import { type EventRow, eventColumns, LoggedEvent } from "../event-table.ts";
 
 export interface EventFilter {
   /** Types; a type that ends in `*` stands for all types with that beginning. Null for all types. */
@@ -39,6 +39,25 @@ async function seqAt(reader: SlowReader, time: number, { first, last }: SeqRange
     else low = middle + 1;
   }
   return low;
+}
+
+/** The changes of records by a user since a time, before a seq. */
+export interface ActorSearch {
+  readonly actor: string;
+  /** Milliseconds since 1970. */
+  readonly since: number;
+  readonly before: number;
+  readonly limit: number;
+}
+
+/** Newest first. */
+export async function changesBy(reader: SlowReader, search: ActorSearch): Promise<LoggedEvent[]> {
+  const { actor, since, before, limit } = search;
+  const range = (await seqRange(reader)) ?? { first: 0, last: -1 };
+  const from = await seqAt(reader, since, range);
+  const sql = `SELECT ${eventColumns} FROM _events
+    WHERE seq >= ? AND seq < ? AND actor = ? AND source = 'collections' ORDER BY seq DESC LIMIT ?`;
+  return (await reader.all<EventRow>(sql, from, before, actor, limit)).map((row) => new LoggedEvent(row));
 }
 
 /** The beginnings of types that are not about records. */

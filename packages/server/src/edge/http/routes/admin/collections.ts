@@ -1,11 +1,11 @@
 /** `/api/admin/collections` and `/api/admin/schema.json`: definitions, and migrations by changed definitions. */
 import type { JsonValue, Operation, RuleTrial } from "@socle/protocol";
 import * as wire from "@socle/protocol/wire";
-import { readChoice } from "../../../../base/kernel/index.ts";
 import { type Admin, additionOf, changeOf, removalOf, type TrialOutcome } from "../../../../operate/admin/index.ts";
 import type { Exchange } from "../../exchange.ts";
 import { statusOf } from "../../headers.ts";
 import { admins as access, answer, noContent, parameter, type Routes, route, unchecked } from "../../route.ts";
+import { dryRunOf, isDryRun } from "./dry-run.ts";
 import { listRoute, pageRoute, waiterOf } from "./paging.ts";
 
 const keys = true;
@@ -168,16 +168,6 @@ function expectedOf(request: Request): string[] | null {
   if (header === null || header.trim() === "*") return null;
   // A proxy that compresses marks tags as weak.
   return header.split(",").map((tag) => tag.trim().replace(/^(?:W\/)?"(.*)"$/, "$1"));
-}
-
-/** Whether a change is only planned. @throws AppError `bad_request` for another value than true and false. */
-function isDryRun(exchange: Exchange): boolean {
-  return dryRunOf(exchange, ["true", "false"]) === "true";
-}
-
-function dryRunOf(exchange: Exchange, choices: readonly string[]): string {
-  const text = exchange.query("dryRun");
-  return text === null ? "false" : readChoice("dryRun", text, choices);
 }
 
 /** The status of an answer that is no error. */

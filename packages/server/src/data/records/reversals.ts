@@ -1,0 +1,175 @@
+/** Reversals: logged changes of records that are taken back, newest first, each by a change in the given transaction. */
+import { type FieldDefinition, type StoredRecord, USERS } from "@socle/protocol";
+import { AppError, type System, system } from "../../base/kernel/index.ts";
+import type { Transactor } from "../../store/database/index.ts";
+import type { EventBasis, LoggedEvent } from "../../store/events/index.ts";
+import type { Collection, Collections } from "../collections/index.ts";
+import { typeOf } from "../fields/index.ts";
+import type { RecordChanges } from "./changes.ts";
+import { isSameValue } from "./record-effects.ts";
+import { type OwnedRow, type RecordTable, recordTableOf, systemFields } from "./record-table.ts";
+import type { Lookups, TakesTarget } from "./references.ts";
+
+/** A change that is taken back: an event of a collection that exists, and the present record; null without a record. */
+interface LoggedChange {
+  readonly tx: Transactor;
+  readonly principal: System;
+  readonly event: LoggedEvent;
+  readonly table: RecordTable;
+  readonly id: string;
+  readonly row: OwnedRow | null;
+}
+
+/** Whether a change was taken back; and why not, or what did not come back with the change. */
+export interface Reversed {
+  readonly isDone: boolean;
+  readonly reason: string | null;
+}
+
+/** Why a change is left as it is. */
+class Left extends Error {}
+
+export class Reversals {
+  readonly #collections: Collections;
+  readonly #changes: RecordChanges;
+  readonly #lookups: Lookups;
+
+  constructor(options: { collections: Collections; changes: RecordChanges; lookups: Lookups }) {
+    this.#collections = options.collections;
+    this.#changes = options.changes;
+    this.#lookups = options.lookups;
+  }
+
+  /**
+   * Takes a change back, without rights and hooks, and by the present definition. A change that is left has written nothing.
+   * @param event of the log; the later changes of the same undo are taken back already.
+   */
+  take(tx: Transactor, principal: System, event: LoggedEvent): Reversed {
+    try {
+      return { isDone: true, reason: this.#take(tx, principal, event) };
+    } catch (thrown) {
+      if (thrown instanceof Left) return { isDone: false, reason: thrown.message };
+      if (!(thrown instanceof AppError) || thrown.code !== "validation_error") throw thrown;
+      const reason = thrown.details?.map(({ message }) => message).join("; ") ?? thrown.message;
+      return { isDone: false, reason };
+    }
+  }
+
+  /** Answers what did not come back with the change. @throws Left. */
+  #take(tx: Transactor, principal: System, event: LoggedEvent): string | null {
+    const at = event.type.lastIndexOf(".");
+    const [name, kind] = [event.type.slice(0, at), event.type.slice(at + 1)];
+    const collection = this.#collectionOf(event, name);
+    if (event.source !== "collections" || event.subject === null) throw new Left("the event is no change of a record");
+    if (collection === undefined) throw new Left(`the collection ${name} is gone`);
+    if (name === USERS && kind !== "updated") throw new Left("an undo makes and deletes no accounts");
+    const table = recordTableOf(collection);
+    const id = event.subject;
+    const found = tx.get<StoredRecord>(table.byIdWithOwner, id);
+    const row = found === null ? null : table.toOwned(found);
+    const change = { tx, principal, event, table, id, row };
+    if (kind === "deleted") return this.#takeDeletion(change);
+    if (row === null) throw new Left("the record was deleted since");
+    if (kind === "created") this.#takeCreation({ ...change, row });
+    else this.#takeUpdate({ ...change, row });
+    return null;
+  }
+
+  #takeCreation({ tx, principal, event: { payload }, table, id, row }: LoggedChange & { row: OwnedRow }): void {
+    for (const { name } of table.fields)
+      if (Object.hasOwn(payload, name) && !isSameValue(row.record[name], payload[name]))
+        throw new Left(`${name} was changed since`);
+    const { name: collection } = table.collection;
+    if (!this.#changes.deleteAlone(tx, principal, { collection, id, ifMatch: null, hooks: null }))
+      throw new Left("other records point to the record");
+  }
+
+  #takeUpdate({ tx, principal, event, table, id, row }: LoggedChange & { row: OwnedRow }): void {
+    const { payload } = event;
+    const body: Record<string, unknown> = {};
+    const numbers = new Map<string, number>();
+    const keep = (name: string, number: unknown): void =>
+      void (typeof number === "number" && numbers.set(name, number));
+    // A number that the change left as it was stays, also when the record goes back to another counter.
+    for (const [, { name }] of table.sequences) keep(name, row.record[name]);
+    for (const [name, before] of Object.entries(keptOf(event).fields)) {
+      // Times follow the change; and the log keeps a field of the read rule also without a change.
+      if (systemFields.includes(name) || !Object.hasOwn(payload, name) || isSameValue(payload[name], before)) continue;
+      const field = presentField(table, name);
+      if (!isSameValue(row.record[name], payload[name])) throw new Left(`${name} was changed since`);
+      if (field.sequence === undefined) body[name] = before;
+      else keep(name, before);
+    }
+    this.#refuseGone(tx, table, body);
+    const { name: collection } = table.collection;
+    this.#changes.update(tx, principal, { collection, id, ifMatch: null, body, numbers, hooks: null, takes });
+  }
+
+  /** Answers the files that are gone, which the record has no more. */
+  #takeDeletion({ tx, principal, event, table, id, row }: LoggedChange): string | null {
+    if (row !== null) throw new Left("a record with the id exists");
+    const { fields, owner } = keptOf(event);
+    const { id: _, createdAt, updatedAt: __, ...body } = fields;
+    for (const name of Object.keys(body)) presentField(table, name);
+    this.#refuseGone(tx, table, body);
+    const lost = this.#dropLostFiles(tx, table, body);
+    const given = { id, createdAt: String(createdAt), owner, problems: [] };
+    this.#changes.create(tx, principal, { collection: table.collection.name, body, given, hooks: null, takes });
+    return lost.size === 0 ? null : `without files that are gone: ${[...lost].join(", ")}`;
+  }
+
+  /** The collection of an event, also under a later name; undefined for a collection that is gone. */
+  #collectionOf({ seq, timestamp }: LoggedEvent, name: string): Collection | undefined {
+    return this.#collections.all().find((each) => {
+      const { created, renamed = 0, formerNames = [] } = each.logMarks;
+      // A collection from before marks were kept has only its time.
+      const isOlder = created === 0 ? timestamp < each.createdAt : seq <= created;
+      return !isOlder && (each.name === name ? seq > renamed : formerNames.includes(name) && seq <= renamed);
+    });
+  }
+
+  /** @throws Left if a relation whose target may not be gone names a record that is gone. */
+  #refuseGone(tx: Transactor, table: RecordTable, body: Record<string, unknown>): void {
+    for (const [, { name, collection, onDelete }] of table.references) {
+      if (collection === undefined || onDelete === undefined) continue;
+      const target = this.#collections.named(collection);
+      for (const id of [body[name] ?? []].flat())
+        if (tx.get(recordTableOf(target).exists, String(id)) === null)
+          throw new Left(`${name} names a record that is gone: ${id}`);
+    }
+  }
+
+  /** Takes the ids of files that do not exist any more out of a body, and answers these ids. */
+  #dropLostFiles(tx: Transactor, table: RecordTable, body: Record<string, unknown>): ReadonlySet<string> {
+    const lost = new Set<string>();
+    const isThere = (id: unknown): boolean => {
+      const isFound = this.#lookups.fileAccess(tx, String(id), system) !== "missing";
+      if (!isFound) lost.add(String(id));
+      return isFound;
+    };
+    for (const [, field] of table.references) {
+      const value = body[field.name] ?? null;
+      if (typeOf(field).reference !== "file" || value === null) continue;
+      if (Array.isArray(value)) body[field.name] = value.filter(isThere);
+      else if (!isThere(value)) body[field.name] = null;
+    }
+    return lost;
+  }
+}
+
+/** A relation without `onDelete` may name a record that is gone, as before the change. */
+const takes: TakesTarget = () => true;
+
+/** The former values of a change. @throws Left if the log does not have each value. */
+function keptOf({ basis }: LoggedEvent): EventBasis {
+  if (basis === null) throw new Left("the log does not have the values before");
+  const { omitted = [] } = basis;
+  if (omitted.length > 0) throw new Left(`the log does not have the value before of ${omitted.join(", ")}`);
+  return basis;
+}
+
+function presentField(table: RecordTable, name: string): FieldDefinition {
+  const field = table.field(name);
+  if (field === null) throw new Left(`the collection has no field ${name} now`);
+  return field;
+}

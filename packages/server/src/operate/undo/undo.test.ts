@@ -1,0 +1,169 @@
+/** Undos over HTTP: what is named, what an undo would do, the progress, and what is left. */
+import { expect, test } from "bun:test";
+import type { UndoPreview, UndoState } from "@socle/protocol";
+import { openApi } from "../../../test/kit.ts";
+import { listen, until } from "../../../test/sockets.ts";
+
+const api = await openApi({
+  collections: [
+    {
+      name: "posts",
+      fields: [
+        { name: "title", type: "string", unique: true },
+        { name: "n", type: "integer" },
+      ],
+      permissions: { read: "public", create: "authenticated", update: "authenticated", delete: "authenticated" },
+    },
+  ],
+  settings: { SERVICE_LIMITS_UNDO: "3000" },
+});
+const { undos } = api.service;
+const running = new AbortController();
+undos.start(running.signal);
+const token = await api.admin();
+const ann = await api.register("ann@example.com");
+const own = { token: ann.accessToken };
+
+interface Made {
+  readonly id: string;
+  /** The id of the request. */
+  readonly request: string;
+}
+
+async function make(title: string): Promise<Made> {
+  const { status, body, headers } = await api.request("POST", "/api/posts", { body: { title, n: 1 }, ...own });
+  expect(status).toBe(201);
+  return { id: String(body["id"]), request: headers.get("x-request-id") ?? "" };
+}
+
+async function change(id: string, body: object): Promise<string> {
+  const { status, headers } = await api.request("PUT", `/api/posts/${id}`, { body, ...own });
+  expect(status).toBe(200);
+  return headers.get("x-request-id") ?? "";
+}
+
+async function titles(): Promise<unknown[]> {
+  const { body } = await api.request("GET", "/api/posts?limit=200&sort=title");
+  return (body["items"] as unknown as { title: string }[]).map(({ title }) => title);
+}
+
+/** Undoes, and answers the state at the end. */
+async function undo(selection: object): Promise<UndoState> {
+  const { status, body } = await api.request<{ id: string }>("POST", "/api/admin/undo", { body: selection, token });
+  expect(status).toBe(202);
+  let state: UndoState | null = null;
+  for (const end = performance.now() + 60_000; state?.status !== "completed"; await Bun.sleep(5)) {
+    state = (await api.request<UndoState>("GET", `/api/admin/undo/${body.id}`, { token })).body;
+    if (state.status === "failed" || performance.now() > end) throw new Error(JSON.stringify(state));
+  }
+  return state;
+}
+
+test("a request is taken back, and the undo again; a dry run changes nothing", async () => {
+  const { connect } = listen(api);
+  const socket = await connect();
+  await socket.subscribe("posts.*");
+  const { id } = await make("first");
+  const request = await change(id, { title: "wrong", n: 2 });
+  const dry = await api.request<UndoPreview>("POST", "/api/admin/undo?dryRun=true", { body: { request }, token });
+  expect([dry.status, dry.body]).toEqual([
+    200,
+    {
+      dryRun: true,
+      total: 1,
+      tried: 1,
+      text: "1 update in posts taken back.",
+      effects: [{ collection: "posts", deleted: 0, changed: 1, restored: 0 }],
+      left: [],
+    },
+  ]);
+  expect(await titles()).toEqual(["wrong"]);
+  const state = await undo({ request });
+  expect(state).toMatchObject({ status: "completed", done: 1, total: 1, left: [], error: null });
+  expect(await titles()).toEqual(["first"]);
+  await until(() => socket.frames.filter(({ type }) => type === "event").length === 3);
+  const log = await api.request("GET", "/api/admin/events?type=posts.*&limit=1", { token });
+  expect(log.body["items"]?.[0 as never]).toMatchObject({ cause: { kind: "undo", id: state.id } });
+  expect((await undo({ undo: state.id })).done).toBe(1);
+  expect(await titles()).toEqual(["wrong"]);
+  expect((await undo({ request })).left).toEqual([]);
+  // The undo of the request has nothing to take back any more.
+  const again = await undo({ request });
+  expect(again).toMatchObject({
+    done: 0,
+    leftCount: 1,
+    left: [{ collection: "posts", record: id, reason: "title was changed since" }],
+  });
+});
+
+test("all that a user changed since a time is taken back, but not what others changed since", async () => {
+  const kept = await make("kept");
+  await Bun.sleep(5);
+  const since = new Date().toISOString();
+  const made = await make("made");
+  await change(kept.id, { title: "changed", n: 5 });
+  await api.request("PUT", `/api/posts/${kept.id}`, { body: { n: 6 }, token });
+  await change(made.id, { n: 9 });
+  const state = await undo({ by: ann.user.id, since });
+  expect(state).toMatchObject({ done: 2, total: 3, left: [{ record: kept.id, reason: "n was changed since" }] });
+  expect(await titles()).toContain("changed");
+  expect(await titles()).not.toContain("made");
+});
+
+test("more changes than a transaction takes are undone in several; beyond limits.undo, the undo is refused", async () => {
+  const before = await titles();
+  const lines = (from: number, count: number): string =>
+    Array.from({ length: count }, (_, i) => JSON.stringify({ title: `row ${from + i}`, n: i })).join("\n");
+  const headers = { "Content-Type": "application/x-ndjson" };
+  const send = async (body: string): Promise<string> => {
+    const answer = await api.request("POST", "/api/posts/import", { body, token, headers });
+    expect([answer.status, answer.body["failed"] ?? 0]).toEqual([200, 0 as never]);
+    return String(answer.body["import"]);
+  };
+  const first = await send(lines(0, 2_500));
+  const state = await undo({ import: first });
+  expect(state).toMatchObject({ done: 2_500, total: 2_500, leftCount: 0 });
+  expect(await titles()).toEqual(before);
+  const large = await send(lines(0, 3_001));
+  const refused = await api.request("POST", "/api/admin/undo", { body: { import: large }, token });
+  expect([refused.status, refused.body["error"]?.["message"]]).toEqual([
+    400,
+    expect.stringContaining("3000 changes (limits.undo)") as never,
+  ]);
+});
+
+test("only admins undo; a selection that is wrong, empty or of nothing is refused with what is allowed", async () => {
+  const ask = async (body: object, caller: object = { token }) => {
+    const answer = await api.request("POST", "/api/admin/undo", { body, ...caller });
+    return [answer.status, String(answer.body["error"]?.["message"])];
+  };
+  expect((await ask({ request: "x" }, {}))[0]).toBe(401);
+  expect((await ask({ request: "x" }, own))[0]).toBe(403);
+  expect(await ask({})).toEqual([400, expect.stringContaining('must name the changes by one of "events"')]);
+  expect(await ask({ request: "x", run: "y" })).toEqual([400, expect.stringContaining("one of")]);
+  expect(await ask({ requests: "x" })).toEqual([400, expect.stringContaining('"requests" names no changes')]);
+  expect(await ask({ events: [] })).toEqual([400, expect.stringContaining('"events" must be an array')]);
+  expect(await ask({ events: ["1"] })).toEqual([400, expect.stringContaining('"events" must be an array')]);
+  expect(await ask({ by: ann.user.id, since: "yesterday" })).toEqual([400, expect.stringContaining('"since" must be')]);
+  expect(await ask({ request: "unknown" })).toEqual([404, expect.stringContaining("no change")]);
+  const { id } = await make("no cause");
+  expect(await ask({ request: id })).toEqual([404, expect.stringContaining("no change")]);
+  expect(await ask({ events: [999_999] })).toEqual([404, expect.stringContaining("no change")]);
+  expect((await api.request("GET", "/api/admin/undo/und_1", { token })).status).toBe(404);
+  const wrong = await api.request("POST", "/api/admin/undo?dryRun=yes", { body: { request: "x" }, token });
+  expect(wrong.status).toBe(400);
+});
+
+test("an undo that a stop cuts off goes on at the next start", async () => {
+  const { id, request } = await make("cut off");
+  running.abort();
+  await undos.settled();
+  const { body } = await api.request<{ id: string }>("POST", "/api/admin/undo", { body: { request }, token });
+  expect(undos.state(body.id).status).toBe("running");
+  const later = new AbortController();
+  undos.start(later.signal);
+  await until(() => undos.state(body.id).status === "completed");
+  later.abort();
+  await undos.settled();
+  expect((await api.request("GET", `/api/posts/${id}`)).status).toBe(404);
+});

@@ -1,0 +1,246 @@
+/**
+ * Undos: changes of records that an admin has taken back, newest first, in transactions of up to a thousand changes. An undo goes on after a
+ * restart: the position in the log is saved with the changes. A single undo runs at a time.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { UndoEffect, UndoLeft, UndoPreview, UndoState } from "@socle/protocol";
+import {
+  AppError,
+  type Clock,
+  count,
+  LoopTurns,
+  messageOf,
+  newId,
+  type SignedIn,
+  type System,
+  system,
+} from "../../base/kernel/index.ts";
+import type { Logger } from "../../base/logging/index.ts";
+import type { Records } from "../../data/records/index.ts";
+import type { Database, Transactor, Waiter } from "../../store/database/index.ts";
+import type { EventLog, LoggedEvent } from "../../store/events/index.ts";
+import { changesOf, kindOf, type UndoSelection } from "./selection.ts";
+import { putUndo, runningUndo, saveUndo, type UndoRow, undoOf } from "./undo-table.ts";
+
+/** The changes of a transaction. */
+const sliceSize = 1_000;
+/** The pause before a slice is tried again that the database could not take. */
+const pauseMs = 1_000;
+/** The changes that were left and are told. */
+const maxTold = 1_000;
+
+/** Takes the transaction of a preview back. */
+const takenBack = new Error("The transaction of a preview is taken back");
+
+interface UndosOptions {
+  readonly database: Database;
+  readonly events: EventLog;
+  readonly records: Records;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** The most changes of an undo (`limits.undo`). */
+  readonly maxChanges: number;
+}
+
+/** An undo that is about to begin. */
+export interface NewUndo {
+  readonly id: string;
+  readonly begin: (tx: Transactor) => void;
+}
+
+/** The changes of a slice: those that were taken back, and those that were left. */
+interface Slice {
+  readonly taken: readonly LoggedEvent[];
+  readonly left: readonly UndoLeft[];
+}
+
+export class Undos {
+  readonly #options: UndosOptions;
+  #stopping: AbortSignal = AbortSignal.abort();
+  #running: Promise<void> | null = null;
+
+  constructor(options: UndosOptions) {
+    this.#options = options;
+  }
+
+  /** Runs undos until the signal, and goes on with the undos that a stop has cut off. */
+  start(stopping: AbortSignal): void {
+    this.#stopping = stopping;
+    this.#run();
+  }
+
+  /** Resolves when no undo runs. */
+  async settled(): Promise<void> {
+    await this.#running;
+  }
+
+  /**
+   * The effects of an undo. The newest thousand changes are taken back for a try; of further changes, the number is told.
+   * @throws AppError as `prepare`.
+   */
+  async preview(selection: UndoSelection, waiter: Waiter): Promise<UndoPreview> {
+    const total = await this.#count(selection, waiter);
+    const changes = await this.#slice(selection, this.#end, waiter);
+    let slice: Slice = { taken: [], left: [] };
+    const work = async (tx: Transactor): Promise<never> => {
+      slice = await this.#takeIn(tx, system, changes);
+      throw takenBack;
+    };
+    await this.#options.database.transactLong(waiter.caller, work).catch((thrown: unknown) => {
+      if (thrown !== takenBack) throw thrown;
+    });
+    const effects = effectsOf(slice.taken);
+    return {
+      dryRun: true,
+      total,
+      tried: changes.length,
+      effects,
+      text: textOf(effects, slice.left.length),
+      left: [...slice.left],
+    };
+  }
+
+  /** @throws AppError `not_found` without a change; `bad_request` beyond `limits.undo`. */
+  async prepare(selection: UndoSelection, waiter: Waiter & { principal: SignedIn }): Promise<NewUndo> {
+    const total = await this.#count(selection, waiter);
+    const actor = waiter.principal.userId;
+    const id = newId("und", this.#options.clock.now());
+    const before = this.#end;
+    const begin = (tx: Transactor): void => {
+      putUndo(tx, { id, actor, selection: JSON.stringify(selection), before, total });
+      tx.onDurable(() => this.#run());
+    };
+    return { id, begin };
+  }
+
+  /** @throws AppError `not_found`. */
+  state(id: string): UndoState {
+    const row = undoOf(this.#options.database.reader, id);
+    if (row === null) throw new AppError("not_found", "There is no undo with this id.");
+    const { status, done, total, leftCount, error } = row;
+    return { id, status, done, total, leftCount, left: [...lostOf(row)], error };
+  }
+
+  get #end(): number {
+    return this.#options.events.committedSeq + 1;
+  }
+
+  #run(): void {
+    this.#running ??= this.#work().finally(() => {
+      this.#running = null;
+    });
+  }
+
+  async #work(): Promise<void> {
+    const { database, logger } = this.#options;
+    while (!this.#stopping.aborted) {
+      const row = runningUndo(database.reader);
+      if (row === null) return;
+      try {
+        await this.#goOn(row);
+      } catch (thrown) {
+        if (this.#stopping.aborted) return;
+        // The disk is full, or the journal of the cluster is away.
+        if (thrown instanceof AppError && thrown.code === "unavailable") {
+          await sleep(pauseMs, undefined, { signal: this.#stopping }).catch(() => undefined);
+          continue;
+        }
+        logger.error(`The undo ${row.id} has failed`, { error: thrown });
+        const failed = { ...row, status: "failed" as const, error: messageOf(thrown) };
+        await database.transact((tx) => saveUndo(tx, failed, lostOf(row)));
+      }
+    }
+  }
+
+  /** Takes a slice of an undo back, or ends the undo. */
+  async #goOn(row: UndoRow): Promise<void> {
+    const { database } = this.#options;
+    // The selection was written by `prepare`.
+    const selection = JSON.parse(row.selection) as UndoSelection;
+    const waiter = { caller: row.actor ?? "", signal: this.#stopping };
+    const changes = await this.#slice(selection, row.before, waiter);
+    if (changes.length === 0) {
+      await database.transact((tx) => saveUndo(tx, { ...row, status: "completed" }, lostOf(row)));
+      return;
+    }
+    const principal: System = { ...system, actor: row.actor, cause: { kind: "undo", id: row.id } };
+    await database.transactLong(waiter.caller, async (tx) => {
+      const { taken, left } = await this.#takeIn(tx, principal, changes);
+      const before = changes.at(-1)?.seq ?? 0;
+      const lost = [...lostOf(row), ...left].slice(0, maxTold);
+      const after = { ...row, before, done: row.done + taken.length, leftCount: row.leftCount + left.length };
+      saveUndo(tx, after, lost);
+    });
+  }
+
+  async #takeIn(tx: Transactor, principal: System, changes: readonly LoggedEvent[]): Promise<Slice> {
+    const { reversals } = this.#options.records;
+    const turns = new LoopTurns();
+    const taken: LoggedEvent[] = [];
+    const left: UndoLeft[] = [];
+    for (const event of changes) {
+      const { isDone, reason } = reversals.take(tx, principal, event);
+      if (isDone) taken.push(event);
+      if (reason !== null)
+        left.push({ collection: collectionOf(event), record: event.subject ?? "", seq: event.seq, reason });
+      if (turns.isDue()) await turns.next();
+    }
+    return { taken, left };
+  }
+
+  /** The next changes of a selection, newest first, before a seq. */
+  #slice(selection: UndoSelection, before: number, waiter: Waiter): Promise<readonly LoggedEvent[]> {
+    return changesOf(this.#options.events, selection, { before, limit: sliceSize, waiter });
+  }
+
+  async #count(selection: UndoSelection, waiter: Waiter): Promise<number> {
+    const { maxChanges } = this.#options;
+    let total = 0;
+    for (let before = this.#end; ; ) {
+      const changes = await this.#slice(selection, before, waiter);
+      total += changes.length;
+      if (total > maxChanges)
+        throw new AppError(
+          "bad_request",
+          `These are more than ${maxChanges} changes (limits.undo): name a part of the changes, or raise the limit.`,
+          { limit: "undo" },
+        );
+      const last = changes.at(-1);
+      if (last === undefined || changes.length < sliceSize) break;
+      before = last.seq;
+    }
+    if (total === 0) throw new AppError("not_found", "The log has no change of a record that fits.");
+    return total;
+  }
+}
+
+function lostOf({ lost }: UndoRow): readonly UndoLeft[] {
+  // The text was written from `UndoLeft[]`.
+  return JSON.parse(lost) as UndoLeft[];
+}
+
+function collectionOf({ type }: LoggedEvent): string {
+  return type.slice(0, type.lastIndexOf("."));
+}
+
+function effectsOf(taken: readonly LoggedEvent[]): UndoEffect[] {
+  const byCollection = new Map<string, { deleted: number; changed: number; restored: number }>();
+  for (const event of taken) {
+    const name = collectionOf(event);
+    const effect = byCollection.getOrInsertComputed(name, () => ({ deleted: 0, changed: 0, restored: 0 }));
+    const kind = kindOf(event);
+    effect[kind === "created" ? "deleted" : kind === "updated" ? "changed" : "restored"] += 1;
+  }
+  return [...byCollection].map(([collection, effect]) => ({ collection, ...effect }));
+}
+
+/** The effects of an undo, in a sentence. */
+function textOf(effects: readonly UndoEffect[], left: number): string {
+  const parts = effects.flatMap(({ collection, deleted, changed, restored }) => [
+    ...(deleted > 0 ? [`${count(deleted, "creation")} in ${collection} taken back`] : []),
+    ...(changed > 0 ? [`${count(changed, "update")} in ${collection} taken back`] : []),
+    ...(restored > 0 ? [`${count(restored, "deleted record")} of ${collection} restored`] : []),
+  ]);
+  const done = parts.length === 0 ? "Nothing would change" : parts.join(", ");
+  return left === 0 ? `${done}.` : `${done}; ${count(left, "change")} with a remark.`;
+}
