@@ -234,7 +234,8 @@ function millisecondsOf(value: unknown): number {
 /** A span of time from `min` to `max` milliseconds; the service uses milliseconds. A bare number counts seconds. */
 export function duration(min: number, max: number = longestDuration): ValueKind<number> {
   const least = min > 0 ? `, at least ${min / 1_000}s` : ", or 0";
-  const most = max < longestDuration ? `, at most ${max / 3_600_000}h` : "";
+  const longest = max % 3_600_000 === 0 ? `${max / 3_600_000}h` : `${max / 1_000}s`;
+  const most = max < longestDuration ? `, at most ${longest}` : "";
   return {
     parse(value) {
       const milliseconds = millisecondsOf(value);
