@@ -40,7 +40,7 @@ export interface EffectSources {
 }
 
 /** Events and deliveries have numbers that other writes take meanwhile. The preview needs neither after its transaction. */
-export function keepsStatement(sql: string): boolean {
+function keepsStatement(sql: string): boolean {
   return !/\b_(?:event|deliver)/.test(sql);
 }
 
@@ -57,18 +57,23 @@ export class EffectRecord implements Preview {
   readonly #touched = new Map<string, Set<string>>();
   readonly runs = new Map<string, string>();
   readonly #added = new Set<string>();
-  #rehearsal: Rehearsal | null = null;
+  readonly #rehearsal: Rehearsal;
 
   constructor(sources: EffectSources) {
     this.#sources = sources;
-  }
-
-  follow(rehearsal: Rehearsal): void {
-    this.#rehearsal = rehearsal;
+    this.#rehearsal = sources.database.rehearse(this, {
+      keeps: keepsStatement,
+      onMade: (tx, notes) => this.#onMade(tx, notes),
+    });
   }
 
   get hasChanges(): boolean {
-    return this.#rehearsal?.hasChanges === true;
+    return this.#rehearsal.hasChanges;
+  }
+
+  /** See `Rehearsal`. */
+  get torn(): AppError | null {
+    return this.#rehearsal.torn;
   }
 
   record(call: PreviewCall): void {
@@ -81,7 +86,7 @@ export class EffectRecord implements Preview {
   }
 
   /** After a transaction of the rehearsal: notes which records have changed, and takes the runs of queues. */
-  readonly onMade = (tx: Transactor, notes: readonly Note[]): void => {
+  #onMade(tx: Transactor, notes: readonly Note[]): void {
     const { events } = this.#sources;
     for (let page = events.read(events.lastSeq(), eventsAtOnce, tx); page.length > 0; ) {
       for (const { type, source, subject } of page) {
@@ -96,11 +101,11 @@ export class EffectRecord implements Preview {
       this.#added.add(runId);
       this.record({ kind: "queue", method: "enqueue", target: name, body: payload, answer: runId });
     }
-  };
+  }
 
   /** The effects so far. @throws AppError as `Rehearsal.transact`. */
-  async collect(rehearsal: Rehearsal): Promise<Pick<RunPreview, "changes" | "mails" | "calls" | "logs">> {
-    const found = await rehearsal.conclude(async (tx) => {
+  async collect(): Promise<Pick<RunPreview, "changes" | "mails" | "calls" | "logs">> {
+    const found = await this.#rehearsal.conclude(async (tx) => {
       const turns = new LoopTurns();
       const changes: PreviewChanges[] = [];
       for (const [collection, ids] of this.#touched) {

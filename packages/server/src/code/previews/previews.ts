@@ -6,7 +6,7 @@ import type { Functions } from "../functions/index.ts";
 import type { Jobs } from "../jobs/index.ts";
 import type { RunTask } from "../runs/index.ts";
 import { type CallOutcome, failureOf, type PreviewProcesses, type ScriptHost } from "../script-host/index.ts";
-import { EffectRecord, type EffectSources, keepsStatement } from "./effect-record.ts";
+import { EffectRecord, type EffectSources } from "./effect-record.ts";
 
 /** Previews at a time, each with up to two processes. */
 const width = 2;
@@ -61,25 +61,22 @@ export class Previews {
 
   /** Calls the handler once. Answers the error when others have changed what the preview has changed. */
   async #attempt(task: RunTask): Promise<Omit<RunPreview, "runId"> | { readonly torn: AppError }> {
-    const { host, database } = this.#options;
+    const { host } = this.#options;
     const effects = new EffectRecord(this.#options);
     const processes = host.openPreview(effects);
     if (processes === null) throw new AppError("unavailable", "The code is not loaded yet.");
-    const rehearsal = database.rehearse(effects, { keeps: keepsStatement, onMade: effects.onMade });
-    effects.follow(rehearsal);
     try {
       const called = await call(processes, { ...task, principal: { ...task.principal, preview: effects } });
       // The end of the handler is the end of its code, too: no timer goes on.
       host.closePreview(effects);
-      const found = await effects.collect(rehearsal);
-      const { torn } = rehearsal;
+      const found = await effects.collect();
+      const { torn } = effects;
       return torn === null ? { filePath: task.path, handler: task.handler, ...called, ...found } : { torn };
     } catch (thrown) {
-      if (rehearsal.torn === null) throw thrown;
-      return { torn: rehearsal.torn };
+      if (effects.torn === null) throw thrown;
+      return { torn: effects.torn };
     } finally {
       host.closePreview(effects);
-      rehearsal.end();
     }
   }
 }

@@ -43,15 +43,12 @@ export class Rehearsal {
     return this.#log.length > 0;
   }
 
-  /** All further transactions are refused. */
-  end(): void {
-    this.#isOver = true;
-  }
-
-  /** The last transaction, which the bound of repeated statements does not refuse. */
+  /** The last transaction, which the bound of repeated statements does not refuse. All further transactions are refused. */
   conclude<T>(work: (tx: Transactor) => T | Promise<T>): Promise<T> {
     this.#repeated = 0;
-    return this.transact(work).finally(() => this.end());
+    return this.transact(work).finally(() => {
+      this.#isOver = true;
+    });
   }
 
   /** @throws AppError `conflict` when the rehearsal is torn, `bad_request` and `payload_too_large` beyond the bounds; errors of `work`. */
