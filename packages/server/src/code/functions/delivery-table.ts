@@ -16,6 +16,7 @@ import {
   LoggedEvent,
   parseEventId,
 } from "../../store/events/index.ts";
+import type { Failure } from "../../store/failures/index.ts";
 import {
   type HandlerName,
   pageSize,
@@ -101,15 +102,6 @@ export interface Delivery {
   readonly depth: number;
   /** The functions, jobs and hooks that led to the event, as `path:handler`. */
   readonly chain: readonly string[];
-}
-
-/** A delivery that has failed for good. */
-interface FailedDelivery {
-  readonly runId: string;
-  readonly path: string;
-  readonly error: string;
-  readonly failedAt: number;
-  readonly subject: string;
 }
 
 /** `at` and `type` are from the copy of the event, null while the log has the event. */
@@ -250,13 +242,13 @@ export class Deliveries extends RunTable {
     return { id, path, handler, key, turn, failures: 0, notBefore: 0 };
   }
 
-  /** The deliveries that have failed for good, oldest first. */
-  failed(reader: Reader): FailedDelivery[] {
-    const rows = reader.all<FailedDelivery & { id: number; event: string }>(
-      `SELECT r.id, h.path, r.error, r.failedAt, r.subject, r.event FROM ${this.source}
+  /** The failures of the deliveries that have failed for good, oldest first. */
+  failed(reader: Reader): Failure[] {
+    const rows = reader.all<Pick<Failure, "path" | "error" | "at" | "record"> & { id: number; event: string }>(
+      `SELECT r.id, h.path, r.error, r.failedAt AS at, r.subject AS record, r.event FROM ${this.source}
        WHERE r.failedAt IS NOT NULL AND r.event IS NOT NULL ORDER BY r.failedAt, r.id`,
     );
-    return rows.map(({ event, ...row }) => ({ ...row, runId: runIdOf(fromCopy(event).id, row.id) }));
+    return rows.map(({ id, event, ...row }) => ({ ...row, kind: "function", run: runIdOf(fromCopy(event).id, id) }));
   }
 
   override remove(tx: Transactor, run: RunRow): void {

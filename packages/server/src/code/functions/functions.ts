@@ -230,9 +230,7 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
 
   /** The runs that have failed for good, oldest first. */
   failed(reader: Reader): Failure[] {
-    return this.#deliveries.failed(reader).map(({ runId, path, error, failedAt, subject }) => {
-      return { kind: "function", path, error, at: failedAt, run: runId, record: subject };
-    });
+    return this.#deliveries.failed(reader);
   }
 
   /** How many of some runs wait or are under way, and how many have failed for good. */

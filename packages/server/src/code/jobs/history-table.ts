@@ -89,9 +89,9 @@ export class JobHistory implements RunHistory<JobAttempt> {
   }
 
   /** The runs of `failedRuns`, oldest first. */
-  failed(reader: Reader, jobs: readonly string[]): { job: string; runId: string; error: string; endedAt: number }[] {
+  failed(reader: Reader, jobs: readonly string[]): { job: string; run: string; error: string; at: number }[] {
     return reader.all(
-      `SELECT r.job, r.runId, coalesce(r.error, '') AS error, coalesce(r.endedAt, r.startedAt) AS endedAt
+      `SELECT r.job, r.runId AS run, coalesce(r.error, '') AS error, coalesce(r.endedAt, r.startedAt) AS at
        FROM ${failedIn("job")} ORDER BY r.id`,
       JSON.stringify(jobs),
     );

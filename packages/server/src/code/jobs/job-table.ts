@@ -269,9 +269,9 @@ export class JobTable extends RunTable<RunOfJob> {
   }
 
   /** The runs of queues that have failed for good, oldest first. */
-  failed(reader: Reader): { path: string; runId: string; error: string; failedAt: number }[] {
+  failed(reader: Reader): { path: string; run: string; error: string; at: number }[] {
     return reader.all(
-      `SELECT h.path, r.runId, r.error, r.failedAt FROM ${this.source}
+      `SELECT h.path, r.runId AS run, r.error, r.failedAt AS at FROM ${this.source}
        WHERE r.failedAt IS NOT NULL AND r.payload IS NOT NULL ORDER BY r.failedAt, r.id`,
     );
   }

@@ -144,32 +144,36 @@ export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind 
     return this.#history.last(this.#jobs);
   }
 
-  /** The runs that have failed for good, of queues and of schedules, each kind oldest first. */
-  failed(reader: Reader): Failure[] {
-    const paths = new Map(this.#schedules.list().map(({ job }) => [job.name, job.path]));
-    const queued = this.#table.failed(reader).map(({ path, runId: run, error, failedAt: at }): Failure => {
-      return { kind: "queue", path, error, at, run, record: null };
-    });
-    const scheduled = this.#history.failed(reader, [...paths.keys()]).map(({ job, runId: run, error, endedAt: at }) => {
-      return { kind: "job", path: paths.get(job) ?? null, error, at, run, record: null } as const;
-    });
-    return [...queued, ...scheduled];
-  }
+  /** The runs of queues that have failed for good, oldest first, and their retry. */
+  readonly failedQueued = {
+    failed: (reader: Reader): Failure[] =>
+      this.#table.failed(reader).map((run) => ({ ...run, kind: "queue", record: null })),
+    states: (reader: Reader, runIds: readonly string[]) => this.#statesOf(reader, runIds),
+    retry: (tx: Transactor, runId: string) => this.queues.retryRun(tx, runId),
+  };
+
+  /** The failed runs of schedules. A retry runs the job of a file now, with all attempts, also beside another run, and answers the id of the run. */
+  readonly failedScheduled = {
+    failed: (reader: Reader): Failure[] => {
+      const paths = new Map(this.#schedules.list().map(({ job }) => [job.name, job.path]));
+      const runs = this.#history.failed(reader, [...paths.keys()]);
+      return runs.map(({ job, ...run }) => ({ ...run, kind: "job", path: paths.get(job) ?? null, record: null }));
+    },
+    states: (reader: Reader, runIds: readonly string[]) => this.#statesOf(reader, runIds),
+    retry: (tx: Transactor, path: string): string => {
+      const job = this.#schedules.list().find((each) => each.job.path === path)?.job;
+      if (job === undefined) throw new AppError("not_found", `${path} is not there, or not loaded.`);
+      const run = { ...this.#newRun(), key: null, notBefore: 0, ...noInput };
+      const id = this.#table.add(tx, job, run);
+      tx.onDurable(() => this.dispatcher.written({ id, path }));
+      return run.runId;
+    },
+  };
 
   /** How many of some runs wait or are under way, and how many have failed for good. */
-  states(reader: Reader, runIds: readonly string[]): { open: number; failed: number } {
+  #statesOf(reader: Reader, runIds: readonly string[]): { open: number; failed: number } {
     const { open, failed } = this.#table.states(reader, runIds, "runId");
     return { open, failed: failed + this.#history.failedOf(reader, runIds) };
-  }
-
-  /** Runs the job of a schedule now, with all attempts, also beside another run. Answers the id of the run. @throws AppError `not_found`. */
-  repeat(tx: Transactor, path: string): string {
-    const job = this.#schedules.list().find((each) => each.job.path === path)?.job;
-    if (job === undefined) throw new AppError("not_found", `${path} is not there, or not loaded.`);
-    const run = { ...this.#newRun(), key: null, notBefore: 0, ...noInput };
-    const id = this.#table.add(tx, job, run);
-    tx.onDurable(() => this.dispatcher.written({ id, path }));
-    return run.runId;
   }
 
   /** The runs of schedules in the history that have failed for good. */

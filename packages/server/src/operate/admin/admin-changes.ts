@@ -3,7 +3,15 @@
  * transaction writes an event of the change, the audit. Only admins see these events: no realtime channel carries the
  * events.
  */
-import { AppError, isAdmin, type Principal, quote, type SignedIn } from "../../base/kernel/index.ts";
+import {
+  AppError,
+  isAdmin,
+  type Principal,
+  quote,
+  type SignedIn,
+  type System,
+  system,
+} from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { Database, Migration, MigrationSite, Transactor } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
@@ -60,10 +68,12 @@ export class AdminChanges {
   }
 
   /**
-   * Like `Database.transact`, for an admin's change.
+   * Like `Database.transact`, for an admin's change. @param admin null for the command line.
    * @throws AppError `unauthorized` when the session has ended, `forbidden` when the role has changed.
    */
-  transact<T>(admin: SignedIn, work: (tx: Transactor, audit: Audit) => T): Promise<T> {
+  transact<T>(admin: SignedIn | null, work: (tx: Transactor, audit: Audit) => T): Promise<T> {
+    if (admin === null)
+      return this.#options.database.transact((tx) => work(tx, (entry) => this.record(tx, system, entry)));
     return this.#options.database.transactFor(admin, (tx, caller) => work(tx, this.admit(tx, admin, caller)));
   }
 
@@ -74,11 +84,11 @@ export class AdminChanges {
   }
 
   /** Writes an entry of the audit, and logs the entry once the entry is on disk. */
-  record(tx: Transactor, admin: SignedIn, { action, target, before = null, after = null }: AuditEntry): void {
+  record(tx: Transactor, admin: SignedIn | System, { action, target, before = null, after = null }: AuditEntry): void {
     const { logger, events } = this.#options;
-    const { userId, sessionId, scopes } = admin;
+    const { userId } = admin;
     const payload = { userId, target, before, after };
-    const by = { target, userId, ...(scopes !== undefined && { keyId: sessionId }) };
+    const by = { target, userId, ...("scopes" in admin && admin.scopes !== undefined && { keyId: admin.sessionId }) };
     tx.onDurable(() => logger.info(`An admin: ${action}`, by));
     events.append(tx, { type: `admin.${action}`, source: "admin", payload, principal: admin });
   }

@@ -12,15 +12,7 @@ import type {
   FailureStatus,
 } from "@socle/protocol";
 import { FAILURE_KINDS, FAILURE_STATUSES } from "@socle/protocol/wire";
-import {
-  AppError,
-  type Clock,
-  quote,
-  readChoice,
-  type SignedIn,
-  system,
-  toTimestamp,
-} from "../../base/kernel/index.ts";
+import { AppError, type Clock, quote, readChoice, type SignedIn, toTimestamp } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { Functions } from "../../code/functions/index.ts";
 import type { Jobs } from "../../code/jobs/index.ts";
@@ -79,8 +71,8 @@ interface ChosenRuns {
 interface RetriedWork {
   failed(reader: Reader): Failure[];
   states(reader: Reader, references: readonly string[]): { open: number; failed: number };
-  /** Answers the reference of the run that waits now. @throws AppError. */
-  retry(tx: Transactor, reference: string): string;
+  /** Answers the reference of a new run, if the work makes a new run. @throws AppError. */
+  retry(tx: Transactor, reference: string): unknown;
 }
 
 export class FailureAdmin {
@@ -94,28 +86,8 @@ export class FailureAdmin {
   constructor(options: FailureAdminOptions) {
     const { functions, jobs, mails } = options;
     this.#options = options;
-    const again = (retry: (tx: Transactor, id: string) => unknown) => (tx: Transactor, id: string) => {
-      retry(tx, id);
-      return id;
-    };
-    const failedJobs = (kind: FailureKind) => (reader: Reader) =>
-      jobs.failed(reader).filter((failure) => failure.kind === kind);
-    const states: RetriedWork["states"] = (reader, ids) => jobs.states(reader, ids);
-    this.#work = {
-      function: {
-        failed: (reader) => functions.failed(reader),
-        states: (reader, ids) => functions.states(reader, ids),
-        retry: again((tx, id) => functions.retry(tx, id)),
-      },
-      queue: { failed: failedJobs("queue"), states, retry: again((tx, id) => jobs.queues.retryRun(tx, id)) },
-      // A schedule keeps no run that has failed: the job runs once more.
-      job: { failed: failedJobs("job"), states, retry: (tx, path) => jobs.repeat(tx, path) },
-      mail: {
-        failed: (reader) => mails.failed(reader),
-        states: (reader, ids) => mails.states(reader, ids),
-        retry: again((tx, id) => mails.retry(tx, id)),
-      },
-    };
+    // A schedule keeps no run that has failed: the job runs once more.
+    this.#work = { function: functions, mail: mails, queue: jobs.failedQueued, job: jobs.failedScheduled };
   }
 
   /** Groups the failures of an earlier version once, before any file is loaded. */
@@ -123,7 +95,7 @@ export class FailureAdmin {
     const { database, events, functions, jobs, mails } = this.#options;
     const { reader } = database;
     if (!isUngrouped(reader)) return;
-    const kept = [...functions.failed(reader), ...jobs.failed(reader), ...mails.failed(reader)];
+    const kept = [...functions.failed(reader), ...jobs.failedQueued.failed(reader), ...mails.failed(reader)];
     const waiter = { caller: "failures", signal: new AbortController().signal };
     const filter = { types: ["function.failed", "job.failed"], from: null, to: null, filePath: null };
     const { items } = await events.search(filter, { limit: maxOld, offset: 0, waiter });
@@ -178,7 +150,7 @@ export class FailureAdmin {
   /** @param admin null for the command line. @throws AppError `not_found`. */
   async setStatus(id: string, status: FailureStatus, admin: SignedIn | null): Promise<FailureGroup> {
     await this.#options.failures.settled();
-    await this.#transact(admin, (tx, audit) => {
+    await this.#options.changes.transact(admin, (tx, audit) => {
       const before = this.#find(tx, id);
       setStatus(tx, id, status);
       audit({ action: `failure.${deeds[status]}`, target: id, before: { status: before.status } });
@@ -193,7 +165,7 @@ export class FailureAdmin {
    */
   async retry(id: string, admin: SignedIn | null): Promise<FailureRetryStarted> {
     await this.#options.failures.settled();
-    await this.#transact(admin, (tx, audit) => {
+    await this.#options.changes.transact(admin, (tx, audit) => {
       const { kind } = this.#find(tx, id);
       if (this.#isRetried(tx, id)) throw new AppError("conflict", "A retry of this group is under way.");
       if (this.#begin(tx, audit, { kind, id }).length === 0)
@@ -211,7 +183,7 @@ export class FailureAdmin {
    */
   async retryAll(chosen: Pick<ChosenRuns, "kind" | "file">, admin: SignedIn): Promise<{ runs: number }> {
     await this.#options.failures.settled();
-    const begun = await this.#transact(admin, (tx, audit) => this.#begin(tx, audit, chosen));
+    const begun = await this.#options.changes.transact(admin, (tx, audit) => this.#begin(tx, audit, chosen));
     for (const { id } of begun) this.#carryOut(id);
     return { runs: begun.reduce((sum, { runs }) => sum + runs.length, 0) };
   }
@@ -271,7 +243,8 @@ export class FailureAdmin {
     let { error } = retry;
     for (let i = retry.next; i < end; i++)
       try {
-        runs[i] = work.retry(tx, runs[i] ?? "");
+        const made = work.retry(tx, runs[i] ?? "");
+        if (typeof made === "string") runs[i] = made;
       } catch (thrown) {
         // Each refusal comes before a write. A run that is gone, or that waits already, is left out.
         if (!(thrown instanceof AppError)) throw thrown;
@@ -310,18 +283,6 @@ export class FailureAdmin {
     const row = findGroup(reader, id);
     if (row === null) throw new AppError("not_found", `No group of failures has the id ${quote(id)}.`);
     return row;
-  }
-
-  /** A change of an admin, or of the command line. */
-  #transact<T>(admin: SignedIn | null, work: (tx: Transactor, audit: Audit) => T): Promise<T> {
-    const { changes, database, events } = this.#options;
-    if (admin !== null) return changes.transact(admin, work);
-    return database.transact((tx) =>
-      work(tx, ({ action, target, before = null, after = null }) => {
-        const payload = { userId: null, target, before, after };
-        events.append(tx, { type: `admin.${action}`, source: "admin", payload, principal: system });
-      }),
-    );
   }
 }
 

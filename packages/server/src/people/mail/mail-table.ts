@@ -98,11 +98,16 @@ export function listMails(
   return { items: reader.all<MailHead>(sql, ...values, limit, offset), total };
 }
 
-/** A mail that has failed for good. */
-export type FailedMail = Pick<MailRow, "id" | "error" | "endedAt">;
+/** The failures of the mails that have failed for good, oldest first. */
+export function failedMails(reader: Reader): Failure[] {
+  const sql = `SELECT id AS run, coalesce(error, '') AS error, coalesce(endedAt, 0) AS at
+    FROM _mails WHERE status = 'failed' ORDER BY endedAt, seq`;
+  return reader.all<Pick<Failure, "run" | "error" | "at">>(sql).map(failureOf);
+}
 
-export function failedMails(reader: Reader): FailedMail[] {
-  return reader.all("SELECT id, error, endedAt FROM _mails WHERE status = 'failed' ORDER BY endedAt, seq");
+/** The failure of a mail, for the groups of failures. */
+export function failureOf(mail: Pick<Failure, "run" | "error" | "at">): Failure {
+  return { ...mail, kind: "mail", path: null, record: null };
 }
 
 /** How many of some mails wait, and how many have failed for good. */
@@ -110,11 +115,6 @@ export function mailStates(reader: Reader, ids: readonly string[]): { open: numb
   const sql = `SELECT count(*) FILTER (WHERE status = 'waiting') AS open, count(*) FILTER (WHERE status = 'failed') AS failed
     FROM _mails WHERE id IN (SELECT value FROM json_each(?))`;
   return reader.get<{ open: number; failed: number }>(sql, JSON.stringify(ids)) ?? { open: 0, failed: 0 };
-}
-
-/** The failure of a mail, for the groups of failures. */
-export function failureOf({ id, error, endedAt }: FailedMail): Failure {
-  return { kind: "mail", path: null, error: error ?? "", at: endedAt ?? 0, run: id, record: null };
 }
 
 /** All mails with the texts, oldest first. */

@@ -21,7 +21,6 @@ import {
   allMails,
   countWaiting,
   failedMails,
-  failureOf,
   findMail,
   insertMail,
   lastSeq,
@@ -194,7 +193,7 @@ export class Mails {
 
   /** The mails that have failed for good, oldest first. */
   failed(reader: Reader): Failure[] {
-    return failedMails(reader).map(failureOf);
+    return failedMails(reader);
   }
 
   /** How many of some mails wait, and how many have failed for good. */

@@ -199,7 +199,7 @@ export class MailSender {
       // Mails that were not tried because the server is away fail, too.
       overdue = isOfServer ? failOld(tx, { since: at - longestMs, at, error: message }) : 0;
       const times = Number(isOver) + overdue;
-      if (times > 0) failures.add(tx, failureOf({ id: mail.id, error: message, endedAt: at }), times);
+      if (times > 0) failures.add(tx, failureOf({ run: mail.id, error: message, at }), times);
     });
     const { id: mailId, kind } = mail;
     logger.warn(isOver ? "A mail has failed" : "A mail could not be sent, and will be tried again", {
