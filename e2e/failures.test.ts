@@ -129,3 +129,39 @@ test("failures of an earlier version are grouped at the first start", async () =
   expect(items.map((group) => [group.id, group.count, group.status])).toEqual([[id, runs, "open"]]);
   expect(open).toBe(1);
 });
+
+test("failures are in the groups whichever process or instance has taken the request", async () => {
+  const cwd = await scriptProject({
+    collections: [collection("items")],
+    files: {
+      "functions/items/notify.ts": notify,
+      "functions/items/check.ts":
+        'export const beforeUpdate = ({ record }) => {\n  throw new Error("no check of " + record.id);\n};\n',
+      "endpoints/pay.ts":
+        'export const access = "public";\nexport const GET = () => {\n  throw new Error("the bank is away");\n};\n',
+      "queries/total.ts":
+        'export default query({ access: "public" }, () => {\n  throw new Error("no total " + 7);\n});\n',
+    },
+  });
+  const { url } = await serve(cwd);
+  const headers = await signIn(url);
+  for (let n = 0; n < 9; n++) {
+    // Each request has a connection of its own, so that the processes share the requests.
+    const own = { headers: { ...headers, Connection: "close" } };
+    const body = JSON.stringify({ n });
+    const made = await fetch(`${url}/api/items`, { method: "POST", body, ...own });
+    const { id } = (await made.json()) as { id: string };
+    expect((await fetch(`${url}/api/items/${id}`, { method: "PUT", body, ...own })).status).toBe(503);
+    expect((await fetch(`${url}/api/function/pay`, own)).status).toBe(500);
+    expect((await fetch(`${url}/api/query/total`, own)).status).toBe(500);
+  }
+  await until(async () => (await groups(url, headers)).items.reduce((sum, { count }) => sum + count, 0) === 36);
+  const { items, open } = await groups(url, headers);
+  expect(open).toBe(4);
+  expect(items.map(({ kind, count, message }) => `${kind} ${count} ${message}`).sort()).toEqual([
+    "endpoint 9 the bank is away",
+    "function 9 no letter for …",
+    "hook 9 no check of …",
+    "query 9 no total …",
+  ]);
+});
