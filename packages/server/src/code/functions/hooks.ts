@@ -71,6 +71,7 @@ interface HookCall {
   readonly runId: string;
   /** The id of the record, if the record has one. */
   readonly record: string | null;
+  readonly isPreview: boolean;
 }
 
 type HookValues = Readonly<Record<string, unknown>>;
@@ -218,7 +219,8 @@ export class Hooks implements RecordHooks, AuthHooks {
           `${handler} of ${collection}; the ${operation} is refused. Does a hook make changes that run the same hook?`,
         );
       const runId = newId("run", this.#options.clock.now());
-      const call = { runId, record: typeof record["id"] === "string" ? record["id"] : null };
+      const id = typeof record["id"] === "string" ? record["id"] : null;
+      const call = { runId, record: id, isPreview };
       if (refusal !== null) throw this.#fail(hook, { ...call, reason: refusal.reason });
       const calledAt = performance.now();
       const start: { at: number | null } = { at: null };
@@ -295,10 +297,11 @@ export class Hooks implements RecordHooks, AuthHooks {
   /** Logs why a hook did not decide. The caller is not told the reason: the caller made no mistake. */
   #fail(hook: Hook, why: HookCall & { readonly reason: string; readonly stack?: string | undefined }): AppError {
     const { path, handler, collection } = hook;
-    const { reason, record, ...fields } = why;
+    const { reason, record, isPreview, ...fields } = why;
     const { clock, failures } = this.#options;
     hook.calls.failed += 1;
-    failures.note({ kind: "hook", path, error: reason, at: clock.now(), run: why.runId, record });
+    // Nothing of a preview stays.
+    if (!isPreview) failures.note({ kind: "hook", path, error: reason, at: clock.now(), run: why.runId, record });
     if (this.#failures.take())
       this.#options.logger.error(`${handler} of ${path} failed, ${refusedBy(hook)} is refused: ${reason}`, fields);
     return new AppError(
