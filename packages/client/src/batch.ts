@@ -55,9 +55,9 @@ export async function sendBatch<Records>(
   operations: readonly OperationOn<string, object, object>[],
   options?: OnceOptions,
 ): Promise<Records> {
-  const sent = operations.map((operation) => {
-    const ifMatch = operation.method === "create" ? undefined : versionText(operation.ifMatch);
-    return { ...operation, ifMatch };
+  // A create has no version.
+  const sent = operations.map((each: OperationOn<string, object, object> & VersionOptions) => {
+    return { ...each, ifMatch: versionText(each.ifMatch) };
   });
   const { value } = await transport.writeOnce<{ results: BatchResult[] }>("/api/batch", { operations: sent }, options);
   return value.results.map(({ body }) => body) as Records;

@@ -52,6 +52,8 @@ export type { GroupsQuery, QueryStart, RecordsQuery } from "./query-types.ts";
 export type { Listener, SubscribeOptions } from "./realtime.ts";
 export type {
   Changes,
+  HistoryOf,
+  HistoryOptions,
   NamedClient,
   NewRecord,
   RecordsClient,

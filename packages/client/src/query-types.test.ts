@@ -206,6 +206,18 @@ test("changes require the required fields", () => {
   expect(checks).toHaveLength(13);
 });
 
+test("a history has the types of the fields", () => {
+  // Nothing is sent.
+  const titleOf = async (): Promise<string | null | undefined> => {
+    const { items, nextCursor } = await tasks.history("rec_1", { limit: 5, cursor: null });
+    // @ts-expect-error: the number of a task is no text
+    const wrong: string | undefined = items[0]?.changes.n?.after;
+    // @ts-expect-error: no field of this name
+    return [wrong, nextCursor].length === 2 ? items[0]?.changes.title?.before : items[0]?.changes.nothing;
+  };
+  expect(titleOf).toBeFunction();
+});
+
 test("endpoints and server queries have the types of the project", () => {
   const { endpoints, queries } = socle;
   const id = "rec_1";

@@ -1,6 +1,14 @@
 /** The records of a collection: queries, and reading and writing single records. */
 
-import { type RecordSelection, type SystemFields, type USERS, versionOf } from "@socle/protocol";
+import {
+  type FieldChange,
+  type HistoryEntry,
+  type RecordHistory,
+  type RecordSelection,
+  type SystemFields,
+  type USERS,
+  versionOf,
+} from "@socle/protocol";
 import { type CollectionTypes, QueryBuilder, type RecordIn } from "@socle/protocol/query";
 import type { OptimisticWrite } from "./live-types.ts";
 import type { QueryStart } from "./query-types.ts";
@@ -69,6 +77,22 @@ export interface RecordsClient<T extends SystemFields, Create = NewRecord<T>, Up
    */
   upsert(values: UpsertValues<Create, Update>, options: UpsertOptions<By>): Promise<T>;
   delete(id: string, options?: VersionOptions & WriteOptions): Promise<void>;
+  /** The changes of a record, newest first: `history(id, { limit: 20, cursor: page.nextCursor })`. For admins, and by the rule `history` of the collection. */
+  history(id: string, options?: HistoryOptions): Promise<HistoryOf<T>>;
+}
+
+export interface HistoryOptions extends CallOptions {
+  /** Changes of a page, 1,000 at most; 50 by default. */
+  limit?: number;
+  /** The `nextCursor` of the page before; null for the first page. */
+  cursor?: string | null;
+}
+
+/** The changes of a record with the types of the fields. */
+export interface HistoryOf<T> extends Omit<RecordHistory, "items"> {
+  items: (Omit<HistoryEntry, "changes"> & {
+    changes: { [Name in Exclude<keyof T, keyof SystemFields>]?: FieldChange<T[Name]> };
+  })[];
 }
 
 /** Options of an upsert. */
@@ -99,15 +123,15 @@ export function versionText(version: VersionOptions["ifMatch"]): string | undefi
 /** The records of a collection at run time; `NamedClient` is the type for callers. */
 export class Records extends QueryBuilder<Source> {
   /** The address of the list. */
-  protected readonly path: string;
+  protected readonly path = `/api/${encodeURIComponent(this.collection)}`;
 
-  constructor(source: Source, name: string) {
-    super(source, name);
-    this.path = `/api/${encodeURIComponent(name)}`;
+  /** @param part the end of the path of a read that is about the record. */
+  get(id: string, { signal, ...search }: RecordSelection & CallOptions = {}, part = ""): Promise<unknown> {
+    return this.source.transport.call("GET", this.#recordPath(id) + part + searchOf(search), { signal });
   }
 
-  get(id: string, { signal, ...selection }: RecordSelection & CallOptions = {}): Promise<unknown> {
-    return this.source.transport.call("GET", `${this.#recordPath(id)}${searchOf(selection)}`, { signal });
+  history(id: string, options?: HistoryOptions): Promise<unknown> {
+    return this.get(id, options, "/history");
   }
 
   create(values: object, { optimistic, ...options }: OnceOptions & WriteOptions = {}): Promise<unknown> {
@@ -152,7 +176,8 @@ export class Records extends QueryBuilder<Source> {
     change: Omit<OptimisticWrite, "collection">,
     send: () => Promise<Answered<unknown>>,
   ): Promise<unknown> {
-    if (isOptimistic !== true) return (await send()).value;
-    return this.source.live().write({ ...change, collection: this.collection }, send);
+    return isOptimistic
+      ? this.source.live().write({ ...change, collection: this.collection }, send)
+      : (await send()).value;
   }
 }

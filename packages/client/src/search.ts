@@ -3,10 +3,10 @@
 /** The query with the `?`; empty without parameters. A parameter that is null or undefined is left out. */
 export function searchOf(parameters: object): string {
   // The `URLSearchParams` of React Native cannot set parameters.
-  const texts = given<string | number | boolean>({ ...parameters }).map((parameter) =>
-    parameter.map(encodeURIComponent).join("="),
-  );
-  return texts.length === 0 ? "" : `?${texts.join("&")}`;
+  const text = given<string | number | boolean>({ ...parameters })
+    .map((parameter) => parameter.map(encodeURIComponent).join("="))
+    .join("&");
+  return text && `?${text}`;
 }
 
 /** The entries with a value: null and undefined are left out. */

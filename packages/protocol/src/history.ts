@@ -6,11 +6,11 @@ import type { ChangeCause } from "./events.ts";
 export const MAX_HISTORY_LIMIT = 1_000;
 
 /** The change of a value. */
-export interface FieldChange {
+export interface FieldChange<Value = JsonValue> {
   /** The value before; null without a value. Absent where the log does not have the value. */
-  before?: JsonValue;
+  before?: Value | null;
   /** The value after; null without a value. */
-  after: JsonValue;
+  after: Value | null;
   /** The ids of files among the values that do not exist any more. */
   gone?: string[];
 }

@@ -1,7 +1,7 @@
 /** Histories: pages of the changes of a record, and the erasure of the values in the log. */
 import { type FieldChange, type HistoryEntry, type RecordHistory, type StoredRecord, USERS } from "@socle/protocol";
 import { duration } from "../../base/config/index.ts";
-import { AppError, type Clock, isAdmin, type Principal, quote } from "../../base/kernel/index.ts";
+import { AppError, type Clock, isAdmin, LoopTurns, type Principal, quote } from "../../base/kernel/index.ts";
 import type { Collection, Collections } from "../../data/collections/index.ts";
 import {
   eventTypesOf,
@@ -64,6 +64,7 @@ export class Histories {
     if (!isAnyRecordId(id)) throw missingRecord(collection, id);
     if (!isAdmin(principal)) this.#options.records.admit(collection.name, "read", { principal, id });
     const items: HistoryEntry[] = [];
+    const turns = new LoopTurns();
     let last = before ?? newest;
     let newer: PastState | null | undefined = before === null ? this.#present(collection, id) : undefined;
     for (let read = 0; read < maxRead; ) {
@@ -80,6 +81,7 @@ export class Histories {
         newer = change.before;
         const entry = this.#entry(collection, principal, change);
         if (entry !== null) items.push(entry);
+        if (turns.isDue()) await turns.next();
       }
       if (events.length < readAtOnce) {
         if (last === newest && this.#present(collection, id) === null) throw missingRecord(collection, id);
