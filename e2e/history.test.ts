@@ -1,6 +1,7 @@
 /** The cause of changes and the history of records over sockets: each way to a change, in processes of a service and instances of a cluster. */
 import { describe, expect, test } from "bun:test";
 import type { EventEntry, ImportReport, Page, StoredRecord, TokenResponse } from "@socle/protocol";
+import { SocleClient } from "../packages/client/src/index.ts";
 import { post, serve, until } from "./kit.ts";
 import { scriptProject } from "./scripts-kit.ts";
 
@@ -148,4 +149,22 @@ describe("an event has the cause of its change", () => {
     const [event] = (await events("users.updated")).filter(({ payload }) => payload["id"] === user.id);
     expect(event?.cause).toEqual({ kind: "request", id: requestId(answer) });
   });
+});
+
+test("the history of a record in the client, page by page, from each process", async () => {
+  const client = new SocleClient({ baseUrl: server.url, session: "memory" });
+  await client.login({ email: "listener@example.com", password: "correct horse battery" });
+  const notes = client.collection("notes");
+  const { id } = await notes.create({ text: "first" });
+  for (const text of ["second", "third"]) await notes.update(id, { text });
+  const first = await notes.history(id, { limit: 2 });
+  const rest = await notes.history(id, { limit: 2, cursor: first.nextCursor });
+  expect([...first.items, ...rest.items].map(({ type, changes, by }) => [type, changes, by?.email])).toEqual([
+    ["updated", { text: { before: "second", after: "third" } }, "listener@example.com"],
+    ["updated", { text: { before: "first", after: "second" } }, "listener@example.com"],
+    ["created", { text: { before: null, after: "first" } }, "listener@example.com"],
+  ]);
+  expect([first.nextCursor, rest.nextCursor]).toEqual([expect.any(String), null]);
+  await notes.delete(id);
+  for (let n = 0; n < 6; n++) expect((await notes.history(id)).items).toHaveLength(4);
 });

@@ -2,14 +2,15 @@
  * The index of the event log by key: the id of a record, of a cause (`Cause`), of a run, or of an event with runs. A row of the index has the keys of a
  * block of events, so that the write of an event changes no page of a second tree. The events behind the last whole block are read one by one.
  */
-import { BoundedMap } from "../../base/kernel/index.ts";
+import { BoundedMap, nextTurn } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { Database } from "../database/index.ts";
-import { eventsAfter, LoggedEvent, oldestEvent } from "./event-table.ts";
+import { keysBetween, LoggedEvent, oldestEvent } from "./event-table.ts";
 import { blockSize, buckets, entryWidth, hashOf, insertBlock, unindexedFrom } from "./index-table.ts";
 
-/** The blocks whose keys wait in memory, of 18 KiB each; other blocks are read from the log. */
-const blocksInMemory = 8;
+/** The blocks whose keys wait in memory, of 72 KiB each; other blocks are read from the log. */
+const blocksInMemory = 3;
+const readAtOnce = 256;
 const pauseMs = 5;
 
 /** The keys of an event: a record and a cause, or a cause, a run and an event. */
@@ -92,7 +93,7 @@ export class EventIndexer {
       const block = Math.max(unindexedFrom(reader) / blockSize, Math.floor(oldest / blockSize));
       const end = (block + 1) * blockSize;
       if (end > this.#flushedSeq() + 1) return;
-      const made = this.#blocks.get(block) ?? this.#read(block * blockSize);
+      const made = this.#blocks.get(block) ?? (await this.#read(block * blockSize));
       await this.#database.transact((tx) => insertBlock(tx, block, made.entries()));
       // Waiting writes run between two blocks.
       await Bun.sleep(pauseMs);
@@ -100,10 +101,12 @@ export class EventIndexer {
   }
 
   /** A block whose events this process has not seen. */
-  #read(first: number): Block {
+  async #read(first: number): Promise<Block> {
     const block = new Block();
-    for (const row of eventsAfter(this.#database.reader, first - 1, blockSize))
-      if (row.seq < first + blockSize) block.add(new LoggedEvent(row));
+    for (let from = first; from < first + blockSize; from += readAtOnce) {
+      for (const row of keysBetween(this.#database.reader, from, from + readAtOnce)) block.add(new LoggedEvent(row));
+      await nextTurn();
+    }
     return block;
   }
 }

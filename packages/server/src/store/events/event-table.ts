@@ -246,6 +246,16 @@ export function eventAt(reader: Reader, seq: number): EventRow | null {
   return reader.get<EventRow>(`SELECT ${eventColumns} FROM _events WHERE seq = ?`, seq);
 }
 
+/** The events from a seq to a seq, with as much of the payload as tells the keys of the index. */
+export function keysBetween(reader: Reader, from: number, until: number): EventRow[] {
+  const payload = `CASE source WHEN 'collections' THEN substr(payload, 1, ${erasedLength}) ELSE payload END AS payload`;
+  return reader.all<EventRow>(
+    `SELECT seq, at, time, type, source, actor, owner, ${payload}, partial, cause FROM _events WHERE seq >= ? AND seq < ?`,
+    from,
+    until,
+  );
+}
+
 /** The events at some seqs, newest first, without trimmed events. */
 export const eventsAtSql = `SELECT ${eventColumns} FROM _events WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq DESC`;
 

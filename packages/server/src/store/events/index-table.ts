@@ -2,12 +2,12 @@
 import type { Reader, SlowReader, Transactor, Value } from "../database/index.ts";
 
 /** The events of a block. */
-export const blockSize = 1_024;
+export const blockSize = 4_096;
 /** The rows of a block, by the hash of the key: a search reads one row. */
-export const buckets = 32;
+export const buckets = 8;
 
 /** The blocks that a search reads at once. */
-const blocksAtOnce = 64;
+const blocksAtOnce = 32;
 
 export const indexSteps: readonly string[] = [
   // `entries`: for each key of the bucket, the hash and the place of the event in the block; see `Block`.
