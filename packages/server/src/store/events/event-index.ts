@@ -52,6 +52,8 @@ export class EventIndexer {
   /** The newest blocks of which this process has seen each event. */
   readonly #blocks = new BoundedMap<number, Block>(blocksInMemory);
   #running: Promise<void> | null = null;
+  /** Whether a block may be whole that the writing has not seen. */
+  #isAsked = false;
 
   /** @param options `flushedSeq`: the newest event on disk; `signal`: ends the writing. */
   constructor(options: { database: Database; logger: Logger; flushedSeq: () => number; signal: AbortSignal }) {
@@ -72,22 +74,26 @@ export class EventIndexer {
 
   /** Writes all whole blocks, unless the writing is under way. */
   run(): void {
+    this.#isAsked = true;
     this.#running ??= this.#write()
       .catch((error) => {
         if (!this.#signal.aborted) this.#logger.error("The index of the event log could not be written", { error });
       })
       .finally(() => {
         this.#running = null;
+        // A block became whole after the last look.
+        if (this.#isAsked && !this.#signal.aborted) this.run();
       });
   }
 
   /** Resolves when no block is being written. */
   async settled(): Promise<void> {
-    await this.#running;
+    while (this.#running !== null) await this.#running;
   }
 
   async #write(): Promise<void> {
     while (!this.#signal.aborted) {
+      this.#isAsked = false;
       const { reader } = this.#database;
       const oldest = oldestEvent(reader)?.seq ?? 0;
       const block = Math.max(unindexedFrom(reader) / blockSize, Math.floor(oldest / blockSize));
