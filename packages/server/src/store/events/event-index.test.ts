@@ -59,7 +59,7 @@ async function fill({ database, events }: Log, model: Model, count: number): Pro
 /** Compares the answers for random keys, places and limits. */
 async function compare({ events, database }: Log, model: Model): Promise<void> {
   const keys = [...new Set([...model.values()].flat()), newId("rec", 1), "usr", "request"];
-  for (let n = 0; n < 25; n++) {
+  for (let n = 0; n < 10; n++) {
     const [key, limit, before] = [pick(keys), Math.ceil(random() * 300), Math.ceil(random() * model.size * 1.5)];
     const oldest = database.reader.get<{ seq: number }>("SELECT min(seq) AS seq FROM _events")?.seq ?? 0;
     const wanted = [...model]
@@ -77,7 +77,7 @@ describe("the events of a key are those of the model", () => {
   test("while the log grows, is trimmed, and is opened again", async () => {
     const model: Model = new Map();
     let log = await openEventLog(folder, "index.db");
-    for (let round = 0; round < 5; round++) {
+    for (let round = 0; round < 4; round++) {
       const stopping = new AbortController();
       const indexer = log.events.startIndex(stopping.signal);
       await fill(log, model, 2_500);
