@@ -33,7 +33,7 @@ const open = [
   "POST /api/admin/backups",
 ];
 const openParts =
-  /^\/api\/admin\/(collections|endpoints|events|functions|jobs|logs|runs|schema\.json|scripts|storage)(\/|$)/;
+  /^\/api\/admin\/(collections|endpoints|events|failures|functions|jobs|logs|runs|schema\.json|scripts|storage)(\/|$)/;
 
 async function isClosed(method: string, path: string, token: string): Promise<boolean> {
   const answer = await api.answer(method, path, { token, ...(method !== "GET" && method !== "HEAD" && { body: {} }) });

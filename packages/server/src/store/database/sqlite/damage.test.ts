@@ -180,7 +180,8 @@ describe("a damaged page of the service's own", () => {
 
   test("the list of free pages: reads go on", async () => {
     const damaged = await world();
-    const before = await openApi({ folder: damaged.folder });
+    // The log keeps no values of deleted records, so that pages become free.
+    const before = await openApi({ folder: damaged.folder, settings: { SERVICE_EVENTS_BEFORE: "false" } });
     for (const id of damaged.posts) await before.request("DELETE", `/api/posts/${id}`);
     await before.close();
     const page = firstFreePage(damaged.path);
