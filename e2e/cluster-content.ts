@@ -16,7 +16,10 @@ interface Content {
 type Place = Pick<TestInstance, "folder">;
 
 export function openFile({ folder }: Place): Database {
-  return new Database(join(folder, "socle.db"), { readonly: true });
+  const database = new Database(join(folder, "socle.db"), { readonly: true });
+  // An instance that starts or ends holds the lock of the file for a moment.
+  database.run("PRAGMA busy_timeout = 10000");
+  return database;
 }
 
 /** The content of one instance, as of one moment. */

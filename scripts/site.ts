@@ -111,8 +111,15 @@ async function build(): Promise<void> {
   await must([process.execPath, pagefind, "--site", output, "--quiet"], { cwd: site });
 }
 
+const [command = "serve", ...others] = process.argv.slice(2);
+if (!["serve", "build"].includes(command) || others.length > 0) {
+  console.error(
+    `"npm run docs" serves the site, and "npm run docs -- build" builds the site; "${[command, ...others].join(" ")}" is neither.`,
+  );
+  process.exit(2);
+}
 await build();
-if (process.argv[2] !== "build") {
+if (command === "serve") {
   const { url } = Bun.serve({ hostname: "localhost", port: Number(process.env["PORT"] ?? 4321), fetch: siteAnswer });
   console.log(`The site is at ${url}`);
 }

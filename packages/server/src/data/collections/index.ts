@@ -33,6 +33,7 @@ export {
 export { collectionSchema, definitionsIn } from "./definition-table.ts";
 export { DroppedRetention, restoreDropped, siteOfRestore } from "./dropped.ts";
 export { droppedRows, entryOf } from "./dropped-table.ts";
+export { isOfPredecessor } from "./log-marks.ts";
 export { MigrationError } from "./migration-error.ts";
 export {
   type CollectionPlan,

@@ -41,3 +41,12 @@ export function marksAfter({ after, steps }: CollectionPlan, before: Collection 
     ...(formerNames !== undefined && { formerNames }),
   };
 }
+
+/** Whether an event belongs to a dropped collection of the same name. @param event of the collection, by the name of its type. */
+export function isOfPredecessor(
+  event: { readonly seq: number; readonly timestamp: string },
+  { logMarks, createdAt }: Pick<Collection, "logMarks" | "createdAt">,
+): boolean {
+  // A collection from before marks were kept has only its time.
+  return logMarks.created === 0 ? event.timestamp < createdAt : event.seq <= logMarks.created;
+}

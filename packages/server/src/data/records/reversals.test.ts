@@ -1,5 +1,5 @@
 /** Reversals: after random changes, each change is taken back, newest first, and all records are as before; or the change is left, with the reason. */
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { StoredRecord } from "@socle/protocol";
 import { fileForm, formType } from "../../../test/forms.ts";
 import { openApi } from "../../../test/kit.ts";
@@ -36,6 +36,7 @@ const api = await openApi({
 const { records, events, database } = api.service;
 const owner = (await api.register("ann@example.com")).user.id;
 const as = { ...system, userId: owner };
+const token = await api.admin();
 
 /** All records with their owners, without the time of the last change and the place in the table. */
 function state(): unknown {
@@ -154,7 +155,6 @@ test("a record that goes back to another counter takes its number back, also if 
 });
 
 test("a record comes back without a file that is gone, and the reason names the file", async () => {
-  const token = await api.admin();
   const upload = async (text: string): Promise<string> => {
     const headers = { "Content-Type": formType };
     const answer = await api.request("POST", "/api/storage/upload", { body: fileForm(text), headers, token });
@@ -168,4 +168,71 @@ test("a record comes back without a file that is gone, and the reason names the 
   expect((await api.request("DELETE", `/api/storage/${gone}`, { token })).status).toBe(204);
   expect(await take(deletion)).toEqual([{ isDone: true, reason: `without files that are gone: ${gone}` }]);
   expect(records.get(records.collection("tasks"), system, id)).toMatchObject({ files: [kept], cover: null });
+});
+
+describe("after a rename", () => {
+  /** Puts the definition of a collection; a definition with another name renames the collection. */
+  async function define(name: string, fields: readonly object[], now = name): Promise<void> {
+    const body = { name: now, fields, ...(now !== name && { renamedFrom: name }) };
+    const { status, body: answer } = await api.request("PUT", `/api/admin/collections/${name}?confirm=true`, {
+      body,
+      token,
+    });
+    expect([status, answer["error"]]).toEqual([200, undefined as never]);
+  }
+  async function madeNote(collection: string, body: object): Promise<[id: string, creation: LoggedEvent | null]> {
+    const id = await made(collection, body);
+    return [id, events.at(events.committedSeq)];
+  }
+  const exists = (name: string, id: string): boolean =>
+    database.reader.get(`SELECT 1 FROM "${name}" WHERE id = ?`, id) !== null;
+
+  test("a creation is taken back if the record is as made, and left if a renamed or new field may have changed", async () => {
+    const title = { name: "title", type: "string" };
+    const created = await api.request("POST", "/api/admin/collections", {
+      body: { name: "notes", fields: [title] },
+      token,
+    });
+    expect(created.status).toBe(201);
+    const [untouched, first] = await madeNote("notes", { title: "as made" });
+    const [changed, second] = await madeNote("notes", { title: "before" });
+    await Bun.sleep(2);
+    await records.update("notes", system, { record: changed, body: { title: "after" } });
+    const [withNew, third] = await madeNote("notes", {});
+    await define("notes", [
+      { name: "heading", type: "string", renamedFrom: "title" },
+      { name: "rank", type: "integer", default: 3 },
+    ]);
+    await Bun.sleep(2);
+    await records.update("notes", system, { record: withNew, body: { rank: 5 } });
+    expect(await take(first, second, third)).toEqual([
+      done,
+      { isDone: false, reason: "heading is newer than the record, or had another name" },
+      { isDone: false, reason: "rank is newer than the record, or had another name" },
+    ]);
+    expect([untouched, changed, withNew].map((id) => exists("notes", id))).toEqual([false, true, true]);
+  });
+
+  test("the events of a collection that goes back to its former name, and of each collection that had a name, are found", async () => {
+    const fields = [{ name: "heading", type: "string" }];
+    const [one, ofNotes] = await madeNote("notes", { heading: "under the first name" });
+    await define("notes", fields, "papers");
+    const [two, ofPapers] = await madeNote("papers", { heading: "under the second name" });
+    await api.request("POST", "/api/admin/collections", { body: { name: "notes", fields }, token });
+    const [three, ofNew] = await madeNote("notes", { heading: "of a new collection with the first name" });
+    await define("notes", fields, "others");
+    await define("papers", fields, "notes");
+    expect([exists("notes", one), exists("notes", two), exists("others", three)]).toEqual([true, true, true]);
+    expect(await take(ofNew, ofPapers, ofNotes)).toEqual([done, done, done]);
+    expect([exists("notes", one), exists("notes", two), exists("others", three)]).toEqual([false, false, false]);
+  });
+
+  test("a change whose values were erased from the log is left", async () => {
+    const [id, creation] = await madeNote("notes", { heading: "erased" });
+    expect((await api.request("DELETE", `/api/notes/${id}/history`, { token })).status).toBe(204);
+    expect(await take(events.at(creation?.seq ?? 0))).toEqual([
+      { isDone: false, reason: "the values were erased from the log" },
+    ]);
+    expect(exists("notes", id)).toBe(true);
+  });
 });

@@ -3,7 +3,7 @@ import { type FieldDefinition, type StoredRecord, USERS } from "@socle/protocol"
 import { AppError, type System, system } from "../../base/kernel/index.ts";
 import type { Transactor } from "../../store/database/index.ts";
 import type { EventBasis, LoggedEvent } from "../../store/events/index.ts";
-import type { Collection, Collections } from "../collections/index.ts";
+import { type Collection, type Collections, isOfPredecessor } from "../collections/index.ts";
 import { typeOf } from "../fields/index.ts";
 import type { RecordChanges } from "./changes.ts";
 import { isSameValue } from "./record-effects.ts";
@@ -61,6 +61,7 @@ export class Reversals {
     const [name, kind] = [event.type.slice(0, at), event.type.slice(at + 1)];
     const collection = this.#collectionOf(event, name);
     if (event.source !== "collections" || event.subject === null) throw new Left("the event is no change of a record");
+    if (event.isErased) throw new Left("the values were erased from the log");
     if (collection === undefined) throw new Left(`the collection ${name} is gone`);
     if (name === USERS && kind !== "updated") throw new Left("an undo makes and deletes no accounts");
     const table = recordTableOf(collection);
@@ -75,10 +76,8 @@ export class Reversals {
     return null;
   }
 
-  #takeCreation({ tx, principal, event: { payload }, table, id, row }: LoggedChange & { row: OwnedRow }): void {
-    for (const { name } of table.fields)
-      if (Object.hasOwn(payload, name) && !isSameValue(row.record[name], payload[name]))
-        throw new Left(`${name} was changed since`);
+  #takeCreation({ tx, principal, event, table, id, row }: LoggedChange & { row: OwnedRow }): void {
+    for (const field of table.fields) refuseChanged(field, event, row);
     const { name: collection } = table.collection;
     if (!this.#changes.deleteAlone(tx, principal, { collection, id, ifMatch: null, hooks: null }))
       throw new Left("other records point to the record");
@@ -119,13 +118,14 @@ export class Reversals {
   }
 
   /** The collection of an event, also under a later name; undefined for a collection that is gone. */
-  #collectionOf({ seq, timestamp }: LoggedEvent, name: string): Collection | undefined {
-    return this.#collections.all().find((each) => {
-      const { created, renamed = 0, formerNames = [] } = each.logMarks;
-      // A collection from before marks were kept has only its time.
-      const isOlder = created === 0 ? timestamp < each.createdAt : seq <= created;
-      return !isOlder && (each.name === name ? seq > renamed : formerNames.includes(name) && seq <= renamed);
+  #collectionOf(event: LoggedEvent, name: string): Collection | undefined {
+    const named = this.#collections.all().filter((each) => {
+      const { renamed = 0, formerNames = [] } = each.logMarks;
+      const hadName = formerNames.includes(name) && event.seq <= renamed && event.timestamp >= each.createdAt;
+      return hadName || (each.name === name && !isOfPredecessor(event, each));
     });
+    // Of several collections that have had the name, the newest had the name last.
+    return named.toSorted((a, b) => (a.createdAt < b.createdAt ? 1 : -1))[0];
   }
 
   /** @throws Left if a relation whose target may not be gone names a record that is gone. */
@@ -159,6 +159,20 @@ export class Reversals {
 
 /** A relation without `onDelete` may name a record that is gone, as before the change. */
 const takes: TakesTarget = () => true;
+
+/** @throws Left if a field of a record may have another value than at the creation. */
+function refuseChanged(field: FieldDefinition, { payload }: LoggedEvent, { record }: OwnedRow): void {
+  const { name, default: preset = null, sequence } = field;
+  const value = record[name] ?? null;
+  if (Object.hasOwn(payload, name)) {
+    if (!isSameValue(value, payload[name])) throw new Left(`${name} was changed since`);
+    return;
+  }
+  // The field is newer than the record, or had another name.
+  const isAsMade = record["updatedAt"] === payload["updatedAt"] || sequence !== undefined;
+  if (!isAsMade && value !== null && !isSameValue(value, preset))
+    throw new Left(`${name} is newer than the record, or had another name`);
+}
 
 /** The former values of a change. @throws Left if the log does not have each value. */
 function keptOf({ basis }: LoggedEvent): EventBasis {

@@ -6,7 +6,7 @@
 import type { Channel } from "@socle/protocol";
 import { BoundedMap, isAdmin } from "../../base/kernel/index.ts";
 import type { LimitMeter, Logger } from "../../base/logging/index.ts";
-import type { Collection } from "../../data/collections/index.ts";
+import { type Collection, isOfPredecessor } from "../../data/collections/index.ts";
 import type { Database } from "../../store/database/index.ts";
 import type { EventPage, LoggedEvent } from "../../store/events/index.ts";
 import { type Membership, type Room, type RoomError, type RoomSocket, Rooms } from "../rooms/index.ts";
@@ -275,7 +275,7 @@ export class Feed {
 
   #telling(event: LoggedEvent, collection: Collection): PerListenerEvent | null {
     // An event of a dropped collection of the same name is for admins, and for no filter.
-    if (this.visibility.isOfPredecessor(event, collection)) return null;
+    if (isOfPredecessor(event, collection)) return null;
     const audience = this.visibility.audience(event, collection.name);
     const answers = new Verdicts(this.readers, { among: this.readers.everybody, ms: ruleLoopMs });
     return new PerListenerEvent(event, collection, { audience, answers });

@@ -3,7 +3,7 @@
 import type { StoredRecord } from "@socle/protocol";
 import type { Config } from "../../base/config/index.ts";
 import { AppError, isAdmin, shareOf } from "../../base/kernel/index.ts";
-import type { Collection, Collections } from "../../data/collections/index.ts";
+import { type Collection, type Collections, isOfPredecessor } from "../../data/collections/index.ts";
 import { type Audience, audienceOf, narrowerThan } from "../../data/permissions/index.ts";
 import { fieldLimits, type Records, recordTableOf, touchesReadRule } from "../../data/records/index.ts";
 import type { Storage } from "../../files/storage/index.ts";
@@ -78,7 +78,7 @@ export class Visibility {
   audience(event: EventHead, name: string | null): Audience {
     if (name === null) return this.#serviceAudience(event);
     const collection = this.#options.collections.get(name);
-    if (collection === undefined || this.isOfPredecessor(event, collection)) return "admins";
+    if (collection === undefined || isOfPredecessor(event, collection)) return "admins";
     const { read } = collection.policies;
     const { widened } = collection.logMarks;
     const narrower = narrowerThan(read.rule).find((rule) => event.seq <= (widened[rule] ?? 0));
@@ -132,7 +132,7 @@ export class Visibility {
     const event = this.#options.events.at(head.seq);
     if (event === null) return "gap";
     const collection = name === null ? undefined : this.#options.collections.get(name);
-    if (collection !== undefined && !this.isOfPredecessor(event, collection)) {
+    if (collection !== undefined && !isOfPredecessor(event, collection)) {
       const seen = { event, listener, collection };
       const isDecided = filter !== null || (this.isConditional(collection) && !isAdmin(listener));
       // Nobody can tell any more to whom the record was open.
@@ -282,12 +282,6 @@ export class Visibility {
     const now = this.#now(event, listener, collection);
     if (now === null) return null;
     return isAsLogged ? toldText(event, event.type, this.#hidden(seen, now)) : event.toText(JSON.stringify(now));
-  }
-
-  /** Whether an event belongs to a dropped collection of the same name. */
-  isOfPredecessor(event: EventHead, { logMarks, createdAt }: Collection): boolean {
-    // A collection from before marks were kept has only its time.
-    return logMarks.created === 0 ? event.timestamp < createdAt : event.seq <= logMarks.created;
   }
 }
 
