@@ -224,13 +224,16 @@ test("a read or write under the rules of a caller has the outcome of HTTP", asyn
     return { ...api, ...listen(api) };
   });
   const outcomes = new Map<string, number>();
-  for (let done = 0; done < comparisons; ) {
+  const wanted = ["done", "forbidden", "not_found", "unauthorized"];
+  const lacks = (): boolean => wanted.some((code) => !outcomes.has(code));
+  // Rules are random: a few comparisons in a row may have no rule that asks for a token.
+  for (let done = 0; done < comparisons || (lacks() && done < 20 * comparisons); ) {
     const comparison = new Comparison(cast, (bound) => Math.floor(random() * bound));
     await comparison.run();
     done += comparison.done;
     for (const [code, n] of comparison.outcomes) outcomes.set(code, (outcomes.get(code) ?? 0) + n);
   }
   console.log(`db.as: ${JSON.stringify(Object.fromEntries(outcomes))}`);
-  for (const code of ["done", "forbidden", "not_found", "unauthorized"]) expect(outcomes.get(code)).toBeGreaterThan(0);
+  expect(wanted.filter((code) => !outcomes.has(code))).toEqual([]);
   expect(cast.server.log.filter((line) => line.startsWith("ERROR"))).toEqual([]);
 }, 1_800_000);
