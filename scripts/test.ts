@@ -58,6 +58,7 @@ const longForms = [
   "packages/server/src/edge/http/routes/{paging.property,search}.test.ts",
   "packages/server/src/live/realtime/filters-random.test.ts",
   "packages/server/src/operate/admin/schema-admin.property.test.ts",
+  "packages/server/src/operate/undo/undo-model.test.ts",
   "packages/server/src/store/journal/postgres-journal.test.ts",
 ];
 
