@@ -76,7 +76,7 @@ function state(): State {
   ]);
 }
 
-/** What an undo may name, with the states around the changes. */
+/** Changes that an undo may name, with the states around the changes. */
 interface Done {
   readonly body: object;
   /** The user of the request; null for an admin or a run. */
