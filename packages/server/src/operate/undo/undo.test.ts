@@ -167,3 +167,13 @@ test("an undo that a stop cuts off goes on at the next start", async () => {
   await undos.settled();
   expect((await api.request("GET", `/api/posts/${id}`)).status).toBe(404);
 });
+
+test("a table of undos that cannot be read stops the undos with a line of the log, and not the service", async () => {
+  const broken = await openApi({});
+  await broken.service.database.transact((tx) => tx.run("DROP TABLE _undos"));
+  broken.service.undos.start(new AbortController().signal);
+  await broken.service.undos.settled();
+  expect(broken.log.filter((line) => line.startsWith("ERROR"))).toEqual([
+    expect.stringContaining("Undos have stopped, and go on at the next start"),
+  ]);
+});

@@ -131,12 +131,14 @@ export class Undos {
     });
   }
 
+  /** Never rejects: an undo whose state cannot be read or written goes on at the next start. */
   async #work(): Promise<void> {
     const { database, logger } = this.#options;
     while (!this.#stopping.aborted) {
-      const row = runningUndo(database.reader);
-      if (row === null) return;
+      let row: UndoRow | null = null;
       try {
+        row = runningUndo(database.reader);
+        if (row === null) return;
         await this.#goOn(row);
       } catch (thrown) {
         if (this.#stopping.aborted) return;
@@ -145,11 +147,25 @@ export class Undos {
           await sleep(pauseMs, undefined, { signal: this.#stopping }).catch(() => undefined);
           continue;
         }
-        logger.error(`The undo ${row.id} has failed`, { error: thrown });
-        const failed = { ...row, status: "failed" as const, error: messageOf(thrown) };
-        await database.transact((tx) => saveUndo(tx, failed, lostOf(row)));
+        const isSaved = row !== null && (await this.#fail(row, thrown));
+        if (isSaved) continue;
+        logger.error("Undos have stopped, and go on at the next start", { error: thrown });
+        return;
       }
     }
+  }
+
+  /** Notes that an undo has failed; false if that cannot be written. */
+  async #fail(row: UndoRow, thrown: unknown): Promise<boolean> {
+    const { database, logger } = this.#options;
+    logger.error(`The undo ${row.id} has failed`, { error: thrown });
+    const failed = { ...row, status: "failed" as const, error: messageOf(thrown) };
+    return database
+      .transact((tx) => saveUndo(tx, failed, lostOf(row)))
+      .then(
+        () => true,
+        () => false,
+      );
   }
 
   /** Takes a slice of an undo back, or ends the undo. */
