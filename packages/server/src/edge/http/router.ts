@@ -51,14 +51,14 @@ function isOpenToKeys(methods: Handlers): boolean {
   );
 }
 
-function matchPath(pattern: string, parts: readonly string[]): Record<string, string> | null {
-  const wanted = pattern.split("/");
+/** @param wanted the parts of the pattern, and `parts` of the path. */
+function matchPath(wanted: readonly string[], parts: readonly string[]): Record<string, string> | null {
   const isOpen = wanted.at(-1) === "*" && parts.length >= wanted.length;
-  if (isOpen) wanted.pop();
-  else if (wanted.length !== parts.length) return null;
+  if (!isOpen && wanted.length !== parts.length) return null;
   const params: Record<string, string> = {};
   for (const [i, want] of wanted.entries()) {
     const part = parts[i] ?? "";
+    if (isOpen && i === wanted.length - 1) break;
     if (want.startsWith(":")) {
       const value = decodePart(part);
       if (value === null || value === "") return null;
@@ -112,7 +112,7 @@ interface RouterOptions {
  */
 export class Router {
   readonly #options: RouterOptions;
-  readonly #routes: readonly (readonly [path: string, handlers: Handlers])[];
+  readonly #routes: readonly (readonly [path: string, handlers: Handlers, parts: readonly string[]])[];
   /** The handlers of each route, by method, after the checks of `#guard`. A reader process has only handlers of its own. */
   readonly #guarded: readonly Partial<Record<NativeMethod, Handler>>[];
   readonly #service: ExchangeService;
@@ -124,7 +124,7 @@ export class Router {
 
   constructor(options: RouterOptions) {
     this.#options = options;
-    this.#routes = Object.entries(options.routes);
+    this.#routes = Object.entries(options.routes).map(([path, handlers]) => [path, handlers, path.split("/")]);
     const onBrokenStream = (exchange: Exchange, thrown: unknown): void => this.#broken(exchange, thrown);
     this.#service = { ...options.service, onBrokenStream };
     this.#accessLog = options.logger.for("access");
@@ -204,8 +204,8 @@ export class Router {
     const pathname = pathIn(request.url);
     const path = pathname.length > 1 && pathname.endsWith("/") ? pathname.slice(0, -1) : pathname;
     const parts = path.split("/");
-    for (const [index, [pattern, methods]] of this.#routes.entries()) {
-      const params = matchPath(pattern, parts);
+    for (const [index, [pattern, methods, wanted]] of this.#routes.entries()) {
+      const params = matchPath(wanted, parts);
       if (params === null) continue;
       const method = nativeMethods.find((each) => each === (request.method === "HEAD" ? "GET" : request.method));
       const known = method && this.#guarded[index]?.[method];
