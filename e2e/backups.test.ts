@@ -94,6 +94,7 @@ test("a backup under load: every write acknowledged before is complete, and each
       const answer = await post(`${server.url}/api/items`, { n, text: textOf(n) });
       expect(answer.status).toBe(201);
       acknowledged.add(Reflect.get((await answer.json()) as object, "id"));
+      await Bun.sleep(5);
     }
   };
   const uploader = async (): Promise<void> => {

@@ -90,6 +90,7 @@ test("killed under writers: no number of a sequence is given twice", async () =>
           | undefined;
         if (made === null || made === undefined) return;
         for (const { body } of made.results) tell(scope, body.n);
+        await Bun.sleep(5);
       }
     };
     const writer = async (i: number): Promise<void> => {
@@ -102,6 +103,7 @@ test("killed under writers: no number of a sequence is given twice", async () =>
         tell(scope, record.n);
         // The number of a record that is gone is not given again, either.
         if (i % 2 === 0) await fetch(`${server.url}/api/items/${record.id}`, { method: "DELETE" }).catch(() => null);
+        await Bun.sleep(5);
       }
     };
     const writers = Promise.all(Array.from({ length: 32 }, (_, i) => (i % 8 === 0 ? batches(i) : writer(i))));

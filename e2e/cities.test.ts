@@ -11,7 +11,7 @@ interface Place {
   admin1: string;
   admin2: string;
 }
-const places: readonly Place[] = isLong ? cities : cities.filter((_, n) => n % 10 === 0);
+const places: readonly Place[] = isLong ? cities : cities.filter((_, n) => n % 40 === 0);
 
 const countries = {
   name: "countries",
@@ -31,7 +31,7 @@ const cityFields = {
 };
 
 test("places of the whole world go in through the API and come back equal, newest first", async () => {
-  expect(places.length).toBeGreaterThan(isLong ? 140_000 : 14_000);
+  expect(places.length).toBeGreaterThan(isLong ? 140_000 : 3_500);
   const server = await serve(await project({ collections: [cityFields, countries] }));
   const countryIds = new Map<string, string>();
   await inParallel(new Set(places.map(({ country }) => country)), 16, async (code) => {

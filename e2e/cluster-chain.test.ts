@@ -121,8 +121,10 @@ test("PostgreSQL is set back while leader and replicas run: all stop serving and
     expect(await stays(instance)).toContain(
       `the database has the position ${last}, the journal the position ${common}, and the last common position is ${common}`,
     );
-  let status = await command(leader, "cluster", "status");
   // The lease of the earlier state of PostgreSQL has an end, too.
+  const client = engine.client();
+  await until(async () => (await client`SELECT 1 FROM socle_leader WHERE expires > now()`).length === 0);
+  let status = await command(leader, "cluster", "status");
   await until(async () => {
     status = await command(leader, "cluster", "status");
     return status.code !== 0 && cluster.instances.every(({ url }) => status.stdout.includes(`  ${url}: database `));

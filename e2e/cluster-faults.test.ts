@@ -25,6 +25,7 @@ test("the leader is killed: another leads, nothing acknowledged is lost, and the
   while (told.includes("not known")) {
     const large = await fetch(`${survivors[0]?.url}/api/posts`, { method: "POST", headers: json, body: largeBody });
     told = `${large.status} ${await large.text()}`;
+    await Bun.sleep(20);
   }
   expect(told).toContain("nothing was changed");
   const [survivor = leader] = survivors;

@@ -87,9 +87,9 @@ export interface Load {
 let next = 0;
 
 /** The pause after an acknowledged write: a fault meets some write at each moment, and the machine computes for the instances. */
-const pauseMs = 5;
+const pauseMs = 20;
 /** The pause after a write that was not acknowledged. */
-const longPauseMs = 50;
+const longPauseMs = 100;
 
 /** Creates records in turn at the instances, with `width` writers. */
 export function startLoad(instances: readonly TestInstance[], { path = "/api/posts", width = 6 } = {}): Load {

@@ -65,10 +65,8 @@ async function write(instance: TestInstance, { until, random }: { until: () => b
           ...(kind < 0.8 && { body: JSON.stringify(body) }),
         })
     ).catch(() => null);
-    if (answer === null || answer.status >= 300) {
-      await Bun.sleep(20);
-      continue;
-    }
+    await Bun.sleep(10);
+    if (answer === null || answer.status >= 300) continue;
     written += 1;
     if (answer.status === 201) mine.push(Object(await answer.json()).id);
     if (answer.status === 204 && id !== undefined) mine.splice(mine.indexOf(id), 1);

@@ -61,7 +61,7 @@ for (const fault of ["stop", "pause"] as const)
       for (const { url } of instances) {
         const { status } = await fetch(`${url}/api/posts?limit=1`);
         statuses.set(status, (statuses.get(status) ?? 0) + 1);
-        await Bun.sleep(20);
+        await Bun.sleep(50);
       }
     expect([...statuses.keys()]).toEqual([200]);
     // The token of no session: a replica cannot look whether the leader knows the session.

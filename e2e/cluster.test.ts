@@ -354,7 +354,7 @@ test("a response of a replica that is on its way at a stop arrives whole", async
   if (replica === undefined) throw new Error("The cluster has no replica");
   const title = "x".repeat(500_000);
   let position = "";
-  for (let n = 0; n < 60; n++)
+  for (let n = 0; n < 30; n++)
     position = (await post(`${replica.url}/api/posts`, { title })).headers.get("socle-position") ?? "";
   const response = await fetch(`${replica.url}/api/posts`, { headers: { "Socle-Position": position } });
   const reader = response.body?.getReader();
@@ -368,7 +368,7 @@ test("a response of a replica that is on its way at a stop arrives whole", async
     size += next?.value?.byteLength ?? 0;
     done = next?.done ?? true;
   }
-  expect(size).toBeGreaterThan(60 * title.length);
+  expect(size).toBeGreaterThan(30 * title.length);
   expect(await replica.running.exited).toBe(0);
   await replica.start();
 });

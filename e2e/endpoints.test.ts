@@ -249,7 +249,7 @@ test("a reload is a single moment: each response is of the old or of the new cod
     `${open}export const GET = async () => { await Bun.sleep(5); return new Response("${word}"); };\n`;
   await write(cwd, { "endpoints/word.ts": code("old") });
   server.signal("SIGHUP");
-  for (;;) if ((await fetch(`${url}/word`)).status === 200) break;
+  await until(async () => (await fetch(`${url}/word`)).status === 200);
   const words: string[] = [];
   let isOver = false;
   const asking = Array.from({ length: 8 }, async () => {

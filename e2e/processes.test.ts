@@ -23,6 +23,8 @@ const items = {
 };
 const adminEmail = "admin@example.com";
 const password = "correct horse";
+/** Some writes are under way at each moment, and the machine computes for the tests. */
+const loadPauseMs = 10;
 
 async function start(collections: readonly object[] = [items]): Promise<Running> {
   return serve(await project({ collections, config }), {
@@ -35,7 +37,7 @@ async function login({ url }: Running, email = adminEmail): Promise<string> {
   return ((await answer.json()) as { accessToken: string }).accessToken;
 }
 
-/** Creates as fast as answers come, over some connections. Answers the created records and how to stop. */
+/** Creates records over some connections, each after a pause. Answers the created records and how to stop. */
 function load({ url }: Running, width = 8): { ids: string[]; stop: () => Promise<void> } {
   const ids: string[] = [];
   let isOn = true;
@@ -44,6 +46,7 @@ function load({ url }: Running, width = 8): { ids: string[]; stop: () => Promise
       try {
         const answer = await post(`${url}/api/items`, { n: ids.length, text: "load" });
         if (answer.status === 201) ids.push(((await answer.json()) as { id: string }).id);
+        await Bun.sleep(loadPauseMs);
       } catch {
         // The process of the connection was ended by the test.
       }

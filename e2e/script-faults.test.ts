@@ -72,7 +72,7 @@ function handler(code: string, timeout = "300ms"): string {
 
 const files: Record<string, string> = {
   "functions/good/ok.ts":
-    "export const onCreate = async ({ db }: any) => void (await db.collection('done').create({ n: 1 }));\n",
+    "export const options = { timeout: '20s' };\nexport const onCreate = async ({ db }: any) => void (await db.collection('done').create({ n: 1 }));\n",
 };
 // Longer than the other handlers may run, so that this handler still runs when another handler ends the process.
 files["functions/slow/slow.ts"] = `export const options = { timeout: "60s" };
@@ -118,9 +118,11 @@ async function failureOf(name: string): Promise<string> {
 /** Whether an unrelated handler runs. */
 async function othersRun(): Promise<void> {
   const path = "functions/good/ok.ts";
-  const before = events.of("function.completed", path).length;
+  const ended = (): number => ["completed", "failed"].flatMap((end) => events.of(`function.${end}`, path)).length;
+  const before = ended();
   expect((await post(`${server.url}/api/good`, { n: 1 })).status).toBe(201);
-  await until(() => events.of("function.completed", path).length > before);
+  await until(() => ended() > before);
+  expect(events.of("function.failed", path)).toEqual([]);
 }
 
 describe("a handler at fault", () => {

@@ -8,7 +8,12 @@ import { randomNumbers, randomSeed } from "../packages/server/test/random.ts";
 import { copyExample, post, type Running, serve, temporaryFolder, until } from "./kit.ts";
 
 const admin = { email: "admin@example.com", password: "a long password" };
-const env = { SERVICE_ADMIN_EMAIL: admin.email, SERVICE_ADMIN_PASSWORD: admin.password };
+const env = {
+  SERVICE_ADMIN_EMAIL: admin.email,
+  SERVICE_ADMIN_PASSWORD: admin.password,
+  // The time of a request to an endpoint has the wait for the orders before. On a busy machine, hundreds of orders take longer than the default.
+  SERVICE_SCRIPTS_TIMEOUT: "5m",
+};
 const kills = 4;
 const stock = 100_000;
 /** A product that is sold out soon, and a coupon that is used up soon. */

@@ -23,7 +23,7 @@ const groupsOfAll = [
   ["e2e/cluster-[a-f]*.test.ts"],
   ["e2e/cluster{,-[g-z]*}.test.ts"],
   ["packages/server/src/{app,base,cli,code,files,testing}/**/*.test.ts"],
-  ["e2e/{instances,[p-r]*}.test.ts"],
+  ["e2e/{instances,p[ou]*,pre*,proc*,[qr]*}.test.ts"],
   ["e2e/{a[!u],b[!i],c[!hl],cl[!u],d[!a],data-,[e-h],i[!n],[j-o]}*.test.ts", "e2e/{bindings,dashboard}.test.ts"],
   ["e2e/{s[!hi],shop,t[!r],tracer,transfer,[u-z]}*.test.ts"],
   ["packages/server/src/{edge,operate,live}/**/*.test.ts"],
@@ -42,7 +42,8 @@ const browserGroups = [
   ["e2e/dashboard-[m-z]*.test.ts"],
   [
     "e2e/dashboard-[a-l]*.test.ts",
-    "e2e/{auth-pages,bindings-pages,chat,shared-rooms,shared-sessions,shared-worker,sign-in-pages,tracker,tracker-walls}.test.ts",
+    "e2e/{auth-pages,bindings-pages,chat,passkeys,providers,sign-in-pages,tracker,tracker-walls}.test.ts",
+    "e2e/shared-{rooms,sessions,worker}.test.ts",
   ],
 ];
 

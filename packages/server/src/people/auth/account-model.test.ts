@@ -5,7 +5,7 @@ import { openStages } from "../../../test/accounts/stage.ts";
 import { randomSeed } from "../../../test/random.ts";
 
 /** The long form is in `e2e/long`. */
-const runs = Number(process.env["RUNS"] ?? 20);
+const runs = Number(process.env["RUNS"] ?? 12);
 
 const stages = await openStages();
 

@@ -147,13 +147,14 @@ describe("a code", () => {
     for (let i = 0; i < 6; i++)
       await post("code", { attempt: `x.${made[1]}.${made[2]}`, code: "000000" }, `forger-${i}`);
     expect((await post("code", right, "owner")).status).toBe(200);
+    Bun.gc(true);
     const before = process.memoryUsage().heapUsed;
-    for (let i = 0; i < 60; i++) {
+    for (let i = 0; i < 20; i++) {
       const attempt = `${i}${"x".repeat(900_000)}`;
       expect((await post("code", { attempt, code: "000000" }, `flood-${i}`)).status).toBeGreaterThanOrEqual(400);
     }
     Bun.gc(true);
-    expect(process.memoryUsage().heapUsed - before).toBeLessThan(20_000_000);
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(9_000_000);
   });
 
   test("has twenty tries from an address, over all accounts", async () => {
@@ -211,11 +212,18 @@ test("proofs of addresses without a user are bounded", async () => {
   const { email } = await person();
   const attempt = await ask(email);
   const code = await mailbox.secret(email, "code");
-  for (let i = 0; i < 1_100; i++) {
-    await post("code/request", { email: `unknown-${i}@example.com` });
-    if (i % 100 === 0) await mailbox.written();
-  }
-  await mailbox.written();
+  await ask("unknown@example.com");
+  const before = count() ?? 0;
+  // The same proof for other addresses, up to ten below the bound.
+  await database.transact((tx) =>
+    tx.run(
+      `WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < ?)
+       INSERT INTO _proofs (hash, purpose, email, details, expiresAt)
+       SELECT hash || n, purpose, n || email, details, expiresAt FROM _proofs, c WHERE email = 'unknown@example.com'`,
+      990 - before,
+    ),
+  );
+  for (let i = 0; i < 30; i++) await ask(`unknown-${i}@example.com`);
   expect(count()).toBe(1_000);
   expect((await post("code", { attempt, code })).status).toBe(200);
 });

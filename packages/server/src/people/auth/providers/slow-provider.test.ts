@@ -79,7 +79,7 @@ test("an address has a quarter of the places", async () => {
 
 test("the responses of a provider count for the time limit", async () => {
   const slow = new FakeProvider();
-  const api = await openWithProviders({ slow }, { SERVICE_LIMITS_PROVIDER_TIME: "150ms" });
+  const api = await openWithProviders({ slow }, { SERVICE_LIMITS_PROVIDER_TIME: "3s" });
   const hanging = Promise.withResolvers<Response>();
   slow.faults.answers = { "/jwks": () => hanging.promise };
   const back = await passProvider({ api, fake: slow }, new TestApp().begin("slow"), ann);

@@ -7,12 +7,12 @@ import { Database, SchemaChanged, type SlowReader } from "../index.ts";
 const { signal } = new AbortController();
 const waiter = { caller: "test", signal };
 
-async function withRows(count: number, threadLimitMs = 10_000): Promise<Database> {
+async function withRows(count: number, bounds: { threadLimitMs?: number; logLimit?: number } = {}): Promise<Database> {
   const path = `${temporaryFolder()}/test.db`;
   const onFatal = (error: unknown): void => {
     throw error;
   };
-  const database = new Database({ path, logger: quietLogger(), onFatal, threadLimitMs });
+  const database = new Database({ path, logger: quietLogger(), onFatal, threadLimitMs: 10_000, ...bounds });
   await database.prepare([{ module: "test", steps: ["CREATE TABLE t (n INTEGER, body TEXT) STRICT"] }]);
   await database.transactLong("test", async (tx) => {
     tx.run(
@@ -97,7 +97,7 @@ test("a caller who leaves before the statement begins on a thread costs nothing"
 });
 
 test("a statement that waits too long for its turn is refused for the wait, not for its duration", async () => {
-  const database = await withRows(60_000, 200);
+  const database = await withRows(60_000, { threadLimitMs: 200 });
   const reasons = await Promise.all(
     Array.from({ length: 6 }, () => failure(database.query(async (reader) => reader.get(endless), waiter))),
   );
@@ -108,7 +108,7 @@ test("a statement that waits too long for its turn is refused for the wait, not 
 });
 
 test("reads of admins have places of their own", async () => {
-  const database = await withRows(60_000, 400);
+  const database = await withRows(60_000, { threadLimitMs: 400 });
   const asked = [1, 2, 3].map(() => failure(database.query(async (reader) => reader.get(endless), waiter)));
   const read = (reader: SlowReader): Promise<{ n: number } | null> => Promise.resolve(reader.get<{ n: number }>(all));
   expect(await database.readOnThread(read, { caller: "test", signal })).toEqual({ n: 60_000 });
@@ -117,7 +117,7 @@ test("reads of admins have places of their own", async () => {
 });
 
 test("a query that takes too long is given up, and its thread is free for the next query", async () => {
-  const database = await withRows(60_000, 500);
+  const database = await withRows(60_000, { threadLimitMs: 500 });
   const asked = await failure(database.query(async (reader) => reader.get(endless), waiter));
   expect(asked).toMatchObject({
     code: "unavailable",
@@ -149,7 +149,8 @@ test("an error in a statement is reported, and costs nobody a place", async () =
 });
 
 test("queries that follow each other without a gap still let the log start over", async () => {
-  const database = await withRows(20_000);
+  const logLimit = 8 * 1024 ** 2;
+  const database = await withRows(20_000, { logLimit });
   let isOver = false;
   let pinned = 0;
   /** Keeps an old state for a while; two of three reads overlap at any time. */
@@ -163,9 +164,9 @@ test("queries that follow each other without a gap still let the log start over"
       }, waiter);
   };
   const reading = Promise.all([read(), read(), read()]);
-  // An equal value is not written again, so each text differs. Some 500 MB are written; the log may have 64 MiB, plus the
+  // An equal value is not written again, so each text differs. Some 62 MB are written; the log may have its limit, plus the
   // writes until the bound is noticed and the queries have ended.
-  const texts = Array.from({ length: 7 }, (_, n) => String(n).repeat(200_000));
+  const texts = Array.from({ length: 7 }, (_, n) => String(n).repeat(25_000));
   for (let n = 0; n < 2_500; n++)
     await database.transact((tx) => tx.run("UPDATE t SET body = ? WHERE rowid = ?", texts[n % 7] ?? "", (n % 20) + 1));
   const { log } = database.sizes();
@@ -173,11 +174,11 @@ test("queries that follow each other without a gap still let the log start over"
   await reading;
   await database.close();
   expect(pinned).toBeGreaterThan(10);
-  expect(log).toBeLessThan(400 * 1024 ** 2);
+  expect(log).toBeLessThan(6 * logLimit);
 });
 
 test("a caller whose queries take long leaves a thread to the others", async () => {
-  const database = await withRows(60_000, 2_000);
+  const database = await withRows(60_000, { threadLimitMs: 2_000 });
   let hasEnded = false;
   const slow = Array.from({ length: 10 }, () =>
     failure(database.query(async (reader) => reader.get(endless), { caller: "a", signal })).then(() => {
@@ -260,7 +261,7 @@ async function beginEndless(
 }
 
 test.each([2, 8])("short reads go on beside the endless reads of %d callers", async (callers) => {
-  const database = await withRows(60_000, Number.POSITIVE_INFINITY);
+  const database = await withRows(60_000, { threadLimitMs: Number.POSITIVE_INFINITY });
   const end = new AbortController();
   const asked = await beginEndless(database, { callers, running: Math.min(callers, 3), signal: end.signal });
   // No endless read ends before the signal: if long reads held all threads, no short read would get an answer.
@@ -274,7 +275,7 @@ test.each([2, 8])("short reads go on beside the endless reads of %d callers", as
 });
 
 test("a long read that was stopped for a short read runs again, and completes", async () => {
-  const database = await withRows(20_000, Number.POSITIVE_INFINITY);
+  const database = await withRows(20_000, { threadLimitMs: Number.POSITIVE_INFINITY });
   const end = new AbortController();
   const asked = await beginEndless(database, { callers: 2, running: 2, signal: end.signal });
   let runs = 0;
