@@ -56,9 +56,11 @@ describe("on the wire", () => {
     const { url } = await serve(cwd);
     const token = await register(url);
     const content = crypto.getRandomValues(new Uint8Array(65_536));
-    const large = new Uint8Array(Buffer.concat(Array.from({ length: 160 }, () => content)));
-    expect(large.byteLength).toBe(10 * mebibyte);
-    await inParallel(Array.from({ length: 20 }), 20, async () => {
+    const repeated = (times: number) => new Uint8Array(Buffer.concat(Array.from({ length: times }, () => content)));
+    // The largest file that is allowed, and many smaller files.
+    const [largest, others] = [repeated(160), repeated(32)];
+    expect(largest.byteLength).toBe(10 * mebibyte);
+    await inParallel([largest, ...Array.from({ length: 19 }, () => others)], 20, async (large) => {
       const file = await store(url, token, large);
       const whole = await fetch(url + file.url);
       expect(whole.headers.get("content-length")).toBe(String(large.byteLength));

@@ -248,6 +248,7 @@ test.each(isLong ? (["shop", "blog", "tracker"] as const) : (["shop"] as const))
     const { code, stderr } = await socle(["test"], { cwd });
     expect(stderr).toContain("\n 0 fail");
     expect(code).toBe(0);
-    expect(await socle(["check"], { cwd })).toMatchObject({ code: 0 });
+    // e2e/templates.test.ts checks the code of the templates.
+    if (name === "blog") expect(await socle(["check"], { cwd })).toMatchObject({ code: 0 });
   },
 );
