@@ -17,22 +17,26 @@ const unit = ["packages/**/*.test.ts", "scripts/*.test.ts"];
 
 /**
  * The groups of `npm test`, in the order of their starts: the longest first, so that no long group is left at the end. The
- * tests of clusters wait most of the time, and the tests of the dashboard compute most of the time.
+ * tests of clusters wait most of the time. The groups compute equally long: a process of tests has a single core.
  */
 const groupsOfAll = [
   ["e2e/cluster-[a-f]*.test.ts"],
   ["e2e/cluster{,-[g-z]*}.test.ts"],
+  ["e2e/{p[ou]*,pre*,proc*,[qr]*,s[!hi]*,shop}.test.ts"],
   ["packages/server/src/{app,base,cli,code,files,testing}/**/*.test.ts"],
-  ["e2e/{instances,p[ou]*,pre*,proc*,[qr]*}.test.ts"],
-  ["e2e/{a[!u],b[!i],c[!hl],cl[!u],d[!a],data-,[e-h],i[!n],[j-o]}*.test.ts", "e2e/{bindings,dashboard}.test.ts"],
-  ["e2e/{s[!hi],shop,t[!r],tracer,transfer,[u-z]}*.test.ts"],
-  ["packages/server/src/{edge,operate,live}/**/*.test.ts"],
   [
-    "packages/server/src/{data,people,store}/**/*.test.ts",
+    "packages/server/src/{people,store}/**/*.test.ts",
     "packages/server/test/**/*.test.ts",
     "packages/{client,dashboard,protocol,react,svelte,tanstack-db,vue}/**/*.test.ts",
     "scripts/*.test.ts",
   ],
+  ["e2e/{a[!u]*,b[!i]*,bindings,c[!hl]*,cl[!u]*}.test.ts"],
+  ["packages/server/src/{live,operate}/**/*.test.ts"],
+  ["e2e/{t[!r]*,tracer,transfer,[u-z]*}.test.ts"],
+  ["e2e/{d[!a]*,data-*,dashboard,[e-h]*}.test.ts"],
+  ["packages/server/src/data/**/*.test.ts"],
+  ["packages/server/src/edge/**/*.test.ts"],
+  ["e2e/[i-o]*.test.ts"],
 ];
 /** Groups that run at a time: most tests wait rather than compute, so that two cores have work for six groups. */
 const sideBySide = 6;

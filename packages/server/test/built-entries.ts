@@ -27,9 +27,9 @@ globalThis.Worker = class extends Worker {
 };
 
 const program = join(source, "main.ts");
-const words = ["script-host", "script-query"];
+const words = ["script-host", "script-query", "test-service"];
 
-/** The command with the executable, for a process of the user's code; the command itself for any other process. */
+/** The command with the executable, for a process of the user's code and a service under test; the command itself for any other process. */
 function withExecutable(command: unknown): unknown {
   if (!Array.isArray(command)) return command;
   const [, path, word, ...rest] = command;

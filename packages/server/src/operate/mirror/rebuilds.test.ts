@@ -40,6 +40,7 @@ test("a mirror that is switched on later gets all records while writes go on, an
       const counted = await raw.unsafe(`SELECT count(*) AS n FROM "${before.schema}".things`).catch(() => null);
       looks += 1;
       if (counted !== null) return Number(counted[0].n);
+      await Bun.sleep(1);
     }
   })();
   const world = await openMirrorWorld({ world: before });
@@ -195,7 +196,7 @@ test("a table that another transaction locks does not hold up writes, and the st
   await client.unsafe(`LOCK TABLE "${world.schema}".things IN ACCESS SHARE MODE`);
   await client.unsafe(`LOCK TABLE "${world.schema}".things IN SHARE MODE`);
   await world.send("POST", "/api/things", { n: 60 });
-  for (;;) if ((await world.state()).state === "stopped") break;
+  while ((await world.state()).state !== "stopped") await Bun.sleep(20);
   const state = await mirrorStateOf(world.member.journal, world.cluster);
   expect(state).toMatchObject({ state: "stopped", position: world.api.service.database.position - 1 });
   expect(state?.reason).toContain("lock");
