@@ -24,6 +24,7 @@ import type {
   RuleTrial,
   RuleTrialRequest,
   Schema,
+  ServiceStatus,
   SocketPage,
   StoredFile,
   User,
@@ -268,6 +269,11 @@ export class AdminClient {
 
   overview(): Promise<Overview> {
     return this.#transport.call("GET", "/api/admin/overview");
+  }
+
+  /** What is not well with the service, the worst first, each with its remedy. */
+  status(): Promise<ServiceStatus> {
+    return this.#transport.call("GET", "/api/admin/status");
   }
 
   /** The configuration in force, and the source of each value. Secrets are left out. */

@@ -167,6 +167,7 @@ export async function openApi(options: {
   });
   const { api, backups } = buildApi({
     build: "test",
+    certificate: () => null,
     effective,
     log: ring,
     logger,

@@ -112,6 +112,31 @@ export const overview = named("Overview", () =>
 );
 export type Overview = TypeOf<typeof overview>;
 
+/** A part of the service that is not well, in a line, and the way on. */
+export const statusItem = named("StatusItem", () =>
+  object({
+    /** Names the condition: `disk_low`, `backup_old`, … */
+    id: string,
+    /** An error hurts callers now; a warning will; a note is to be known. */
+    level: enumOf(["error", "warning", "note"]),
+    text: string,
+    remedy: string,
+    /** When the condition was first seen since the start of the service. */
+    since: time,
+  }),
+);
+export type StatusItem = TypeOf<typeof statusItem>;
+
+export const serviceStatus = named("ServiceStatus", () =>
+  object({
+    /** Whether there is neither an error nor a warning. */
+    isWell: boolean,
+    /** The worst first. */
+    items: arrayOf(statusItem),
+  }),
+);
+export type ServiceStatus = TypeOf<typeof serviceStatus>;
+
 /** An open socket of realtime, and all that the socket holds. */
 export const socketEntry = named("SocketEntry", () =>
   object({

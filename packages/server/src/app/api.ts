@@ -40,6 +40,8 @@ export interface ApiOptions {
   instance?: InstancePart | undefined;
   /** See `OverviewSources`. */
   cluster?: AdminOptions["cluster"];
+  /** The certificate in use, in PEM; null without HTTPS. */
+  certificate: () => string | null;
   /** The reader processes of the service; null for a single process. */
   readers?: ReaderProcesses | null;
 }
@@ -66,6 +68,8 @@ export function buildApi(options: ApiOptions): { api: ApiParts; backups: Backups
     histories,
     backups,
     cluster: options.cluster,
+    certificate: options.certificate,
+    config,
     disks: disksOf(config),
     effective: options.effective,
     endpoints,

@@ -167,6 +167,7 @@ async function start(options: AppOptions) {
   });
   const { api, backups } = buildApi({
     build,
+    certificate: () => front.certificate?.pair.cert ?? null,
     cluster: instance?.overview,
     effective: options.effective,
     instance: part,
@@ -185,6 +186,7 @@ async function start(options: AppOptions) {
   await api.admin.failures.groupOld();
   await scripts.start({ signal: AbortSignal.any([signal, interrupted ?? signal]) });
   api.admin.failures.start(signal);
+  api.admin.status.start(signal);
   starting.defer(() => api.admin.failures.settled());
   const retention = new EventRetention({ clock, config, database, events, logger: logger.for("events") });
   starting.defer(() => retention.settled());
@@ -318,7 +320,7 @@ async function stopHttp(
 
 /**
  * The answers of a service. The value of an outcome: of `admin`, "made" or "promoted"; of `definitions`, the
- * definitions of the next start; of `dropped`, a list of `DroppedEntry`; of `failures`, a `FailureAnswer`; of `restore`, `RestoredValues`; of `seed`, a `SeedReport`; of `import`, an `ImportReport`; of `export`, the number of
+ * definitions of the next start; of `dropped`, a list of `DroppedEntry`; of `failures`, a `FailureAnswer`; of `status`, a `ServiceStatus`; of `restore`, `RestoredValues`; of `seed`, a `SeedReport`; of `import`, an `ImportReport`; of `export`, the number of
  * records.
  */
 function controlAnswer(parts: {
@@ -345,6 +347,8 @@ function controlAnswer(parts: {
         return { error: null, value: await importFile(service, request, onProgress) };
       case "export":
         return { error: null, value: await exportFile(service, request, onProgress) };
+      case "status":
+        return { error: null, value: await admin.status.now() };
       case "failures":
         return { error: null, value: await answerFailures(admin.failures, request) };
       case "dropped":

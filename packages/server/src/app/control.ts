@@ -31,6 +31,8 @@ const requests = {
   restore: { id: "string" },
   /** The texts of changed files that the database agrees with are the applied texts from now on, for `socle schema pull`. */
   pulled: {},
+  /** What is not well with the service. */
+  status: {},
   /** The groups of failures, or a change of a group (`failures.ts`). */
   failures: { action: "string", id: "string?" },
   /** `socle run job`. */

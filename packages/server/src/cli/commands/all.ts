@@ -13,6 +13,7 @@ import { add, check, client, types } from "./project.ts";
 import { runFunction, runJob } from "./run.ts";
 import { schemaDiffCommand, schemaPull, schemaPush, schemaRestore } from "./schema.ts";
 import { dev, serve } from "./serve.ts";
+import { status } from "./status.ts";
 import { test } from "./test.ts";
 import { exportCommand, importCommand, seed } from "./transfer.ts";
 import { upgrade } from "./upgrade.ts";
@@ -32,6 +33,7 @@ export const commands: readonly Command[] = [
   runFunction,
   adminCreate,
   health,
+  status,
   mailTest,
   ...failureChanges,
   failures,

@@ -24,10 +24,11 @@ import { RuleTrials } from "./rule-trials.ts";
 import { SchemaAdmin } from "./schema-admin.ts";
 import { ScriptAdmin } from "./script-admin.ts";
 import { SocketAdmin, type SocketSources } from "./socket-admin.ts";
+import { Status, type StatusSources } from "./status.ts";
 import { UndoAdmin } from "./undo-admin.ts";
 import { UserAdmin } from "./user-admin.ts";
 
-export interface AdminOptions extends OverviewSources, Pick<SocketSources, "otherSockets"> {
+export interface AdminOptions extends OverviewSources, StatusSources, Pick<SocketSources, "otherSockets"> {
   /** Absent outside of a cluster. */
   cluster?: (NonNullable<OverviewSources["cluster"]> & NonNullable<SocketSources["cluster"]>) | undefined;
   effective: () => EffectiveConfig;
@@ -52,6 +53,7 @@ export function buildAdmin(options: AdminOptions) {
   const changes = new AdminChanges(options);
   const { auth, backups, events, histories, log, effective: config } = options;
   const { users, forms, factors, keys, notices, proofs } = auth;
+  const status = new Status(options);
   const schema = new SchemaAdmin({ ...options, changes });
   return {
     schema,
@@ -64,7 +66,8 @@ export function buildAdmin(options: AdminOptions) {
     providers: options.providers,
     scripts: new ScriptAdmin({ ...options, changes }),
     sockets: new SocketAdmin(options),
-    overviews: new Overviews(options),
+    overviews: new Overviews(options, status),
+    status,
     firstAdmin: new FirstAdmin({ ...options, changes }),
     files: new FileAdmin({ ...options, changes }),
     backups,

@@ -1,5 +1,5 @@
 /** Metrics in the text format of Prometheus. */
-import type { ClusterOverview, Overview } from "@socle/protocol";
+import type { ClusterOverview, Overview, ServiceStatus } from "@socle/protocol";
 import { freeBytes } from "../../base/kernel/index.ts";
 import type { EventLoopLag, HistogramTotals, LimitMeter, RequestMeter } from "../../base/logging/index.ts";
 import type { Endpoints } from "../../code/endpoints/index.ts";
@@ -141,6 +141,13 @@ export async function replicaMetricsText(
     ...processMetrics(processes),
     ...clusterMetrics(parts.cluster),
   ].join("");
+}
+
+/** A sample for each condition that holds. */
+export function statusMetrics({ items }: ServiceStatus): string {
+  const byId = new Map(items.map(({ id, level }) => [id, level]));
+  const samples = [...byId].map(([id, level]) => [{ id, level }, 1] as const);
+  return gauge("socle_status", "1 for each condition that `socle status` tells of.", samples);
 }
 
 function clusterMetrics(numbers: ClusterNumbers): string[] {

@@ -5,14 +5,17 @@ import { droppedRows } from "../../data/collections/index.ts";
 import type { OverviewSources } from "./metrics-text.ts";
 import type { ProcessNumbers } from "./process-numbers.ts";
 import { RunMeter } from "./run-meter.ts";
+import type { Status } from "./status.ts";
 
 export class Overviews {
   readonly #sources: OverviewSources;
   readonly #runs: RunMeter;
+  readonly #status: Status;
   readonly #startedAt = Date.now() - performance.now();
 
-  constructor(sources: OverviewSources) {
+  constructor(sources: OverviewSources, status: Status) {
     this.#sources = sources;
+    this.#status = status;
     this.#runs = new RunMeter(sources.events);
   }
 
@@ -47,8 +50,8 @@ export class Overviews {
 
   /** In the text format of Prometheus, version 0.0.4. */
   async metrics(): Promise<string> {
-    const { metricsText } = await import("./metrics-text.ts");
-    return metricsText(await this.now(), this.#sources, this.#runs);
+    const { metricsText, statusMetrics } = await import("./metrics-text.ts");
+    return `${await metricsText(await this.now(), this.#sources, this.#runs)}${statusMetrics(await this.#status.now())}`;
   }
 
   async #counts(): Promise<Overview["collections"]> {

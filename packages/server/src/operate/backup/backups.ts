@@ -77,6 +77,8 @@ export class Backups {
   #undelivered: string | null = null;
   #last: LastBackup | null = null;
   #failures = 0;
+  /** Why the last backup failed; null after a complete backup. */
+  #lastError: string | null = null;
   /** The last event: the database writes events in the order of the calls. */
   #told: Promise<void> = Promise.resolve();
 
@@ -183,8 +185,9 @@ export class Backups {
   }
 
   /** For metrics. */
-  totals(): { last: LastBackup | null; failures: number; isRunning: boolean } {
-    return { last: this.#last, failures: this.#failures, isRunning: this.#running !== null };
+  totals(): { last: LastBackup | null; lastError: string | null; failures: number; isRunning: boolean } {
+    const [last, lastError, failures] = [this.#last, this.#lastError, this.#failures];
+    return { last, lastError, failures, isRunning: this.#running !== null };
   }
 
   /** From the call on, this backup is the running backup. @throws AppError as `begin`. */
@@ -218,12 +221,14 @@ export class Backups {
       const endedAt = Date.now();
       Object.assign(entry, { state: "completed", endedAt: toTimestamp(endedAt), progress: 1 });
       this.#last = { endedAt, size, durationMs };
+      this.#lastError = null;
       logger.info(`Backup ${work.name} is complete`, { size, ms: Math.round(durationMs) });
       void this.#tell("completed", work, { size, durationMs: Math.round(durationMs) });
     } catch (thrown) {
       const error = messageOf(thrown);
       Object.assign(entry, { state: "failed", endedAt: toTimestamp(Date.now()), error });
       this.#failures += 1;
+      this.#lastError = error;
       this.#failed = [...this.#failed.filter(({ name }) => name !== entry.name), entry].slice(-maxFailures);
       logger.error(error);
       void this.#tell("failed", work, { error });

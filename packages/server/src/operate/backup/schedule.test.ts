@@ -50,7 +50,7 @@ test("a backup is made on time, and not before", async () => {
   expect(await hourly.list()).toEqual([]);
   while (hourly.totals().last === null) await Bun.sleep(10);
   expect(await hourly.list()).toHaveLength(1);
-  expect(yearly.totals()).toEqual({ last: null, failures: 0, isRunning: false });
+  expect(yearly.totals()).toEqual({ last: null, lastError: null, failures: 0, isRunning: false });
   await hourly.stop();
   await yearly.stop();
   expect(() => hourly.begin(null)).toThrow("The service is stopping.");

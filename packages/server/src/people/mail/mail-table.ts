@@ -117,6 +117,12 @@ export function mailStates(reader: Reader, ids: readonly string[]): { open: numb
   return reader.get<{ open: number; failed: number }>(sql, JSON.stringify(ids)) ?? { open: 0, failed: 0 };
 }
 
+/** When the oldest mail that waits was written, in milliseconds since 1970; null without a mail that waits. */
+export function oldestWaiting(reader: Reader): number | null {
+  const sql = "SELECT min(createdAt) AS at FROM _mails WHERE status = 'waiting'";
+  return reader.get<{ at: number | null }>(sql)?.at ?? null;
+}
+
 /** All mails with the texts, oldest first. */
 export function allMails(reader: Reader): MailRow[] {
   return reader.all<MailRow>(`SELECT ${columns} FROM _mails ORDER BY seq`);

@@ -30,6 +30,7 @@ import {
   type MailRow,
   mailStates,
   mailsAfter,
+  oldestWaiting,
   ranks,
   reopenMail,
 } from "./mail-table.ts";
@@ -210,6 +211,11 @@ export class Mails {
   totals(): { waiting: number; sent: number; failed: number } {
     const waiting = countWaiting(this.#options.database.reader, 0, Number.MAX_SAFE_INTEGER);
     return { waiting, ...this.#sender.totals };
+  }
+
+  /** When the oldest mail that waits was written, in milliseconds since 1970; null without a mail that waits. */
+  oldest(): number | null {
+    return oldestWaiting(this.#options.database.reader);
   }
 
   /** @throws AppError `bad_request` when no mail can be sent. */

@@ -34,6 +34,15 @@ function overviewRoutes(api: Parts): Routes {
         handle: () => api.admin.overviews.now(),
       }),
     },
+    "/api/admin/status": {
+      GET: route({
+        summary: "What is not well with the service, each with its remedy",
+        access,
+        keys: true,
+        answers: { 200: wire.serviceStatus },
+        handle: () => api.admin.status.now(),
+      }),
+    },
     "/api/admin/sockets": {
       GET: route({
         summary: "The open sockets",

@@ -1,0 +1,57 @@
+/** Status: what is not well with the service, each with its remedy, and since when; for `socle status`, the dashboard and Prometheus. */
+import type { ServiceStatus, StatusItem } from "@socle/protocol";
+import { toTimestamp } from "../../base/kernel/index.ts";
+import { conditions, type Found, type StatusSources, type Totals } from "./conditions.ts";
+
+export type { StatusSources };
+
+/** Between two looks, by which the time of `since` and of rates is known. */
+const everyMs = 60_000;
+/** The looks that a rate covers. */
+const looks = 10;
+
+export class Status {
+  readonly #sources: StatusSources;
+  /** The totals of the last looks, oldest first. */
+  #totals: Totals[] = [];
+  /** Since when each line holds, by id and text without numbers. */
+  #since = new Map<string, number>();
+
+  constructor(sources: StatusSources) {
+    this.#sources = sources;
+  }
+
+  /** Looks each minute until the signal. */
+  start(signal: AbortSignal): void {
+    this.#totals.push(this.#now());
+    const timer = setInterval(() => {
+      void this.now().catch((error: unknown) => this.#sources.logger.often("The status could not be seen", { error }));
+      this.#totals = [...this.#totals, this.#now()].slice(-looks);
+    }, everyMs);
+    timer.unref();
+    signal.addEventListener("abort", () => clearInterval(timer));
+  }
+
+  /** The worst first. */
+  async now(): Promise<ServiceStatus> {
+    const found = await conditions(this.#sources, this.#now(), this.#totals[0] ?? null);
+    const before = this.#since;
+    const now = this.#sources.clock.now();
+    this.#since = new Map(found.map((each) => [keyOf(each), before.get(keyOf(each)) ?? now]));
+    const items = found.map(
+      (each): StatusItem => ({ ...each, since: toTimestamp(this.#since.get(keyOf(each)) ?? now) }),
+    );
+    return { isWell: items.every(({ level }) => level === "note"), items };
+  }
+
+  #now(): Totals {
+    const { database, limits } = this.#sources;
+    const { meter } = database;
+    return { flushes: meter.flushes.totals(), refused: new Map(meter.refused()), limits: new Map(limits.totals()) };
+  }
+}
+
+/** Two lines with the same key are the same condition at two times. */
+function keyOf({ id, text }: Found): string {
+  return `${id} ${text.replaceAll(/\d+/g, "")}`;
+}
