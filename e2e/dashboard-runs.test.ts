@@ -213,5 +213,9 @@ test("the overview counts the failed runs of functions, jobs and queues, and eac
   const sum = failedRuns.functions + failedRuns.jobs + failedRuns.queues;
   await figure.getByText(String(sum), { exact: true }).waitFor();
   await figure.getByText(`queues 3`).waitFor();
+  // The status has the failures with their remedy.
+  await page.getByRole("heading", { name: "Status" }).waitFor();
+  const condition = page.getByRole("listitem").filter({ hasText: /\d+ causes of failures are open/ });
+  await condition.getByText("socle failures lists them").waitFor();
   await leave(page);
 });

@@ -20,6 +20,7 @@ import {
   RunPanel,
   TrafficPanels,
 } from "./panels.tsx";
+import { StatusPanel } from "./status-panel.tsx";
 
 export function OverviewPage() {
   const query = useQuery(overviewQuery);
@@ -47,6 +48,7 @@ function Glance({ overview }: { overview: Overview }) {
   return (
     <>
       <FirstSteps collections={overview.collections} />
+      <StatusPanel />
       <Stats overview={overview} />
       {overview.cluster !== null && <ClusterPanel cluster={overview.cluster} />}
       <TrafficPanels minutes={overview.requests} />

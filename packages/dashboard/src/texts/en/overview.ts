@@ -59,6 +59,7 @@ export const overview = {
   running: "Running",
   failed: "Failed",
   problems: "Last warnings and errors",
+  status: "Status",
   noProblems: "No errors since the log begins.",
   allLogs: "All of the log",
   runs: "Last runs",

@@ -1,0 +1,54 @@
+/** The panel of the status: what is not well with the service, the worst first, each with its remedy. Nothing is shown while all is well. */
+import { Text } from "@mantine/core";
+import type { StatusItem } from "@socle/protocol";
+import { useQuery } from "@tanstack/react-query";
+import { Dim, Panel, QueryView, RelativeTime } from "../../kit/index.ts";
+import { client } from "../../service/client.ts";
+import { text } from "../../texts/index.ts";
+import { LevelMark } from "../logs/level-mark.tsx";
+import classes from "./overview.module.css";
+
+const refreshMs = 10_000;
+const levels = { error: "ERROR", warning: "WARN", note: "INFO" } as const;
+
+export function StatusPanel() {
+  const query = useQuery({
+    queryKey: ["overview", "status"],
+    queryFn: () => client.admin.status(),
+    refetchInterval: refreshMs,
+  });
+  return (
+    <QueryView query={query} skeleton={null}>
+      {({ items }) =>
+        items.length > 0 && (
+          <Panel title={text.overview.status}>
+            <ul className={`plain ${classes["list"]}`}>
+              {items.map((item) => (
+                <Condition key={`${item.id} ${item.text}`} item={item} />
+              ))}
+            </ul>
+          </Panel>
+        )
+      }
+    </QueryView>
+  );
+}
+
+function Condition({ item }: { item: StatusItem }) {
+  return (
+    <li className={classes["condition"]}>
+      <span className={classes["level"]}>
+        <LevelMark level={levels[item.level]} />
+      </span>
+      <span>
+        <Text span size="sm">
+          {item.text}
+        </Text>
+        <Dim size="xs">{item.remedy}</Dim>
+      </span>
+      <Text span size="xs" c="dimmed" className="noBreak">
+        <RelativeTime at={item.since} />
+      </Text>
+    </li>
+  );
+}
