@@ -86,8 +86,12 @@ test("the command lists, mutes and resolves beside a service and without a servi
   expect(table.code).toBe(0);
   expect(table.stdout).toContain("functions/items/notify.ts:4");
   expect(table.stdout).toContain("no letter for …");
+  const status = await socle(["status"], { cwd });
+  expect([status.code, status.stdout]).toEqual([1, expect.stringContaining("warning  1 cause of failures is open")]);
   expect((await socle(["failures", "mute", id], { cwd })).stdout).toBe(`${id} is muted\n`);
+  expect((await socle(["status"], { cwd })).code).toBe(0);
   await first.stop();
+  expect((await socle(["status"], { cwd })).stderr).toContain("no service runs");
 
   const [listed] = JSON.parse((await socle(["failures", "--json"], { cwd })).stdout) as FailureGroup[];
   expect(listed).toMatchObject({ id, kind: "function", count: runs, status: "muted", canRetry: true, retry: null });

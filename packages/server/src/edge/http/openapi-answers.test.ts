@@ -390,6 +390,7 @@ test("failures for admins", async () => {
   await check.call("POST /api/posts", 201, { body: { title: "Fail" } });
   await api.scripts.settled();
   const all = { ...admin, query: { kind: "function", limit: "3" } };
+  await check.call("GET /api/admin/status", 200, admin);
   const { items } = await check.call<FailurePage>("GET /api/admin/failures", 200, all);
   await check.refuse("GET /api/admin/failures", 400, { ...admin, query: { status: "closed" } });
   const group = { ...admin, path: { group: items[0]?.id ?? "" } };

@@ -48,6 +48,7 @@ const callers: readonly (readonly [who: string, token: string | undefined, statu
 /** Every route with a request that works for an admin, and the status of that. */
 const requests: readonly (readonly [method: string, path: string, route: string, status: number, body?: object])[] = [
   ["GET", "/api/admin/overview", "/api/admin/overview", 200],
+  ["GET", "/api/admin/status", "/api/admin/status", 200],
   ["GET", "/api/admin/sockets", "/api/admin/sockets", 200],
   ["GET", "/api/admin/config", "/api/admin/config", 200],
   ["GET", "/api/admin/scripts", "/api/admin/scripts", 200],
