@@ -19,6 +19,7 @@ import { measureRealtime } from "./realtime.ts";
 import { measureRules } from "./rules.ts";
 import { measureScripts } from "./scripts.ts";
 import { type ServerProcess, startServer } from "./server.ts";
+import { measureUndo } from "./undo.ts";
 import { measureWrites } from "./writes.ts";
 
 const rounds = Number(process.env["BENCH_ROUNDS"] ?? 5);
@@ -189,6 +190,7 @@ async function main(): Promise<void> {
     if (only === undefined || only === "endpoints") await measureEndpoints({ folder, rounds, seconds });
     if (only === undefined || only === "queries") await measureQueries({ root, folder, rounds, seconds });
     if (only === undefined || only === "admin") await measureAdmin({ root, folder, rounds });
+    if (only === "undo") await measureUndo({ folder, rounds });
     if (only === undefined || only === "dashboard") await measureDashboard(folder);
   } finally {
     for (const target of targets) await target.server.stop();

@@ -271,7 +271,7 @@ export class AdminClient {
     return this.#transport.call("GET", "/api/admin/overview");
   }
 
-  /** What is not well with the service, the worst first, each with its remedy. */
+  /** The conditions of the service that are not well, the worst first, each with the remedy. */
   status(): Promise<ServiceStatus> {
     return this.#transport.call("GET", "/api/admin/status");
   }

@@ -31,7 +31,7 @@ const requests = {
   restore: { id: "string" },
   /** The texts of changed files that the database agrees with are the applied texts from now on, for `socle schema pull`. */
   pulled: {},
-  /** What is not well with the service. */
+  /** The conditions of the service that are not well, for `socle status`. */
   status: {},
   /** The groups of failures, or a change of a group (`failures.ts`). */
   failures: { action: "string", id: "string?" },

@@ -27,7 +27,7 @@ export interface StatusSources extends OverviewSources {
 /** The worst first. */
 const levels: readonly StatusItem["level"][] = ["error", "warning", "note"];
 
-/** What is not well now. `since` is added by the caller. */
+/** A condition that holds now; the caller adds `since`. */
 export type Found = Omit<StatusItem, "since">;
 
 const [minute, hour, day] = [60_000, 3_600_000, 86_400_000];

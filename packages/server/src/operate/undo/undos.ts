@@ -22,8 +22,9 @@ import type { EventLog, LoggedEvent } from "../../store/events/index.ts";
 import { changesOf, kindOf, type UndoSelection } from "./selection.ts";
 import { putUndo, runningUndo, saveUndo, type UndoRow, undoOf } from "./undo-table.ts";
 
-/** The changes of a transaction. */
-const sliceSize = 1_000;
+/** The changes of an undo that is a single transaction, at most; and the changes of a transaction of a larger undo: other writes wait meanwhile. */
+const maxWhole = 1_000;
+const sliceSize = 100;
 /** The pause before a slice is tried again that the database could not take. */
 const pauseMs = 1_000;
 /** The changes that were left and are told. */
@@ -80,7 +81,7 @@ export class Undos {
    */
   async preview(selection: UndoSelection, waiter: Waiter): Promise<UndoPreview> {
     const total = await this.#count(selection, waiter);
-    const changes = await this.#slice(selection, this.#end, waiter);
+    const changes = await this.#page(selection, this.#end, waiter);
     let slice: Slice = { taken: [], left: [] };
     const work = async (tx: Transactor): Promise<never> => {
       slice = await this.#takeIn(tx, system, changes);
@@ -174,7 +175,8 @@ export class Undos {
     // The selection was written by `prepare`.
     const selection = JSON.parse(row.selection) as UndoSelection;
     const waiter = { caller: row.actor ?? "", signal: this.#stopping };
-    const changes = await this.#slice(selection, row.before, waiter);
+    const limit = row.total <= maxWhole ? maxWhole : sliceSize;
+    const changes = await changesOf(this.#options.events, selection, { before: row.before, limit, waiter });
     if (changes.length === 0) {
       await database.transact((tx) => saveUndo(tx, { ...row, status: "completed" }, lostOf(row)));
       return;
@@ -204,16 +206,16 @@ export class Undos {
     return { taken, left };
   }
 
-  /** The next changes of a selection, newest first, before a seq. */
-  #slice(selection: UndoSelection, before: number, waiter: Waiter): Promise<readonly LoggedEvent[]> {
-    return changesOf(this.#options.events, selection, { before, limit: sliceSize, waiter });
+  /** The newest changes of a selection before a seq. */
+  #page(selection: UndoSelection, before: number, waiter: Waiter): Promise<readonly LoggedEvent[]> {
+    return changesOf(this.#options.events, selection, { before, limit: maxWhole, waiter });
   }
 
   async #count(selection: UndoSelection, waiter: Waiter): Promise<number> {
     const { maxChanges } = this.#options;
     let total = 0;
     for (let before = this.#end; ; ) {
-      const changes = await this.#slice(selection, before, waiter);
+      const changes = await this.#page(selection, before, waiter);
       total += changes.length;
       if (total > maxChanges)
         throw new AppError(
@@ -222,7 +224,7 @@ export class Undos {
           { limit: "undo" },
         );
       const last = changes.at(-1);
-      if (last === undefined || changes.length < sliceSize) break;
+      if (last === undefined || changes.length < maxWhole) break;
       before = last.seq;
     }
     if (total === 0) throw new AppError("not_found", "The log has no change of a record that fits.");
