@@ -14,7 +14,8 @@ import { write } from "./scripts-kit.ts";
 test("some seconds of the load: each request gets the expected response, and no error is in the log", async () => {
   const cwd = await project({ collections, config });
   await write(cwd, files);
-  const server = await serve(cwd);
+  // On a busy machine, the runs of the load take longer than the default.
+  const server = await serve(cwd, { env: { SERVICE_SCRIPTS_TIMEOUT: "5m" } });
   const admin = await new Caller(() => server.url).as(config.admin.email);
   const load = new Load(admin, (name) => server.signal(name));
   const running = load.run();

@@ -100,9 +100,11 @@ test("a function that throws is tried again when the time has come", async () =>
   const ada = await service.client("ada@example.com");
   await ada.collection("notes").create({ text: "flaky" });
   await service.idle();
-  expect(await texts()).toEqual(["flaky"]);
+  // The time of the job may come meanwhile.
+  const own = async () => (await texts()).filter((text) => !text.startsWith("tidy"));
+  expect(await own()).toEqual(["flaky"]);
   await service.clock.advance("5m");
-  expect((await texts()).filter((text) => !text.startsWith("tidy"))).toEqual(["flaky", "third try"]);
+  expect(await own()).toEqual(["flaky", "third try"]);
 });
 
 test("rules see the time of the service", async () => {

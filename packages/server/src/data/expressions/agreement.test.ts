@@ -122,8 +122,8 @@ test("@record is the record of the whole expression, and every passes over recor
       expect([text, ...idsByPredicate(records, text, context)]).toEqual([text, ...expected]);
     }
   });
-  await fc.assert(property, { seed: randomSeed("model"), numRuns: 200 });
-  expect(matched).toBeGreaterThan(500);
+  await fc.assert(property, { seed: randomSeed("model"), numRuns: isLong ? 200 : 80 });
+  expect(matched).toBeGreaterThan(isLong ? 500 : 150);
   await database.close();
 });
 

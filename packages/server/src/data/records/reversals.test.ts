@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import type { StoredRecord } from "@socle/protocol";
 import { fileForm, formType } from "../../../test/forms.ts";
 import { openApi } from "../../../test/kit.ts";
+import { isLong } from "../../../test/long.ts";
 import { randomNumbers, randomSeed } from "../../../test/random.ts";
 import { system } from "../../base/kernel/index.ts";
 import type { LoggedEvent } from "../../store/events/index.ts";
@@ -76,7 +77,7 @@ test("random changes that are taken back leave each record as before, with owner
     database.reader.all<{ id: string }>(`SELECT id FROM "${name}"`).map(({ id }) => id);
   for (let n = 0; n < 3; n++) await made("teams", { name: `team ${n}` });
   let titles = 0;
-  for (let round = 0; round < 40; round++) {
+  for (let round = 0; round < (isLong ? 40 : 15); round++) {
     const start = events.committedSeq;
     const before = state();
     for (let i = 0; i < 12; i++) {

@@ -6,6 +6,7 @@ import { expect, test } from "bun:test";
 import { type Event, PERMISSION_RULES, type PermissionRule, type Role } from "@socle/protocol";
 import fc from "fast-check";
 import { lastSeq, migrate, setRole } from "../../../test/kit.ts";
+import { isLong } from "../../../test/long.ts";
 import { randomSeed } from "../../../test/random.ts";
 import { openServer, type TestSocket } from "../../../test/sockets.ts";
 import { type Bearer, system } from "../../base/kernel/index.ts";
@@ -253,7 +254,7 @@ test("sockets receive exactly the events that the rules allow", async () => {
         on.client?.socket.close();
       }
     }),
-    { seed, numRuns: 40 },
+    { seed, numRuns: isLong ? 40 : 20 },
   );
 });
 
