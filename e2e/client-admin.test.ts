@@ -116,3 +116,23 @@ test("tails: events and entries of the log in order of arrival, until the signal
   end.abort();
   expect((await Promise.allSettled(tails)).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
 });
+
+test("undo: a batch by the id of its request, and an import of several requests", async () => {
+  const albums = client.collection<{ id: string; createdAt: string; updatedAt: string; title: string }>("albums");
+  const kept = await albums.create({ title: "kept" });
+  const requests: (string | null)[] = [];
+  const onAnswer = (headers: Headers): number => requests.push(headers.get("X-Request-Id"));
+  await client.batch([{ method: "update", collection: "albums", id: kept.id, body: { title: "wrong" } }], { onAnswer });
+  const [request = ""] = requests;
+  expect((await client.admin.undo.preview({ request: request ?? "" })).text).toBe("1 update in albums taken back.");
+  const headers = { "Socle-Import": `imp_${"a1".repeat(12)}` };
+  const made = await albums.create({ title: "made" }, { headers });
+  await albums.update(kept.id, { title: "of the import" }, { headers, onAnswer });
+  await client.batch([{ method: "create", collection: "albums", body: { title: "made, too" } }], { headers });
+  expect(requests).toHaveLength(2);
+  const { id } = await client.admin.undo.start({ import: headers["Socle-Import"] });
+  await until(async () => (await client.admin.undo.get(id)).status === "completed");
+  expect(await client.admin.undo.get(id)).toMatchObject({ done: 3, total: 3, left: [] });
+  expect((await albums.get(kept.id)).title).toBe("wrong");
+  expect((await albums.list()).map((album) => album.id)).not.toContain(made.id);
+});

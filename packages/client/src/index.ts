@@ -66,4 +66,11 @@ export type { SessionOption, SessionStore, SessionUser, Tokens } from "./session
 export type { WebSocketConstructor, WebSocketLike } from "./socket.ts";
 export { type CollectionClient, type RecordChange, SocleClient } from "./socle-client.ts";
 export type { DeviceFile, StorageClient, UploadOptions } from "./storage.ts";
-export type { CallOptions, ClientOptions, LogoutOptions, OnceOptions, SendOptions } from "./transport.ts";
+export type {
+  CallOptions,
+  ChangeOptions,
+  ClientOptions,
+  LogoutOptions,
+  OnceOptions,
+  SendOptions,
+} from "./transport.ts";

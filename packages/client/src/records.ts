@@ -14,7 +14,7 @@ import type { OptimisticWrite } from "./live-types.ts";
 import type { QueryStart } from "./query-types.ts";
 import { searchOf } from "./search.ts";
 import type { Source } from "./source.ts";
-import type { Answered, CallOptions, OnceOptions } from "./transport.ts";
+import type { Answered, CallOptions, ChangeOptions, OnceOptions } from "./transport.ts";
 
 /** The names of the fields that are never null: the required fields of the definition. */
 type RequiredField<T> = {
@@ -102,7 +102,7 @@ export interface UpsertOptions<By = string> extends OnceOptions, VersionOptions 
 }
 
 /** Options of a change. */
-export interface WriteOptions extends CallOptions {
+export interface WriteOptions extends ChangeOptions {
   /**
    * Shows the change at once in the live queries of this client. The change is taken back when the service refuses the change, and
    * replaced by the service's result when that has come.
@@ -145,7 +145,7 @@ export class Records extends QueryBuilder<Source> {
   }
 
   async upsert(values: object, { by, ifMatch, ...options }: UpsertOptions): Promise<unknown> {
-    const sent = { ...options, method: "PUT", headers: { "If-Match": versionText(ifMatch) } };
+    const sent = { ...options, method: "PUT", headers: { "If-Match": versionText(ifMatch), ...options.headers } };
     return (await this.source.transport.writeOnce(`${this.path}${searchOf({ by })}`, values, sent)).value;
   }
 
@@ -156,13 +156,13 @@ export class Records extends QueryBuilder<Source> {
   #write(
     method: string,
     change: { readonly id: string; readonly values: object | null },
-    { optimistic, ifMatch, signal }: VersionOptions & WriteOptions = {},
+    { optimistic, ifMatch, ...options }: VersionOptions & WriteOptions = {},
   ): Promise<unknown> {
     return this.#shown(optimistic, change, () =>
       this.source.transport.write(method, this.#recordPath(change.id), {
         body: change.values ?? undefined,
-        headers: { "If-Match": versionText(ifMatch) },
-        signal,
+        ...options,
+        headers: { "If-Match": versionText(ifMatch), ...options.headers },
       }),
     );
   }

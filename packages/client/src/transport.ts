@@ -55,8 +55,16 @@ export interface LogoutOptions extends CallOptions {
   everywhere?: boolean;
 }
 
+/** Options of a change of records. */
+export interface ChangeOptions extends CallOptions {
+  /** Called with the headers of the answer: `admin.undo` takes the request back that `X-Request-Id` names. */
+  onAnswer?: (headers: Headers) => void;
+  /** Further headers of the request: `{ "Socle-Import": id }` makes an admin's change a part of an import. */
+  headers?: SendOptions["headers"];
+}
+
 /** Options of a create and of a batch. */
-export interface OnceOptions extends CallOptions {
+export interface OnceOptions extends ChangeOptions {
   /**
    * The key of the change, for an application that sends the change again itself, also after a restart: 1 to 255 visible ASCII
    * characters that nobody guesses. By default, a random key.
@@ -218,8 +226,9 @@ export class Transport {
   }
 
   /** Sends a change, and reads the answer; undefined for an answer without a body. */
-  async write<T>(method: string, path: string, options: SendOptions): Promise<Answered<T>> {
+  async write<T>(method: string, path: string, options: SendOptions & ChangeOptions): Promise<Answered<T>> {
     const response = await this.fetch(method, path, options);
+    options.onAnswer?.(response.headers);
     const value = response.status === 204 ? undefined : await read(response, options.signal);
     return { value: value as T, position: positionOf(response) };
   }
@@ -228,18 +237,13 @@ export class Transport {
   async writeOnce<T>(
     path: string,
     change: object,
-    { method = "POST", headers, ...options }: OnceOptions & { method?: string; headers?: SendOptions["headers"] } = {},
+    { method = "POST", headers, ...options }: OnceOptions & { method?: string } = {},
   ): Promise<Answered<T>> {
     await this.session.loaded();
     const user = this.session.user.get();
     const body = JSON.stringify(change);
-    const { signal } = options;
     const send = (key: string | null): Promise<Answered<T>> =>
-      this.write(method, path, {
-        body,
-        signal,
-        headers: { ...headers, "Idempotency-Key": key },
-      });
+      this.write(method, path, { ...options, body, headers: { ...headers, "Idempotency-Key": key } });
     const isOver = (): boolean => this.session.user.get() !== user;
     return once(send, { ...options, isOver, retries: this.#options.retries ?? defaultRetries });
   }

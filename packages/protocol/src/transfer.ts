@@ -1,6 +1,9 @@
 /** The shapes of imports. */
 import type { ErrorDetail } from "./errors.ts";
 
+/** The header with the id of an import, for the requests of an admin that are parts of the import. */
+export const IMPORT_HEADER = "Socle-Import";
+
 /** The outcome of an import (`POST /api/{collection}/import`). */
 export interface ImportReport {
   /** Records that were created; in a dry run, that would be created. */

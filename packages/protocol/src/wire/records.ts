@@ -112,6 +112,8 @@ export const eventEntry = named("EventEntry", () =>
     seq: count,
     /** For the change of a record: the request, run, import or undo that made the change. */
     cause: optional(changeCause),
+    /** For an update or a deletion of a record: the changed fields, with the values before that the log has. */
+    changes: optional(mapOf(fieldChange)),
   }),
 );
 

@@ -1,6 +1,14 @@
 /** Exchange: an incoming request together with the answer: the room, the headers and the body of the answer. */
-import { SERIES, VERSION_HEADER } from "@socle/protocol";
-import { AppError, type Bearer, type Cause, JsonText, type Principal } from "../../base/kernel/index.ts";
+import { IMPORT_HEADER, SERIES, VERSION_HEADER } from "@socle/protocol";
+import {
+  AppError,
+  type Bearer,
+  type Cause,
+  isAdmin,
+  JsonText,
+  type Principal,
+  quote,
+} from "../../base/kernel/index.ts";
 import type { FileBody } from "../../files/storage/index.ts";
 import { errorParts } from "./error-response.ts";
 import { type Cors, cacheHeaders, hasTag, jsonType } from "./headers.ts";
@@ -12,6 +20,8 @@ const encoder = new TextEncoder();
 
 /** A body of at most this size, in characters or bytes, is sent at once, however late the answer is. */
 const shortBody = 5_000;
+/** The ids that importers give their imports. */
+const importPattern = /^imp_[A-Za-z0-9]{16,60}$/;
 /** While a large answer is made, its records, text and bytes take about so many times the bytes of the answer. */
 const makingCopies = 3;
 
@@ -89,6 +99,20 @@ export class Exchange extends IncomingRequest {
     return { kind: "request", id: this.requestId };
   }
 
+  /**
+   * The import that an admin's request is a part of: an import of many requests is undone as a whole.
+   * @throws AppError `bad_request`.
+   */
+  #importOf(principal: Bearer): Cause | null {
+    const id = isAdmin(principal) ? this.request.headers.get(IMPORT_HEADER) : null;
+    if (id === null) return null;
+    if (importPattern.test(id)) return { kind: "import", id };
+    throw new AppError(
+      "bad_request",
+      `${IMPORT_HEADER} must be "imp_" and 16 to 60 letters or digits, not ${quote(id)}.`,
+    );
+  }
+
   /** As `IncomingRequest.principal`, with the request as the cause of the caller's changes. */
   override principal(): Bearer | null | Promise<Bearer | null> {
     const principal = super.principal();
@@ -96,7 +120,8 @@ export class Exchange extends IncomingRequest {
   }
 
   #asCause(principal: Bearer | null): Bearer | null {
-    return principal === null || this.request.method === "GET" ? principal : { ...principal, cause: this.cause };
+    if (principal === null || this.request.method === "GET") return principal;
+    return { ...principal, cause: this.#importOf(principal) ?? this.cause };
   }
 
   /** The caller of a change of records, also without a token. */

@@ -10,7 +10,7 @@ import type { Providers, UserDeletions } from "../../people/auth/index.ts";
 import type { Waiter } from "../../store/database/index.ts";
 import type { EventFilter, LoggedEvent } from "../../store/events/index.ts";
 import type { Failures } from "../../store/failures/index.ts";
-import type { Histories } from "../history/index.ts";
+import { changesIn, type Histories } from "../history/index.ts";
 import type { Undos } from "../undo/index.ts";
 import { AdminChanges } from "./admin-changes.ts";
 import { FailureAdmin } from "./failure-admin.ts";
@@ -98,7 +98,9 @@ export function buildAdmin(options: AdminOptions) {
   };
 }
 
-function toEntry({ id, type, timestamp, source, payload, actor, isPartial, seq, cause }: LoggedEvent): EventEntry {
+function toEntry(event: LoggedEvent): EventEntry {
+  const { id, type, timestamp, source, payload, actor, isPartial, seq, cause } = event;
   const known = { ...(isPartial && { partial: true as const }), ...(cause !== null && { cause }) };
-  return { id, type, timestamp, source, payload, actor, seq, ...known };
+  const changes = changesIn(event);
+  return { id, type, timestamp, source, payload, actor, seq, ...known, ...(changes !== null && { changes }) };
 }

@@ -61,6 +61,11 @@ export function pastChange(event: LoggedEvent, newer: Known): PastChange {
   return { event, before, after, changes: named(changes), isPartial: !isWhole };
 }
 
+/** The changed fields of an event of an update or a deletion, with the values that the log has; null for any other event. */
+export function changesIn(event: LoggedEvent): PastChange["changes"] | null {
+  return event.basis === null ? null : pastChange(event, undefined).changes;
+}
+
 /** The changes of the fields of the definition, without values that stay. */
 function named(changes: readonly (readonly [string, FieldChange])[]): PastChange["changes"] {
   const isChange = ({ before, after }: FieldChange): boolean => before === undefined || !isSameValue(before, after);

@@ -132,6 +132,43 @@ test("more changes than a transaction takes are undone in several; beyond limits
   ]);
 });
 
+test("the requests of an admin with the id of an import are taken back together; the header of another caller names nothing", async () => {
+  const id = `imp_${crypto.randomUUID().replaceAll("-", "")}`;
+  const send = (path: string, body: object, caller: object = { token }, name = id) =>
+    api.request("POST", path, { body, ...caller, headers: { "Socle-Import": name } });
+  const operations = [1, 2].map((n) => ({ method: "create", collection: "posts", body: { title: `part ${n}`, n } }));
+  expect((await send("/api/batch", { operations })).status).toBe(200);
+  expect((await send("/api/posts", { title: "part 3", n: 3 })).status).toBe(201);
+  expect((await send("/api/posts", { title: "of ann", n: 4 }, own)).status).toBe(201);
+  for (const wrong of ["imp_1", "x".repeat(40), `imp_${"x".repeat(61)}`]) {
+    const refused = await send("/api/posts", { title: "wrong", n: 5 }, { token }, wrong);
+    expect([refused.status, refused.body["error"]?.["message"]]).toEqual([
+      400,
+      expect.stringContaining('Socle-Import must be "imp_"') as never,
+    ]);
+  }
+  const log = await api.request("GET", "/api/admin/events?type=posts.*&limit=4", { token });
+  const items = log.body["items"] as unknown as { cause: { kind: string; id: string } }[];
+  expect(items.map(({ cause }) => cause.kind)).toEqual(["request", "import", "import", "import"]);
+  expect(new Set(items.slice(1).map(({ cause }) => cause.id))).toEqual(new Set([id]));
+  expect(await undo({ import: id })).toMatchObject({ done: 3, total: 3, leftCount: 0 });
+  expect((await api.request("GET", "/api/posts?filter=title ~ 'part'")).body["items"]).toEqual([] as never);
+  expect((await api.request("GET", "/api/posts?filter=title = 'of ann'")).body["items"]).toHaveLength(1);
+});
+
+test("the log answers the changed fields of updates and deletions, and of no other event", async () => {
+  const { id } = await make("logged");
+  await change(id, { n: 2 });
+  expect((await api.request("DELETE", `/api/posts/${id}`, { token })).status).toBe(204);
+  const log = await api.request("GET", "/api/admin/events?type=posts.*&limit=3", { token });
+  const items = log.body["items"] as unknown as { type: string; changes?: object }[];
+  expect(items.map(({ type, changes }) => [type, changes])).toEqual([
+    ["posts.deleted", { title: { before: "logged", after: null }, n: { before: 2, after: null } }],
+    ["posts.updated", { n: { before: 1, after: 2 } }],
+    ["posts.created", undefined],
+  ]);
+});
+
 test("only admins undo; a selection that is wrong, empty or of nothing is refused with what is allowed", async () => {
   const ask = async (body: object, caller: object = { token }) => {
     const answer = await api.request("POST", "/api/admin/undo", { body, ...caller });

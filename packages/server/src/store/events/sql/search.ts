@@ -102,16 +102,20 @@ export async function searchEvents(
   if (filePath !== null) ask("json_extract(payload, '$.filePath') = ?", filePath);
   const where = conditions.join(" AND ");
   const parts = [
-    { cause: "cause", from: `${table} WHERE seq >= ? AND seq < ? AND ${where}`, values: [from, until, ...values] },
+    { own: "basis, cause", from: `${table} WHERE seq >= ? AND seq < ? AND ${where}`, values: [from, until, ...values] },
   ];
   // Entries of the audit are older than the log, and the times of the entries are no seqs of the log.
   if (filter.types === null || filter.types.some(namesAudit)) {
     const bounds = [filter.from ?? 0, filter.to ?? Number.MAX_SAFE_INTEGER];
-    parts.push({ cause: "NULL", from: `_audit WHERE at BETWEEN ? AND ? AND ${where}`, values: [...bounds, ...values] });
+    parts.push({
+      own: "NULL AS basis, NULL AS cause",
+      from: `_audit WHERE at BETWEEN ? AND ? AND ${where}`,
+      values: [...bounds, ...values],
+    });
   }
   const given = parts.flatMap((part) => part.values);
   const union = (columns: string): string =>
-    parts.map(({ cause, from }) => `SELECT ${columns}, ${cause} AS cause FROM ${from}`).join(" UNION ALL ");
+    parts.map(({ own, from }) => `SELECT ${columns}, ${own} FROM ${from}`).join(" UNION ALL ");
   const count = await reader.get<{ n: number }>(`SELECT sum(n) AS n FROM (${union("count(*) AS n")})`, ...given);
   const rows = await reader.all<EventRow>(
     `${union("seq, at, time, type, source, actor, owner, payload, partial")} ORDER BY seq DESC LIMIT ? OFFSET ?`,
