@@ -10,6 +10,7 @@ import type {
 } from "./collections.ts";
 import type { ErrorBody } from "./errors.ts";
 import type { ChangeCause, Event } from "./events.ts";
+import type { FieldChange } from "./history.ts";
 import type { User } from "./wire/accounts.ts";
 import type { DroppedEntry, RulePart } from "./wire/definitions.ts";
 
@@ -154,6 +155,8 @@ export interface EventEntry extends Event {
   seq: number;
   /** For the change of a record: the request, run, import or undo that made the change. */
   cause?: ChangeCause;
+  /** For an update or a deletion of a record: the changed fields, with the values before that the log has. */
+  changes?: { [field: string]: FieldChange };
 }
 
 /** A place that gives a value to a key of the configuration, weakest first. */

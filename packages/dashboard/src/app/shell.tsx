@@ -8,7 +8,7 @@ import type { User } from "@socle/protocol";
 import { Outlet, useNavigate, useRouterState } from "@tanstack/react-router";
 import { useEffect } from "react";
 import iconUrl from "../assets/icon.svg";
-import { Action, focusPage, Keys, useIsNarrow, useShortcut, useShortcutList } from "../kit/index.ts";
+import { Action, focusPage, Keys, undoLast, useIsNarrow, useShortcut, useShortcutList } from "../kit/index.ts";
 import { SignInForm } from "../pages/login/sign-in-form.tsx";
 import { queryClient } from "../service/queries.ts";
 import { useSignInQuestion } from "../service/recent.ts";
@@ -50,6 +50,7 @@ function Frame() {
     if (shown !== undefined) focusPage();
   }, [shown]);
   useShortcut({ keys: "mod+k", label: text.shortcuts.palette, group: text.shortcuts.general }, palette.open);
+  useShortcut({ keys: "mod+z", label: text.undo.last, group: text.shortcuts.general }, undoLast);
   useShortcut({ keys: "?", label: text.shortcuts.help, group: text.shortcuts.general }, list.open);
 
   return (

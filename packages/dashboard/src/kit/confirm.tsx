@@ -14,6 +14,8 @@ interface Deed {
   action: string;
   /** A word to type first, for a deed without an undo. */
   typed?: string;
+  /** Whether the deed would change nothing: the button is then off. */
+  isPointless?: boolean;
   /** When this rejects, the dialog stays open and shows the error. */
   onConfirm: () => Promise<unknown> | unknown;
 }
@@ -27,12 +29,19 @@ export function confirmDanger({ title, ...deed }: Deed & { title: string }): voi
 }
 
 /** The form of the question, for a dialog that is open. */
-export function Confirmation({ body, action, typed, onConfirm, onClose }: Deed & { onClose: () => void }) {
+export function Confirmation({
+  body,
+  action,
+  typed,
+  isPointless = false,
+  onConfirm,
+  onClose,
+}: Deed & { onClose: () => void }) {
   const [word, setWord] = useState("");
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<string | null>(null);
   const field = useFirstFocus<HTMLInputElement>();
-  const isAllowed = typed === undefined || word === typed;
+  const isAllowed = !isPointless && (typed === undefined || word === typed);
 
   const submit = async (): Promise<void> => {
     if (!isAllowed) return;

@@ -1,6 +1,6 @@
 /** Tests of the differences of two values. */
 import { expect, test } from "bun:test";
-import { differencesOf, isSame } from "./diff.ts";
+import { differencesOf, isSame, recordChanges } from "./diff.ts";
 
 test("changed, added and removed members, and no unchanged members", () => {
   expect(differencesOf({ a: 1, b: "x", gone: true }, { a: 1, b: "y", come: null })).toEqual([
@@ -49,4 +49,14 @@ test("null, the empty text and an absent value differ", () => {
   expect(isSame(null, undefined)).toBe(false);
   expect(isSame({ a: undefined }, {})).toBe(false);
   expect(isSame([1, { a: [2] }], [1, { a: [2] }])).toBe(true);
+});
+
+test("changes of a history: a creation and a deletion leave out fields without a value", () => {
+  const changes = { a: { before: null, after: 1 }, b: { before: null, after: null } };
+  expect(recordChanges({ type: "created", changes })).toEqual([{ field: "a", kind: "added", before: null, after: 1 }]);
+  const removed = { a: { before: 1, after: null }, b: { before: null, after: null }, c: { after: null } };
+  expect(recordChanges({ type: "deleted", changes: removed }).map(({ field }) => field)).toEqual(["a", "c"]);
+  expect(recordChanges({ type: "updated", changes: { b: { before: 2, after: null } } })).toEqual([
+    { field: "b", kind: "changed", before: 2, after: null },
+  ]);
 });

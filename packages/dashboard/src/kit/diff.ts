@@ -1,4 +1,5 @@
 /** The differences of two values for a reader: a name, the old value, the new value. */
+import type { HistoryEntry } from "@socle/protocol";
 
 export interface FieldChange {
   /** With dots between the parts: `fields.title.max`. */
@@ -7,6 +8,14 @@ export interface FieldChange {
   /** Undefined when the field did not exist, or when its old value is unknown. */
   readonly before: unknown;
   readonly after: unknown;
+}
+
+/** The changes of a record by an event, in the form of a history. Fields without a value, before or after, are left out of a creation or deletion. */
+export function recordChanges({ type, changes }: Pick<HistoryEntry, "type" | "changes">): readonly FieldChange[] {
+  const kind = ({ created: "added", updated: "changed", deleted: "removed" } as const)[type];
+  return Object.entries(changes)
+    .map(([field, { before, after }]) => ({ field, kind, before, after }))
+    .filter(({ before, after }) => kind === "changed" || (kind === "added" ? after : before) !== null);
 }
 
 export type Values = { readonly [name: string]: unknown };

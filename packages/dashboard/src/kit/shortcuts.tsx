@@ -54,6 +54,13 @@ function isTyping(target: EventTarget | null): boolean {
   );
 }
 
+/** Whether an element undoes its own edits, with the same key as the page. */
+function hasOwnUndo(target: EventTarget | null): boolean {
+  if (!(target instanceof HTMLElement)) return false;
+  if (target instanceof HTMLInputElement) return !target.readOnly && !["checkbox", "radio"].includes(target.type);
+  return target.isContentEditable || target instanceof HTMLTextAreaElement;
+}
+
 /** The event in the notation of shortcuts. */
 function written(event: KeyboardEvent): string {
   const mod = event.metaKey || event.ctrlKey ? "mod+" : "";
@@ -77,16 +84,25 @@ export function ShortcutProvider({ children }: { children: ReactNode }) {
   useEffect(() => {
     let first: { key: string; at: number } | null = null;
     let isCovered = false;
+    let isInDrawer = false;
     // The look comes before all handlers of the key: the Escape that closes a dialog is not meant for the page below.
     const look = (): void => {
-      isCovered = document.querySelector('[role="dialog"][aria-modal="true"]') !== null;
+      const top = [...document.querySelectorAll('[role="dialog"][aria-modal="true"]')].at(-1);
+      isCovered = top !== undefined;
+      isInDrawer = top?.closest("[data-drawer]") instanceof HTMLElement;
     };
     const listen = (event: KeyboardEvent): void => {
       if (event.defaultPrevented || event.altKey) return;
       const key = written(event);
       if (isTyping(event.target) && !key.startsWith("mod+")) return;
+      if (key === "mod+z") {
+        if (hasOwnUndo(event.target)) return;
+        // The browser would undo the last typing in any field of the page, for example empty the search.
+        event.preventDefault();
+        if (event.shiftKey) return;
+      }
       // A dialog keeps the keys for itself.
-      if (isCovered && key !== "mod+k") return;
+      if (isCovered && key !== "mod+k" && !(key === "mod+z" && isInDrawer)) return;
       const sequence = first !== null && event.timeStamp - first.at < sequenceMs ? `${first.key} ${key}` : null;
       // The last registered shortcut wins: the shortcut belongs to the topmost layer.
       const all = [...registered.current].filter(({ isListed }) => isListed !== true).reverse();

@@ -1,13 +1,15 @@
 /**
  * Deletions of records with an undo: rows vanish at once, requests go out ten seconds later, on any page that is open
- * by then. A tab that closes sends its requests with `keepalive`, which browsers finish; past the browser's limit, or without a connection,
+ * by then. After the requests, the service takes the deletion back. A tab that closes sends its requests with `keepalive`, which browsers finish; past the browser's limit, or without a connection,
  * the records stay.
  */
+import { text } from "../texts/index.ts";
 import { client } from "./client.ts";
 import { deleteRecords, type Failure } from "./delete-records.ts";
 import { countPointers, type Pointers } from "./pointers.ts";
 import { queryClient } from "./queries.ts";
 import { Store, useStore } from "./store.ts";
+import { forgetChange, keepChange, type OwnChange, RequestIds, type Undone } from "./undo.ts";
 
 export const undoMs = 10_000;
 /** The most ids of past deletions to remember, which tell own events from the events of others. */
@@ -24,6 +26,9 @@ export interface Deletion {
   readonly done: number;
   /** The records that point to the deleted records; undefined until known, null when not counted. */
   readonly pointers: readonly Pointers[] | null | undefined;
+  readonly requests: RequestIds;
+  /** The deletion among the changes of this tab. */
+  readonly change: OwnChange;
 }
 
 interface Outcome {
@@ -38,6 +43,8 @@ let lastKey = 0;
 const timers = new Map<number, ReturnType<typeof setTimeout>>();
 const outcomeListeners = new Set<(outcome: Outcome) => void>();
 const own = new Set<string>();
+/** The deletions whose requests are out, by key. */
+const running = new Map<number, Promise<void>>();
 
 function change(key: number, part: Partial<Deletion>): void {
   waiting.set(waiting.get().map((each) => (each.key === key ? { ...each, ...part } : each)));
@@ -49,11 +56,15 @@ function remember(id: string): void {
   if (own.size > mostRemembered && oldest !== undefined) own.delete(oldest);
 }
 
-async function send({ key, collection, ids }: Deletion): Promise<Outcome> {
+async function send({ key, collection, ids, requests: { options } }: Deletion): Promise<Outcome> {
   const records = client.collection(collection);
   const failed = await deleteRecords(ids, {
-    batch: (part) => client.batch(part.map((id) => ({ method: "delete", collection, id }) as const)),
-    one: (id) => records.delete(id),
+    batch: (part) =>
+      client.batch(
+        part.map((id) => ({ method: "delete", collection, id }) as const),
+        options,
+      ),
+    one: (id) => records.delete(id, options),
     onStart: (part) => {
       for (const id of part) remember(id);
     },
@@ -77,10 +88,18 @@ function claim(key: number): boolean {
   return timers.delete(key);
 }
 
-async function run(deletion: Deletion): Promise<void> {
-  if (!claim(deletion.key)) return;
+function run(deletion: Deletion): Promise<void> {
+  const { key } = deletion;
+  if (!claim(key)) return Promise.resolve();
+  const end = finish(deletion).finally(() => running.delete(key));
+  running.set(key, end);
+  return end;
+}
+
+async function finish(deletion: Deletion): Promise<void> {
   change(deletion.key, { isRunning: true });
   const outcome = await send(deletion);
+  if (deletion.requests.isEmpty) forgetChange(deletion.change);
   for (const listener of outcomeListeners) listener(outcome);
   waiting.set(waiting.get().filter(({ key }) => key !== deletion.key));
   // A grid off the screen still has the records; the grid on the screen has removed the records by itself.
@@ -93,11 +112,19 @@ export function deleteLater(collection: string, ids: readonly string[]): void {
   lastKey += 1;
   const key = lastKey;
   const dueAt = Date.now() + undoMs;
-  const deletion: Deletion = { key, collection, ids, dueAt, isRunning: false, done: 0, pointers: undefined };
-  waiting.set([...waiting.get(), deletion]);
+  const requests = new RequestIds();
+  const takeBack = async (): Promise<Undone> => {
+    if (undoDelete(key)) return { done: ids.length, left: [], error: null };
+    await running.get(key);
+    for (const id of ids) own.delete(id);
+    return requests.takeBack();
+  };
+  const made = keepChange({ words: text.undo.changes.deleted(ids.length, collection), takeBack });
+  const state = { isRunning: false, done: 0, pointers: undefined, requests, change: made };
+  waiting.set([...waiting.get(), { key, collection, ids, dueAt, ...state }]);
   timers.set(
     key,
-    setTimeout(() => void run(deletion), undoMs),
+    setTimeout(() => deleteNow(key), undoMs),
   );
   // The count is a hint: the deletion goes on without the count.
   countPointers(collection, ids).then(
@@ -108,6 +135,8 @@ export function deleteLater(collection: string, ids: readonly string[]): void {
 
 export function undoDelete(key: number): boolean {
   if (!claim(key)) return false;
+  const undone = waiting.get().find((each) => each.key === key);
+  if (undone !== undefined) forgetChange(undone.change);
   waiting.set(waiting.get().filter((each) => each.key !== key));
   return true;
 }

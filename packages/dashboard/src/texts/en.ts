@@ -16,6 +16,7 @@ import * as shell from "./en/shell.ts";
 import { sockets } from "./en/sockets.ts";
 import { storage } from "./en/storage.ts";
 import * as transfer from "./en/transfer.ts";
+import * as undo from "./en/undo.ts";
 import { users } from "./en/users.ts";
 
 export const en = {
@@ -25,6 +26,7 @@ export const en = {
   ...functions,
   ...settings,
   ...mails,
+  ...undo,
   ...{ account, api, overview, editor, schema, diagram, users, storage, jobs, keys, sockets, failures },
   import: transfer.importing,
   export: transfer.exporting,

@@ -1,11 +1,12 @@
 /** The live event log (`/_/events`): filters by type, user and time, and a drawer for an event and its changes. */
-import { Skeleton, TagsInput } from "@mantine/core";
+import { Group, TagsInput } from "@mantine/core";
 import { DateTimePicker } from "@mantine/dates";
-import type { EventEntry } from "@socle/protocol";
-import { queryOptions, useQuery } from "@tanstack/react-query";
+import type { ChangeCause, EventEntry } from "@socle/protocol";
+import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { IconActivity, IconDatabase } from "../../icons/index.ts";
 import {
+  CauseText,
   Choice,
   CodeBlock,
   Complaint,
@@ -15,10 +16,8 @@ import {
   Dim,
   differencesOf,
   EmptyState,
-  ErrorState,
   Fact,
   Facts,
-  type FieldChange,
   FilledPage,
   formatClock,
   formatDateTime,
@@ -28,14 +27,14 @@ import {
   LiveList,
   NothingFound,
   QueryView,
+  recordChanges,
   TailMark,
   Toolbar,
+  UndoAction,
   UserLink,
   UserName,
   UserSelect,
 } from "../../kit/index.ts";
-import { client } from "../../service/client.ts";
-import { historyOf } from "../../service/record-history.ts";
 import { text } from "../../texts/index.ts";
 import type { EventSearch } from "../search.ts";
 import { collectionOf, subjectOf } from "./event-list.ts";
@@ -146,27 +145,6 @@ function EventRow({ event }: { event: EventEntry }) {
   );
 }
 
-/** Events of the collection to search for the event before. */
-const lookBack = 1_000;
-
-/** The changes of an update, compared with the event before, if that event is found. */
-function changesQuery(event: EventEntry, collection: string) {
-  return queryOptions({
-    queryKey: ["events", "changes", event.id],
-    staleTime: Number.POSITIVE_INFINITY,
-    queryFn: async (): Promise<readonly FieldChange[] | null> => {
-      const { items } = await client.admin.events({
-        type: `${collection}.created,${collection}.updated,${collection}.deleted`,
-        to: event.timestamp,
-        limit: lookBack,
-      });
-      const ofRecord = items.filter(({ id, payload }) => payload["id"] === event.payload["id"] && id <= event.id);
-      const entry = historyOf(ofRecord).find((each) => each.event.id === event.id);
-      return entry?.isComplete === true ? entry.changes : null;
-    },
-  });
-}
-
 function EventDetails({ event }: { event: EventEntry }) {
   const collection = collectionOf(event);
   const record = event.payload["id"];
@@ -182,18 +160,25 @@ function EventDetails({ event }: { event: EventEntry }) {
           <Fact name={text.events.actor} value={<UserLink id={event.actor} nobody={text.events.nobody} />} />
           <Fact name={text.events.user} value={user && <UserLink id={user} nobody="" />} />
           <Fact name={text.events.change} value={change === "" ? null : change} />
+          <Fact
+            name={text.history.cause}
+            value={event.cause === undefined ? null : <CauseText cause={event.cause} />}
+          />
           <Fact name={text.events.source} value={event.source} />
           <Fact name={text.events.id} value={event.id} isMono copy={text.events.copyId} />
         </Facts>
-        {collection !== null && typeof record === "string" && !event.type.endsWith(".deleted") && (
-          <LinkAction
-            icon={IconDatabase}
-            label={text.events.openRecord}
-            to="/collections/$name"
-            params={{ name: collection }}
-            search={{ record }}
-            mt="sm"
-          />
+        {collection !== null && typeof record === "string" && (
+          <Group gap="xs" mt="sm">
+            <LinkAction
+              icon={IconDatabase}
+              label={event.type.endsWith(".deleted") ? text.events.openHistory : text.events.openRecord}
+              to="/collections/$name"
+              params={{ name: collection }}
+              search={{ record }}
+            />
+            <UndoAction label={text.undo.change} selection={{ events: [event.seq] }} />
+            {event.cause !== undefined && <UndoCause cause={event.cause} />}
+          </Group>
         )}
       </DetailsSection>
       <Changes event={event} collection={collection} />
@@ -203,6 +188,12 @@ function EventDetails({ event }: { event: EventEntry }) {
       </DetailsSection>
     </>
   );
+}
+
+/** The button that takes all changes with the cause back. */
+function UndoCause({ cause: { kind, id } }: { cause: ChangeCause }) {
+  // The service finds a cause of any kind by the id.
+  return <UndoAction label={text.undo.ofCause[kind]} selection={{ request: id }} />;
 }
 
 function Changes({ event, collection }: { event: EventEntry; collection: string | null }) {
@@ -216,20 +207,18 @@ function Changes({ event, collection }: { event: EventEntry; collection: string 
       </DetailsSection>
     );
   }
-  if (collection === null || !event.type.endsWith(".updated")) return null;
+  // A creation has all its values in the payload.
+  if (collection === null || event.type.endsWith(".created")) return null;
+  const type = event.type.endsWith(".updated") ? "updated" : "deleted";
   return (
     <DetailsSection title={text.events.changes}>
-      <RecordChanges event={event} collection={collection} />
+      {event.changes === undefined ? (
+        <Dim size="sm">{text.events.noValuesBefore}</Dim>
+      ) : (
+        <DiffView changes={recordChanges({ type, changes: event.changes })} />
+      )}
     </DetailsSection>
   );
-}
-
-function RecordChanges({ event, collection }: { event: EventEntry; collection: string }) {
-  const { data, error, refetch } = useQuery(changesQuery(event, collection));
-  if (data === undefined && error !== null) return <ErrorState error={error} onRetry={refetch} />;
-  if (data === undefined) return <Skeleton height={40} />;
-  if (data === null) return <Dim size="sm">{text.events.noEarlier(lookBack)}</Dim>;
-  return <DiffView changes={data} />;
 }
 
 /** Most types in a request. */

@@ -26,6 +26,7 @@ import {
   SourceBlock,
   StatusMark,
   TextLink,
+  UndoAction,
 } from "../../kit/index.ts";
 import { useRunLog, useScriptFiles } from "../../service/live.ts";
 import { text } from "../../texts/index.ts";
@@ -59,15 +60,18 @@ function Details({ run, earlier }: { run: FunctionRun; earlier: readonly Functio
       <DetailsSection
         title={text.runs.run}
         actions={
-          run.canRetry && (
-            <Action
-              icon={IconRefresh}
-              label={text.runs.retry}
-              size="compact-sm"
-              loading={retry.isPending}
-              onClick={() => retry.mutate(run)}
-            />
-          )
+          <Group gap="xs">
+            <UndoAction label={text.undo.run} selection={{ run: run.runId }} size="compact-sm" />
+            {run.canRetry && (
+              <Action
+                icon={IconRefresh}
+                label={text.runs.retry}
+                size="compact-sm"
+                loading={retry.isPending}
+                onClick={() => retry.mutate(run)}
+              />
+            )}
+          </Group>
         }
       >
         {retry.isError && (

@@ -1,7 +1,7 @@
 /** The page that imports the rows of a file into a collection. */
 import { Group, Stack } from "@mantine/core";
 import { SocleError } from "@socle/client";
-import type { CollectionEntry } from "@socle/protocol";
+import { type CollectionEntry, IMPORT_HEADER } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useEffect, useMemo, useRef, useState } from "react";
@@ -83,13 +83,22 @@ function Importer(props: { collection: CollectionEntry; collections: readonly Co
   );
 
   const start = (loaded: LoadedSource): void => {
+    // `crypto.randomUUID` is missing on pages without HTTPS.
+    const id = `imp_${crypto.getRandomValues(new Uint32Array(5)).join("")}`;
+    const options = { headers: { [IMPORT_HEADER]: id } };
     const records = client.collection(collection.name);
     const lookup = new Lookup(findRecord);
     const next = new ImportRun({
+      id,
       rows: readRows(loaded.file, loaded.format, loaded.columns),
       prepare: (row) => prepareRow(row, plan, (key) => lookup.resolve(key)),
-      send: ({ id, values }) => (id === null ? records.create(values) : records.update(id, values)),
-      sendBatch: (rows) => client.batch(rows.map((row) => operationOf(row, collection.name))),
+      send: ({ id: record, values }) =>
+        record === null ? records.create(values, options) : records.update(record, values, options),
+      sendBatch: (rows) =>
+        client.batch(
+          rows.map((row) => operationOf(row, collection.name)),
+          options,
+        ),
       batchRows: looksUpItself(plan) ? 1 : batchRows,
       isSignedIn: () => isSignedIn.current,
       // Any answer below 502 shows that the service is up again.

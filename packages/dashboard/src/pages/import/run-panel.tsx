@@ -17,6 +17,7 @@ import {
   Panel,
   pageSize,
   saveBlob,
+  UndoAction,
 } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import type { LoadedSource } from "./file-step.tsx";
@@ -75,6 +76,7 @@ export function RunPanel(props: { run: ImportRun; source: LoadedSource; plan: Im
             <Group gap="xs">
               {isOver ? (
                 <>
+                  {state.stored > 0 && <UndoAction label={text.undo.import} selection={{ import: run.id }} />}
                   <Action label={text.import.again} onClick={onAgain} />
                   <LinkAction
                     icon={IconTable}

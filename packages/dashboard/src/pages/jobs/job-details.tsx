@@ -24,6 +24,7 @@ import {
   SourceBlock,
   StatusMark,
   timeColumn,
+  UndoAction,
   WholeTime,
 } from "../../kit/index.ts";
 import { useRunLog } from "../../service/live.ts";
@@ -171,7 +172,10 @@ function JobRunDetails({ run, attempts, isOpen }: JobRunDetailsProps) {
   const error = failed && (lastStack(log.data ?? [], failed.attempt) ?? failed.error);
   return (
     <>
-      <DetailsSection title={text.runs.run}>
+      <DetailsSection
+        title={text.runs.run}
+        actions={<UndoAction label={text.undo.run} selection={{ run: runId }} size="compact-sm" />}
+      >
         <Facts>
           <Fact name={text.runs.status} value={<StatusMark status={last.status} />} />
           <Fact name={text.jobs.startedAt} value={formatDateTime(startedAt)} />

@@ -2,7 +2,7 @@
 import { Group, NumberInput, Popover, Text, Tooltip, UnstyledButton, VisuallyHidden } from "@mantine/core";
 import { useState } from "react";
 import { IconCopy, IconDownload, IconTrash, IconX } from "../../icons/index.ts";
-import { Action, Dim, Form, IconAction, messageOf, notifyDone } from "../../kit/index.ts";
+import { Action, Dim, Form, IconAction, messageOf, notifyDone, undoChange } from "../../kit/index.ts";
 import { type Store, useStore } from "../../service/store.ts";
 import { text } from "../../texts/index.ts";
 import { originFor, spanRows, type Visible } from "./data/use-rows.ts";
@@ -70,6 +70,18 @@ function goTo(row: number, { shown: { rows }, scroller }: RecordsPage): void {
   }, 0);
 }
 
+/** The button that takes the last change of a cell back. */
+function UndoNote({ page: { note, setNote, state } }: { page: RecordsPage }) {
+  if (note === null || note.change === null) return null;
+  const { change } = note;
+  const undo = (): void => {
+    setNote(null);
+    state.focus();
+    void undoChange(change);
+  };
+  return <Action label={text.common.undo} size="compact-xs" variant="subtle" onClick={undo} />;
+}
+
 /** @param props.visible the rows on the screen. The rows change with every scroll, and only the foot shows their numbers. */
 export function Foot({ page, visible }: { page: RecordsPage; visible: Store<Visible> }) {
   const { rows } = page.shown;
@@ -94,8 +106,9 @@ export function Foot({ page, visible }: { page: RecordsPage; visible: Store<Visi
         </Popover.Dropdown>
       </Popover>
       <Dim role="status" truncate>
-        {page.note}
+        {page.note?.words}
       </Dim>
+      <UndoNote page={page} />
       {rows.pageError !== null && (
         <Group gap={6} role="alert" wrap="nowrap" miw={0}>
           <Text size="xs" c="var(--mantine-color-error)" truncate>

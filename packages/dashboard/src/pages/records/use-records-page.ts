@@ -6,6 +6,7 @@ import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useIsNarrow, useListedShortcut, useShortcut } from "../../kit/index.ts";
 import { deleteLater, onDeletes, useDeletions } from "../../service/deletes.ts";
+import type { OwnChange } from "../../service/undo.ts";
 import { text } from "../../texts/index.ts";
 import type { RecordSearch } from "../search.ts";
 import { gridColumns, useColumns } from "./columns/use-columns.ts";
@@ -20,6 +21,13 @@ import { NEW_RECORD } from "./editor/record-query.ts";
 import { useGridState } from "./grid/use-grid-state.ts";
 
 type Dialog = { readonly type: "code" } | { readonly type: "export"; readonly ids?: readonly string[] };
+
+/** The words below the grid on the last change of a cell. */
+interface Note {
+  readonly words: string;
+  /** Null for a change that cannot be named. */
+  readonly change: OwnChange | null;
+}
 
 /** The time until an opened drawer is on the screen. */
 const openingMs = 600;
@@ -69,7 +77,7 @@ export function useRecordsPage({ collection, collections }: RecordsPageProps) {
   const queryClient = useQueryClient();
   const isNarrow = useIsNarrow();
   const [dialog, setDialog] = useState<Dialog | null>(null);
-  const [note, setNote] = useState("");
+  const [note, setNote] = useState<Note | null>(null);
   const scroller = useRef<HTMLDivElement>(null);
   const toTop = useCallback((): void => scroller.current?.scrollTo({ top: 0 }), []);
   const shown = useRecordList({ collection, collections, search, isNarrow });
@@ -94,10 +102,10 @@ export function useRecordsPage({ collection, collections }: RecordsPageProps) {
     columns,
     onOpen: open,
     onSort: sort,
-    onSaved: (saved, column) => {
+    onSaved: (saved, column, change) => {
       shown.merge(saved);
       live.flash([saved.id]);
-      setNote(text.records.cellSaved(column));
+      setNote({ words: text.records.cellSaved(column), change });
     },
   });
   const reload = (): void => {
@@ -112,7 +120,7 @@ export function useRecordsPage({ collection, collections }: RecordsPageProps) {
     else state.focus();
   };
   return {
-    ...{ name, collection, search, setSearch, open, isNarrow, isPartial, dialog, setDialog, note, scroller },
+    ...{ name, collection, search, setSearch, open, isNarrow, isPartial, dialog, setDialog, note, setNote, scroller },
     ...{ shown, live, sort, state, toTop, reload, remove },
     /** Whether the records are users, who are made and deleted with their account. */
     areUsers: name === USERS,

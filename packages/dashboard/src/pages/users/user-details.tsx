@@ -33,6 +33,7 @@ import { UserMails } from "./user-mails.tsx";
 import { UserPassword } from "./user-password.tsx";
 import { UserRole } from "./user-role.tsx";
 import { UserSessions } from "./user-sessions.tsx";
+import { UserUndo } from "./user-undo.tsx";
 
 export function UserDetails({ id, onGone }: { id: string; onGone: () => void }) {
   // The service sends no event for a change of sessions: the drawer reads the sessions each time on opening.
@@ -79,6 +80,7 @@ function Details({ user, onGone }: { user: UserEntry; onGone: () => void }) {
       <UserSessions user={user} />
       {user.email !== null && <UserMails email={user.email} />}
       {user.email !== null && <UserPassword user={user} email={user.email} />}
+      <UserUndo id={user.id} />
       <Deletion user={user} isOwn={isOwn} onGone={isOwn ? leave : onGone} />
     </>
   );

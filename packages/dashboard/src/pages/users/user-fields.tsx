@@ -3,7 +3,7 @@ import type { CollectionEntry, StoredRecord } from "@socle/protocol";
 import { USERS } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
-import { DetailsSection, Form, FormFoot, notifyDone, QueryView } from "../../kit/index.ts";
+import { DetailsSection, Form, FormFoot, notifyChange, QueryView } from "../../kit/index.ts";
 import { collectionsQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
 import { writable } from "../records/editor/edits.ts";
@@ -30,8 +30,10 @@ export function UserFields({ collection, id }: { collection: CollectionEntry; id
 }
 
 function StoredFields({ collection, record }: { collection: CollectionEntry; record: StoredRecord }) {
-  const onSaved = (): void => notifyDone(text.users.fieldsSaved);
-  const form = useRecordForm({ collection, recordId: record.id, record, isDeleted: false, onSaved });
+  const form = useRecordForm({
+    ...{ collection, recordId: record.id, record, isDeleted: false },
+    onSaved: (_record, _isStaying, change) => notifyChange(text.users.fieldsSaved, change),
+  });
   return (
     <Form onSubmit={() => form.save(true)}>
       <RecordFields collection={collection} record={record} form={form} isDeleted={false} />

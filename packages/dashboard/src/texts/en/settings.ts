@@ -34,9 +34,9 @@ export const events = {
   id: "ID",
   copyId: "Copy the ID",
   openRecord: "Open the record",
+  openHistory: "Open the history",
   changes: "Changes",
-  noEarlier: (n: number) =>
-    `The event before this event is not among the last ${n.toLocaleString()} of the collection, so its old values are not known.`,
+  noValuesBefore: "The log does not have the values before this change.",
   payload: "Payload",
   partial: "The record is large: the log stores its ID and the changes of this update.",
   gone: "The log does not hold this event any more",

@@ -33,6 +33,7 @@ const numberOf = ({ values }: Prepared): number => Number(values["n"]);
 function runOf(options: Partial<RunOptions>): ImportRun {
   let time = 0;
   return new ImportRun({
+    id: "imp_test",
     rows: rowsOf(10),
     prepare: async ({ cells }) => ({ id: null, values: { n: Number(cells[0]) }, problems: [] }),
     send: async () => undefined,

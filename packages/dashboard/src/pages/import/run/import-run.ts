@@ -54,6 +54,8 @@ export interface RunState {
 }
 
 export interface RunOptions {
+  /** The id of the import, which all changes have as the cause. */
+  id: string;
   rows: AsyncGenerator<SourceRow, void>;
   prepare: (row: SourceRow) => Promise<Prepared>;
   send: (prepared: Prepared) => Promise<unknown>;
@@ -118,6 +120,10 @@ export class ImportRun {
       waitSeconds: 0,
       error: null,
     };
+  }
+
+  get id(): string {
+    return this.#options.id;
   }
 
   readonly state = (): RunState => this.#state;

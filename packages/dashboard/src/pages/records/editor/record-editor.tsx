@@ -15,7 +15,7 @@ import {
   IdText,
   JsonEditor,
   keyNames,
-  notifyDone,
+  notifyChange,
   RelativeTime,
   RowsSkeleton,
   UserName,
@@ -24,11 +24,12 @@ import {
 import { client } from "../../../service/client.ts";
 import { countPointers } from "../../../service/pointers.ts";
 import { isGone } from "../../../service/refusals.ts";
+import { makeChange } from "../../../service/undo.ts";
 import { text } from "../../../texts/index.ts";
 import { RecordLink } from "../record-link.tsx";
 import classes from "./editor.module.css";
 import { writable } from "./edits.ts";
-import { EventsTab } from "./events-tab.tsx";
+import { HistoryTab } from "./history-tab.tsx";
 import { recordName } from "./naming.ts";
 import { RecordFields } from "./record-form.tsx";
 import { NEW_RECORD, recordQuery, useLiveRecord } from "./record-query.ts";
@@ -65,15 +66,27 @@ export function RecordEditor(props: RecordEditorProps) {
     return <LoadedEditor {...props} record={query.data} isDeleted={isDeleted} changedTo={live.changedTo} />;
   }
   return query.isError ? (
-    <NotLoaded error={query.error} onRetry={query.refetch} />
+    <NotLoaded collection={collection} id={recordId} error={query.error} onRetry={query.refetch} />
   ) : (
     <RowsSkeleton rows={6} height={54} />
   );
 }
 
-function NotLoaded({ error, onRetry }: { error: unknown; onRetry: () => void }) {
+interface NotLoadedProps {
+  collection: CollectionEntry;
+  id: string;
+  error: unknown;
+  onRetry: () => void;
+}
+
+function NotLoaded({ collection, id, error, onRetry }: NotLoadedProps) {
   if (!isGone(error)) return <ErrorState error={error} onRetry={onRetry} />;
-  return <EmptyState icon={IconFileX} title={text.editor.gone} body={text.editor.goneBody} />;
+  return (
+    <div className={classes["body"]}>
+      <EmptyState icon={IconFileX} title={text.editor.gone} body={text.editor.goneBody} />
+      <HistoryTab collection={collection} id={id} record={null} onRestored={() => undefined} />
+    </div>
+  );
 }
 
 interface LoadedEditorProps extends RecordEditorProps {
@@ -90,12 +103,12 @@ function LoadedEditor(props: LoadedEditorProps) {
   const [ownSave, setOwnSave] = useState<string | null>(null);
   const form = useRecordForm({
     ...{ collection, recordId, record, isDeleted },
-    onSaved: (saved, isStaying) => {
+    onSaved: (saved, isStaying, change) => {
       setOwnSave(saved.updatedAt);
       onSaved(saved);
       // While the drawer stays open, a notification would cover its buttons: the foot shows the save.
       if (isStaying && saved.id === recordId) return;
-      notifyDone(record === null || isDeleted ? text.editor.savedNew : text.editor.saved);
+      notifyChange(record === null || isDeleted ? text.editor.savedNew : text.editor.saved, change);
       // A new record has a new address: the drawer of "new" closes.
       onClose();
     },
@@ -123,10 +136,21 @@ function LoadedEditor(props: LoadedEditorProps) {
   });
   const isChangedElsewhere = changedTo !== null && changedTo !== ownSave && !form.isSaving;
   const fields = <RecordFields collection={collection} record={record} form={form} isDeleted={isDeleted} />;
+  const history = record !== null && (
+    <HistoryTab
+      collection={props.collection}
+      id={record.id}
+      record={isDeleted ? null : record}
+      onRestored={(saved) => {
+        setOwnSave(saved.updatedAt);
+        onSaved(saved);
+      }}
+    />
+  );
   return (
     <>
       <RecordHead collection={collection} record={record} isChangedElsewhere={isChangedElsewhere} />
-      <EditorTabs collection={collection} record={record} tab={tab} onTab={setTab} fields={fields} />
+      <EditorTabs {...{ record, tab, fields, history }} onTab={setTab} />
       <Foot
         {...{ record, isDeleted, form, canSave, wasSaved: ownSave !== null }}
         onDelete={areUsers ? null : remove}
@@ -160,10 +184,12 @@ function useDeletion({ collection, record, onClose }: LoadedEditorProps, form: R
       body: <DeleteBody collection={collection.name} id={record.id} name={recordName(record, collection.fields)} />,
       action: text.editor.deleteAction,
       onConfirm: async () => {
-        await client.collection(collection.name).delete(record.id);
+        const { change } = await makeChange(text.undo.changes.deleted(1, collection.name), (options) =>
+          client.collection(collection.name).delete(record.id, options),
+        );
         form.discard();
         queryClient.removeQueries({ queryKey: recordQuery(collection.name, record.id).queryKey });
-        notifyDone(text.editor.deleted);
+        notifyChange(text.editor.deleted, change);
         onClose();
       },
     });
@@ -195,14 +221,15 @@ function DeleteBody({ collection, id, name }: { collection: string; id: string; 
   );
 }
 
-interface EditorTabsProps extends Pick<LoadedEditorProps, "collection" | "record"> {
+interface EditorTabsProps extends Pick<LoadedEditorProps, "record"> {
   tab: string | null;
   onTab: (tab: string | null) => void;
   fields: ReactNode;
+  history: ReactNode;
 }
 
-/** The fields, the JSON and the events of a record. A new record has only fields. */
-function EditorTabs({ collection, record, tab, onTab, fields }: EditorTabsProps) {
+/** The fields, the JSON and the history of a record. A new record has only fields. */
+function EditorTabs({ record, tab, onTab, fields, history }: EditorTabsProps) {
   return (
     // The form stays while another tab is looked at: an upload goes on.
     <Tabs keepMountedMode="display-none" value={tab} onChange={onTab} className="stretch">
@@ -210,7 +237,7 @@ function EditorTabs({ collection, record, tab, onTab, fields }: EditorTabsProps)
         <Tabs.List px={12} flex="none">
           <Tabs.Tab value="fields">{text.editor.fields}</Tabs.Tab>
           <Tabs.Tab value="json">{text.editor.json}</Tabs.Tab>
-          <Tabs.Tab value="events">{text.editor.events}</Tabs.Tab>
+          <Tabs.Tab value="history">{text.history.title}</Tabs.Tab>
         </Tabs.List>
       )}
       {record === null ? (
@@ -223,8 +250,8 @@ function EditorTabs({ collection, record, tab, onTab, fields }: EditorTabsProps)
           <Tabs.Panel value="json" className={classes["body"]} tabIndex={0}>
             {tab === "json" && <JsonTab record={record} />}
           </Tabs.Panel>
-          <Tabs.Panel value="events" className={classes["body"]} tabIndex={0}>
-            {tab === "events" && <EventsTab collection={collection.name} record={record} />}
+          <Tabs.Panel value="history" className={classes["body"]} tabIndex={0}>
+            {tab === "history" && history}
           </Tabs.Panel>
         </>
       )}

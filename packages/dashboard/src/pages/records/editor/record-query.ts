@@ -37,6 +37,8 @@ export function useLiveRecord(collection: string, recordId: string): LiveState {
         if (change?.type === "deleted") setState({ isDeleted: true, changedTo: null });
         if (change === null || change.type === "deleted") return;
         const { record } = change;
+        // An undo brings a deleted record back.
+        if (change.type === "created") setState({ isDeleted: false, changedTo: null });
         const known = queryClient.getQueryData(queryKey);
         // The event of the page's own save brings nothing new.
         if (known === undefined || known.updatedAt >= record.updatedAt) return;

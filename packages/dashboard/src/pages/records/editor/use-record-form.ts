@@ -6,6 +6,7 @@ import { useCallback, useMemo, useRef, useState } from "react";
 import { messageOf } from "../../../kit/states.tsx";
 import { drafts, useDraft } from "../../../kit/use-draft.tsx";
 import { client } from "../../../service/client.ts";
+import { makeChange, type OwnChange } from "../../../service/undo.ts";
 import { text } from "../../../texts/index.ts";
 import {
   bodyOf,
@@ -27,8 +28,8 @@ interface FormOptions {
   /** The stored record; null for a new record. */
   record: StoredRecord | null;
   isDeleted: boolean;
-  /** `isStaying` is true when the user saves and continues with the record. */
-  onSaved: (record: StoredRecord, isStaying: boolean) => void;
+  /** `isStaying` is true when the user saves and continues with the record. `change` is null for a change that cannot be named. */
+  onSaved: (record: StoredRecord, isStaying: boolean, change: OwnChange | null) => void;
 }
 
 /** The edits of the form, with their draft. */
@@ -84,14 +85,18 @@ export function useRecordForm(options: FormOptions) {
   const fail = (errors: SaveErrors): void => setFailure({ errors, edits });
   const mutation = useMutation({
     mutationFn: ({ id, values }: Request) => {
-      const records = client.collection<StoredRecord>(collection.name);
-      return id === null ? records.create(values) : records.update(id, values);
+      const { name } = collection;
+      const records = client.collection<StoredRecord>(name);
+      const words = id === null ? text.undo.changes.created(name) : text.undo.changes.saved(name);
+      return makeChange(words, (options) =>
+        id === null ? records.create(values, options) : records.update(id, values, options),
+      );
     },
-    onSuccess: (saved, { isStaying }) => {
+    onSuccess: ({ value: saved, change }, { isStaying }) => {
       queryClient.setQueryData(recordQuery(collection.name, saved.id).queryKey, saved);
       setFailure(null);
       form.discard();
-      onSaved(saved, isStaying);
+      onSaved(saved, isStaying, change);
     },
     onError: (thrown) => fail(saveErrors(thrown, { fields: collection.fields, elsewhere: [] })),
   });

@@ -6,6 +6,7 @@ import { type KeyboardEvent, type RefObject, useEffect, useLayoutEffect, useRef,
 import { kinds } from "../../../fields/index.ts";
 import { messageOf, notifyError } from "../../../kit/index.ts";
 import { client } from "../../../service/client.ts";
+import { makeChange, type OwnChange } from "../../../service/undo.ts";
 import { text } from "../../../texts/index.ts";
 import type { PlacedColumn } from "../columns/use-columns.ts";
 import type { Row } from "../data/rows.ts";
@@ -37,7 +38,7 @@ export interface InlineEditorProps {
   row: Row;
   column: PlacedColumn;
   onEnd: (step: Step) => void;
-  onSaved: (saved: StoredRecord, column: string) => void;
+  onSaved: (saved: StoredRecord, column: string, change: OwnChange | null) => void;
 }
 
 /** The value of the edit, and the save of the value. */
@@ -47,8 +48,12 @@ function useEdit({ collection, row, column: { name }, onEnd, onSaved }: InlineEd
   const [value, setValue] = useState(initial);
   const [error, setError] = useState<string | undefined>(undefined);
   const [isSaving, setSaving] = useState(false);
-  const store = async (next: JsonValue): Promise<void> =>
-    onSaved(await client.collection<StoredRecord>(collection).update(row.id, { [name]: next }), name);
+  const store = async (next: JsonValue): Promise<void> => {
+    const { value: saved, change } = await makeChange(text.undo.changes.cell(name, collection), (options) =>
+      client.collection<StoredRecord>(collection).update(row.id, { [name]: next }, options),
+    );
+    onSaved(saved, name, change);
+  };
   const latest = useRef({ value, store });
   latest.current = { value, store };
   const isOver = useRef(false);

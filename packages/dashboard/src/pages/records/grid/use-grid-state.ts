@@ -26,7 +26,7 @@ export function useGridState(options: GridOptions) {
     () => ({
       ...{ activate, edit, endEdit, select },
       open: (id) => latest.current.onOpen(id),
-      saved: (record, column) => latest.current.onSaved(record, column),
+      saved: (record, column, change) => latest.current.onSaved(record, column, change),
     }),
     [activate, edit, endEdit, select],
   );
