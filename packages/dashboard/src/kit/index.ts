@@ -7,7 +7,7 @@ export { CodeBlock, CopyAction, IdText, jsonText } from "./code-block.tsx";
 export { Confirmation, confirmDanger, Form, FormFoot, LeaveGuard, TypedWord } from "./confirm.tsx";
 export { actionColumn, CheckRow, type Column, DataTable, type Selection, timeColumn } from "./data-table.tsx";
 export { DetailsDrawer, DetailsSection, Fact, Facts } from "./details-drawer.tsx";
-export { differencesOf, type FieldChange, isObject, recordChanges } from "./diff.ts";
+export { differencesOf, isObject, recordChanges } from "./diff.ts";
 export { DiffView } from "./diff-view.tsx";
 export { ErrorBlock, ErrorText, ScriptProblems } from "./error-text.tsx";
 export { Example, ExampleButton, type ExampleProps } from "./example-help.tsx";
