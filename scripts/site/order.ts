@@ -41,7 +41,14 @@ export const order: readonly PageGroup[] = [
   { label: "Deploy", pages: ["docs/install.md", "docs/deploying.md", "docs/configuration.md"] },
   {
     label: "Operate",
-    pages: ["docs/operating.md", "docs/backups.md", "docs/limits.md", "docs/admin.md", "docs/reliability.md"],
+    pages: [
+      "docs/operating.md",
+      "docs/trace.md",
+      "docs/backups.md",
+      "docs/limits.md",
+      "docs/admin.md",
+      "docs/reliability.md",
+    ],
   },
   { label: "Grow", pages: ["docs/cluster.md", "docs/transfer.md", "bench/README.md"] },
   { label: "Reference", pages: ["docs/api.md", "docs/openapi.md", "docs/glossary.md"] },

@@ -27,6 +27,7 @@ import type {
   ServiceStatus,
   SocketPage,
   StoredFile,
+  Trace,
   User,
   UserEntry,
   UserFactors,
@@ -329,6 +330,11 @@ export class AdminClient {
   /** The event log, newest first. */
   events(query: EventQuery = {}): Promise<Page<EventEntry>> {
     return this.#transport.call("GET", `/api/admin/events${searchOf(query)}`);
+  }
+
+  /** All that followed from a first cause. @param id of any part: a request, an event, a run, an import, an undo or a mail. */
+  trace(id: string): Promise<Trace> {
+    return this.#transport.call("GET", `/api/admin/trace/${encodeURIComponent(id)}`);
   }
 
   /** The events from now on, with the audit, as `tailLogs` gives the entries of the log. */

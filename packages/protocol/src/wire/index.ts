@@ -9,4 +9,5 @@ export * from "./operation.ts";
 export * from "./records.ts";
 export * from "./scripts.ts";
 export * from "./shape.ts";
+export * from "./trace.ts";
 export * from "./undo.ts";

@@ -35,6 +35,7 @@ import { checkRooms, reloadRooms } from "./room-definitions.ts";
 import { Scripts } from "./scripts.ts";
 import { seedFrom } from "./seed.ts";
 import { dataPathsOf, openService, type Service, type ServiceOptions } from "./service.ts";
+import { commandLine } from "./traces.ts";
 import { exportFile, importFile } from "./transfer-file.ts";
 import { typesFile, writeTypes } from "./types-file.ts";
 import { folderState, watchFiles } from "./watch-files.ts";
@@ -212,6 +213,7 @@ async function start(options: AppOptions) {
     await readers.start();
   }
   retention.start(signal);
+  starting.defer(() => events.requests.settled());
   const indexer = events.startIndex(signal);
   starting.defer(() => indexer.settled());
   dropped.start(signal);
@@ -320,7 +322,7 @@ async function stopHttp(
 
 /**
  * The answers of a service. The value of an outcome: of `admin`, "made" or "promoted"; of `definitions`, the
- * definitions of the next start; of `dropped`, a list of `DroppedEntry`; of `failures`, a `FailureAnswer`; of `status`, a `ServiceStatus`; of `restore`, `RestoredValues`; of `seed`, a `SeedReport`; of `import`, an `ImportReport`; of `export`, the number of
+ * definitions of the next start; of `dropped`, a list of `DroppedEntry`; of `failures`, a `FailureAnswer`; of `status`, a `ServiceStatus`; of `restore`, `RestoredValues`; of `seed`, a `SeedReport`; of `trace`, a `Trace`; of `import`, an `ImportReport`; of `export`, the number of
  * records.
  */
 function controlAnswer(parts: {
@@ -351,6 +353,8 @@ function controlAnswer(parts: {
         return { error: null, value: await admin.status.now() };
       case "failures":
         return { error: null, value: await answerFailures(admin.failures, request) };
+      case "trace":
+        return { error: null, value: await admin.traces.find(request.id, commandLine) };
       case "dropped":
         return { error: null, value: droppedIn(service) };
       case "restore":

@@ -35,6 +35,8 @@ const requests = {
   status: {},
   /** The groups of failures, or a change of a group (`failures.ts`). */
   failures: { action: "string", id: "string?" },
+  /** The trace of something by its id. */
+  trace: { id: "string" },
   /** `socle run job`. */
   job: { name: "string" },
   /**

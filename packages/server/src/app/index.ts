@@ -27,6 +27,7 @@ export { buildService, dataPathsOf, knownSchemas, openService, type Service } fr
 export { ServiceManager } from "./service-manager.ts";
 export { clusterCommands, startService } from "./start-service.ts";
 export { type TestKit, testKit } from "./test-kit.ts";
+export { traceAlone } from "./traces.ts";
 export { exportFile, formatOfFile, importFile } from "./transfer-file.ts";
 export { checkFile, typesFile, writeCheckSettings, writeTypes } from "./types-file.ts";
 export { projectState, untilChanged } from "./watch-files.ts";

@@ -56,6 +56,7 @@ export function openParts(options: PartsOptions): RoleParts {
     queries,
     realtime,
     records,
+    requests: events.requests,
     storage,
     version,
   };

@@ -273,6 +273,7 @@ test("a second projection with the same notes has the same state, field by field
           payload: "1",
           actor: null,
           depth: 0,
+          cause: null,
           runId: newId("run", Date.now()),
           firstAt: 0,
         };
@@ -294,7 +295,7 @@ test("a second projection with the same notes has the same state, field by field
           first.jobs.add(
             tx,
             { path: "jobs/a", kind: "queue" },
-            { key: null, notBefore: 0, payload: "1", actor: null, depth: 0, runId: "run_x", firstAt: 0 },
+            { key: null, notBefore: 0, payload: "1", actor: null, depth: 0, cause: null, runId: "run_x", firstAt: 0 },
           );
           throw new Error("taken back");
         })

@@ -162,6 +162,7 @@ class ReaderRole {
     this.#parts = parts;
     link.channel.tell("rooms", null);
     parts.realtime.rooms.connect(this.#rooms);
+    service.events.requests.tellTo((request) => link.channel.tell("answered", request));
     service.auth.uses.tellTo((id) => link.channel.tell("used", id));
     // Writes that were answered before this process followed must be here, too.
     await reached(await link.channel.call("followed", null));

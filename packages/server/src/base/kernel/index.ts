@@ -55,6 +55,7 @@ export {
   isAdmin,
   isNobody,
   maxDepth,
+  originOf,
   type Preview,
   type Principal,
   previewOf,
@@ -63,6 +64,8 @@ export {
   shareOf,
   system,
   systemFor,
+  type TraceOrigin,
+  visitorFor,
 } from "./principal.ts";
 export { readShape } from "./read-shape.ts";
 export { releaseBytes, releasedMemory } from "./released-memory.ts";

@@ -1,8 +1,21 @@
 /** Principal: the caller on whose behalf something is done. */
 import type { ChangeCause, PreviewCall, PreviewLogEntry, Role } from "@socle/protocol";
 
+/** The beginning of a trace, which all causes of the trace carry on. */
+export interface TraceOrigin {
+  /** The id of the first cause; absent for the first cause itself. */
+  readonly trace?: string;
+  /** The caller's part of a larger trace: trace and parent of `traceparent` (W3C Trace Context), with a hyphen between. */
+  readonly link?: string;
+}
+
 /** The cause of a change, which events name; see `causeOf`. */
-export type Cause = ChangeCause;
+export interface Cause extends Readonly<ChangeCause>, TraceOrigin {}
+
+/** The origin of the trace of a cause, for causes that follow from this cause. */
+export function originOf({ id, trace = id, link }: Cause): TraceOrigin {
+  return { trace, ...(link !== undefined && { link }) };
+}
 
 /** A user with a valid access token, or with an API key of the user. */
 export interface SignedIn {
@@ -30,6 +43,11 @@ interface Visitor {
   readonly userId: null;
   readonly role: "public";
   readonly cause: Cause;
+}
+
+/** The author of a change without a token. */
+export function visitorFor(cause: Cause): Visitor {
+  return { userId: null, role: "public", cause };
 }
 
 /** A caller with an access token or an API key. */
@@ -94,8 +112,8 @@ export function hookFor(principal: Principal, name: string): System {
   return { ...caused, ...(preview !== null && { preview }) };
 }
 
-/** A user as whom an admin tries out the rules. The user has no session then. */
-type Tried = Pick<SignedIn, "userId" | "role">;
+/** A user without a session: a new user, or a user as whom an admin tries out the rules. */
+type Tried = Pick<SignedIn, "userId" | "role" | "cause">;
 
 /** The user's code under the rules of a user, or of nobody (`db.as`). */
 export interface Acting {

@@ -15,6 +15,7 @@ import { schemaDiffCommand, schemaPull, schemaPush, schemaRestore } from "./sche
 import { dev, serve } from "./serve.ts";
 import { status } from "./status.ts";
 import { test } from "./test.ts";
+import { trace } from "./trace.ts";
 import { exportCommand, importCommand, seed } from "./transfer.ts";
 import { upgrade } from "./upgrade.ts";
 
@@ -37,6 +38,7 @@ export const commands: readonly Command[] = [
   mailTest,
   ...failureChanges,
   failures,
+  trace,
   schemaPull,
   schemaPush,
   schemaDiffCommand,

@@ -3,7 +3,7 @@
  * event log, which the list of runs reads. The number of reported failures is bounded; the groups of failures count all.
  */
 import type { FailureKind, User } from "@socle/protocol";
-import { actingFor, type Clock } from "../../base/kernel/index.ts";
+import { actingFor, type Cause, type Clock } from "../../base/kernel/index.ts";
 import { FailureBudget, type Logger } from "../../base/logging/index.ts";
 import type { Database } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
@@ -27,7 +27,7 @@ interface FailedCall {
   readonly trigger: string;
   readonly runId: string;
   /** Null for a call without a request. */
-  readonly requestId: string | null;
+  readonly cause: Cause | null;
   readonly user: User | null;
   readonly ms: number;
 }
@@ -45,12 +45,12 @@ export class CallFailures {
 
   report({ message: error, stack }: ScriptError, call: FailedCall): void {
     const { clock, database, events, failures, kind, logger } = this.#options;
-    const { path: filePath, trigger, runId, requestId, user, ms } = call;
+    const { path: filePath, trigger, runId, cause, user, ms } = call;
     failures.note({ kind, path: filePath, error, at: clock.now(), run: runId, record: null });
     if (!this.#budget.take()) return;
     logger.error(`${trigger} of ${filePath} failed: ${error}`, {
       runId,
-      ...(requestId !== null && { requestId }),
+      ...(cause !== null && { requestId: cause.id }),
       stack,
     });
     const payload = {
@@ -63,7 +63,7 @@ export class CallFailures {
       durationMs: Math.round(ms),
       error,
     };
-    const principal = actingFor(user?.id ?? null, 0);
+    const principal = { ...actingFor(user?.id ?? null, 0), ...(cause !== null && { cause }) };
     database
       .transact((tx) => events.append(tx, { type: "function.failed", source: "functions", payload, principal }))
       .catch((thrown) => logger.error("A failure could not be recorded", { error: thrown }));

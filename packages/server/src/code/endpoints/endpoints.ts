@@ -4,7 +4,7 @@
  */
 import type { User } from "@socle/protocol";
 import type { Config } from "../../base/config/index.ts";
-import { actingFor, type Clock, newId, quote } from "../../base/kernel/index.ts";
+import { actingFor, type Cause, type Clock, newId, quote } from "../../base/kernel/index.ts";
 import { Histogram, type Logger } from "../../base/logging/index.ts";
 import type { Database } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
@@ -54,7 +54,8 @@ export interface EndpointCall extends Pick<ScriptExchange, "request" | "pieces">
   readonly user: User | null;
   /** The address that the request comes from, as a key of limits. */
   readonly address: string;
-  readonly requestId: string;
+  /** The request. */
+  readonly cause: Cause;
   /** Aborted when the client leaves. */
   readonly caller: AbortSignal;
 }
@@ -159,7 +160,7 @@ export class Endpoints implements ScriptKind {
       principal: {
         ...actingFor(user?.id ?? null, 0, [name]),
         address,
-        cause: { kind: "request", id: call.requestId, name },
+        cause: { ...call.cause, name },
       },
       exchange: { request, pieces, onResponse: begun.resolve },
       isSafe: method === "GET" && pieces === null,
@@ -180,7 +181,7 @@ export class Endpoints implements ScriptKind {
 
   /** Counts a request, and reports a failure. */
   #ended(
-    { found: { endpoint }, method, user, requestId }: EndpointCall,
+    { found: { endpoint }, method, user, cause }: EndpointCall,
     ended: { runId: string; end: CallOutcome; response: ScriptResponse | null; ms: number },
   ): void {
     const { runId, end, response, ms } = ended;
@@ -190,7 +191,7 @@ export class Endpoints implements ScriptKind {
     this.#requests.set(key, (this.#requests.get(key) ?? 0) + 1);
     this.durations.observe(ms);
     const failure = failureOf(end, timeoutMs);
-    if (failure !== null) this.#failures.report(failure, { path, trigger: method, runId, requestId, user, ms });
+    if (failure !== null) this.#failures.report(failure, { path, trigger: method, runId, cause, user, ms });
   }
 }
 

@@ -19,6 +19,7 @@ import {
 import type { Failure } from "../../store/failures/index.ts";
 import {
   type HandlerName,
+  type OpenRun,
   pageSize,
   type RunHead,
   type RunRow,
@@ -180,6 +181,15 @@ export class Deliveries extends RunTable {
       range.until,
       JSON.stringify(range.handlers.map((name) => this.numberOf(name))),
       range.limit,
+    );
+  }
+
+  /** The deliveries of some events that are not over, or have failed for good. */
+  ofEvents(seqs: readonly number[]): (RunHead & Pick<OpenRun, "failedAt" | "error">)[] {
+    return this.database.reader.all(
+      `SELECT ${this.headColumns}, r.failedAt, r.error FROM json_each(?) AS e CROSS JOIN ${this.source}
+       WHERE r.id BETWEEN e.value * ${maxPerEvent} AND e.value * ${maxPerEvent} + ${maxPerEvent - 1}`,
+      JSON.stringify(seqs),
     );
   }
 

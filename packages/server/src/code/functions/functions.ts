@@ -15,6 +15,7 @@ import {
   type HandlerRun,
   linear,
   type MachineOptions,
+  type OpenRun,
   type Prepared,
   RunMachine,
   type RunTask,
@@ -228,6 +229,28 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
     return { ...end, key: subject ?? "", failures: 0, delivery: { event, previous, depth: 1, chain: [] } };
   }
 
+  /** The event of a run; null for an id that is no id of a run of a function, and for an event that nothing has any more. */
+  eventOf(runId: string): LoggedEvent | null {
+    const run = parseRunId(runId);
+    if (run === null) return null;
+    const { deliveryId: id } = run;
+    const event = this.#deliveries.find(id)?.delivery.event ?? this.#options.events.at(eventSeqOf({ id }));
+    return event !== null && runIdOf(event.id, id) === runId ? event : null;
+  }
+
+  /** The runs of some events that are not over, or have failed for good, with the events. */
+  openRuns(events: readonly LoggedEvent[]): { run: OpenRun; event: LoggedEvent }[] {
+    const underWay = new Set(this.dispatcher.underWay());
+    const bySeq = new Map(events.map((event) => [event.seq, event]));
+    return this.#deliveries.ofEvents([...bySeq.keys()]).flatMap(({ path, handler, ...row }) => {
+      const event = bySeq.get(eventSeqOf(row));
+      if (event === undefined) return [];
+      const [at, name] = [Date.parse(event.timestamp), `${path}:${handler}`];
+      const run = { ...row, runId: runIdOf(event.id, row.id), name, at, isUnderWay: underWay.has(row.id) };
+      return [{ run, event }];
+    });
+  }
+
   /** The runs that have failed for good, oldest first. */
   failed(reader: Reader): Failure[] {
     return this.#deliveries.failed(reader);
@@ -294,7 +317,10 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
     const attempt = { runId, attempt: failures + 1, user, chain };
     const input = { ...attempt, event, record, ...(before !== null && { previous: before }) };
     const code = actingFor(actor, depth, [...chain, `${path}:${handler}`]);
-    const principal = { ...code, cause: { kind: "function", id: runId, name: `${path}:${handler}` } } as const;
+    const principal = {
+      ...code,
+      cause: { kind: "function", id: runId, name: `${path}:${handler}`, ...logged.origin },
+    } as const;
     const run: HandlerRun = {
       id,
       runId,
@@ -305,6 +331,7 @@ export class Functions extends RunMachine<DeliveryHead, HandlerRun> implements S
       kind: "function",
       payload: { collection, trigger: handler, eventType, filePath: path, eventId, runId },
       actor,
+      cause: logged.cause && { ...logged.cause, ...logged.origin },
       since: null,
       // A delivery waits until the file is loaded again.
       errorWithoutFile: null,

@@ -3,11 +3,14 @@
  * A run of a queue has a payload; a run of a schedule has no payload.
  */
 import { type Database, noteKind, type Reader, type Transactor } from "../../store/database/index.ts";
+import { traceIn } from "../../store/events/index.ts";
 import {
   type HandlerName,
   type HandlerRun,
+  type OpenRun,
   type Postponement,
   pageSize,
+  type RunHead,
   type RunPage,
   type RunRow,
   RunTable,
@@ -57,6 +60,8 @@ export interface JobInput {
   readonly actor: string | null;
   /** The number of functions that led to the run. */
   readonly depth: number;
+  /** The cause that added the run, as `causeText`; null for a run of a schedule. */
+  readonly cause: string | null;
 }
 
 /** An unfinished run, or a run that has failed for good, in the form for admins. `payload` is JSON, null if not requested. */
@@ -69,6 +74,11 @@ export interface QueueRow extends Postponement {
   readonly error: string | null;
   readonly payloadSize: number;
   readonly payload: string | null;
+}
+
+/** @see JobTable.ofTrace */
+export interface RunOfTrace extends RunHead, Pick<OpenRun, "runId" | "at" | "failedAt" | "error"> {
+  readonly cause: string;
 }
 
 const headColumns = "id, runId, key, failures, notBefore, firstAt";
@@ -130,10 +140,10 @@ export class JobTable extends RunTable<RunOfJob> {
     run: JobInput & Pick<JobHead, "runId" | "key" | "notBefore" | "firstAt"> & { readonly isByHand?: boolean },
   ): number {
     const id = (tx.lastNote(jobAdded)?.id ?? this.#lastId) + 1;
-    const { runId, key, notBefore, firstAt, payload, actor, depth, isByHand = false } = run;
+    const { runId, key, notBefore, firstAt, payload, actor, depth, cause, isByHand = false } = run;
     tx.run(
-      `INSERT INTO _job_queue (id, handler, notBefore, runId, firstAt, isByHand, payload, key, actor, depth)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO _job_queue (id, handler, notBefore, runId, firstAt, isByHand, payload, key, actor, depth, cause, trace)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       id,
       this.#number(job.path),
       notBefore,
@@ -144,6 +154,8 @@ export class JobTable extends RunTable<RunOfJob> {
       key,
       actor,
       depth,
+      cause,
+      cause && traceIn(cause),
     );
     tx.note(jobAdded.of({ id }));
     noteCount(tx, job, 1);
@@ -216,7 +228,7 @@ export class JobTable extends RunTable<RunOfJob> {
   /** The input of a run; null when the run is over, or had another attempt after the head was read. */
   input({ id, failures }: JobHead): JobInput | null {
     return this.database.reader.get<JobInput>(
-      "SELECT payload, actor, depth FROM _job_queue WHERE id = ? AND failures = ? AND failedAt IS NULL",
+      "SELECT payload, actor, depth, cause FROM _job_queue WHERE id = ? AND failures = ? AND failedAt IS NULL",
       id,
       failures,
     );
@@ -310,8 +322,17 @@ export class JobTable extends RunTable<RunOfJob> {
 
   /** The file and the input of a run that is not over, or of a queue's run that has failed for good; null for another run. */
   runOf(runId: string): (JobInput & Pick<JobHead, "path" | "failures" | "firstAt">) | null {
-    const sql = `SELECT h.path, payload, actor, depth, failures, firstAt FROM ${this.source} WHERE runId = ?`;
+    const sql = `SELECT h.path, payload, actor, depth, cause, failures, firstAt FROM ${this.source} WHERE runId = ?`;
     return this.database.reader.get(sql, runId);
+  }
+
+  /** The runs of a trace that are not over, or have failed for good, oldest first. @param trace the id of the first cause. */
+  ofTrace(trace: string, limit: number): RunOfTrace[] {
+    return this.database.reader.all(
+      `SELECT ${this.headColumns}, r.runId, r.firstAt AS at, r.failedAt, r.error, r.cause FROM ${this.source} WHERE r.trace = ? ORDER BY r.id LIMIT ?`,
+      trace,
+      limit,
+    );
   }
 
   failedCount(path: string): number {

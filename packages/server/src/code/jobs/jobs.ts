@@ -6,14 +6,16 @@
 
 import type { JobRun } from "@socle/protocol";
 import type { Config } from "../../base/config/index.ts";
-import { AppError, actingFor, newId } from "../../base/kernel/index.ts";
+import { AppError, actingFor, newId, originOf } from "../../base/kernel/index.ts";
 import type { Auth } from "../../people/auth/index.ts";
 import type { Reader, Transactor } from "../../store/database/index.ts";
+import { causeIn, traceIn } from "../../store/events/index.ts";
 import type { Failure } from "../../store/failures/index.ts";
 import {
   linear,
   longestBackoffMs,
   type MachineOptions,
+  type OpenRun,
   type Prepared,
   pageSize,
   RunMachine,
@@ -29,7 +31,7 @@ import { Queues } from "./queues.ts";
 import { type Scheduled, Schedules } from "./schedules.ts";
 
 /** The input of a run of a schedule. */
-const noInput: JobInput = { payload: null, actor: null, depth: 0 };
+const noInput: JobInput = { payload: null, actor: null, depth: 0, cause: null };
 /** The most waiting runs of a job in memory. */
 const windowSize = pageSize + 32;
 
@@ -225,6 +227,20 @@ export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind 
     return { runId: run.runId, noted: begun, outcome: end.then(() => outcome) };
   }
 
+  /** The runs of a trace that are not over, or have failed for good, with the ids of their causes. @param trace the id of the first cause. */
+  openRuns(trace: string, limit: number): { run: OpenRun; cause: string }[] {
+    return this.#table.ofTrace(trace, limit).map(({ path, handler, cause, ...row }) => {
+      const run = { ...row, name: `${path}:${handler}`, isUnderWay: this.dispatcher.isUnderWay(row.id) };
+      return { run, cause: causeIn(cause).id };
+    });
+  }
+
+  /** The first cause of the trace of a run that is not over; null without a cause, and for another run. */
+  traceOf(runId: string): string | null {
+    const { cause = null } = this.#table.runOf(runId) ?? {};
+    return cause && traceIn(cause);
+  }
+
   override stop(): Promise<void> {
     this.#schedules.stop();
     return super.stop();
@@ -276,13 +292,14 @@ export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind 
   #attemptOf(
     job: JobDefinition,
     head: Pick<JobAttempt, "id" | "runId" | "failures" | "firstAt">,
-    { payload, actor, depth }: JobInput = noInput,
+    { payload, actor, depth, cause: origin }: JobInput = noInput,
   ): { run: JobAttempt; task: RunTask } {
     const { id, runId, failures, firstAt } = head;
     const { name, path, schedule, timeoutMs } = job;
     const isByHand = id === null;
     const isQueue = job.kind === "queue";
     const attempt = failures + 1;
+    const cause = origin === null ? null : causeIn(origin);
     const run: JobAttempt = {
       id,
       runId,
@@ -292,6 +309,7 @@ export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind 
       kind: "job",
       payload: { name, filePath: path, schedule, runId, attempt },
       actor,
+      cause,
       since: isQueue ? null : firstAt,
       errorWithoutFile: isQueue ? null : `${path} is not there, or not loaded`,
       failsAs: { kind: isQueue ? "queue" : "job", path, record: null },
@@ -304,7 +322,13 @@ export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind 
     // The service has written the payload.
     const input = { runId, attempt, user, ...(payload !== null && { payload: JSON.parse(payload) }) };
     const code = actingFor(actor, depth, [`${path}:${jobHandler}`]);
-    const principal = { ...code, cause: { kind: "job", id: runId, name: `${path}:${jobHandler}` } } as const;
+    const own = {
+      kind: "job",
+      id: runId,
+      name: `${path}:${jobHandler}`,
+      ...(cause !== null && originOf(cause)),
+    } as const;
+    const principal = { ...code, cause: own };
     return { run, task: { path, handler: jobHandler, timeoutMs, input, principal } };
   }
 

@@ -9,6 +9,7 @@ import {
   actorOf,
   adviceOnName,
   type Clock,
+  causeOf,
   depthOf,
   isObject,
   newId,
@@ -21,6 +22,7 @@ import {
 } from "../../base/kernel/index.ts";
 import { referencesIn, resolve } from "../../data/records/index.ts";
 import { type Database, noteKind, type Reader, type Transactor } from "../../store/database/index.ts";
+import { causeText } from "../../store/events/index.ts";
 import type { Dispatcher } from "../runs/index.ts";
 import type { QueueJob } from "./job-file.ts";
 import type { JobHead, JobTable, Page, QueueRow } from "./job-table.ts";
@@ -137,7 +139,8 @@ export class Queues {
       return added;
     }
     const notBefore = at <= now() ? 0 : at;
-    const by = { actor: actorOf(principal), depth: depthOf(principal) };
+    const cause = causeOf(principal);
+    const by = { actor: actorOf(principal), depth: depthOf(principal), cause: cause && causeText(cause) };
     const id = this.#table.add(tx, queue, { runId, payload, key, notBefore, firstAt, ...by });
     tx.onDurable(() => this.#dispatcher.written({ id, path, notBefore }));
     return runId;

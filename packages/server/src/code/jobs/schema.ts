@@ -60,5 +60,9 @@ export const jobSchema: ModuleSchema = {
       timezone TEXT NOT NULL,
       due INTEGER NOT NULL
     ) STRICT`,
+    // The cause that added the run, and the first cause of the trace.
+    "ALTER TABLE _job_queue ADD COLUMN cause TEXT",
+    "ALTER TABLE _job_queue ADD COLUMN trace TEXT",
+    "CREATE INDEX _job_queue_trace ON _job_queue (trace) WHERE trace IS NOT NULL",
   ],
 };

@@ -18,6 +18,7 @@ export {
   type HandlerName,
   handlerTable,
   moveRuns,
+  type OpenRun,
   type Postponement,
   type RunHead,
   type RunRow,

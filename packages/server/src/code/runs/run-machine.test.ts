@@ -85,6 +85,7 @@ async function open({ outcome }: { outcome: ScriptOutcome }) {
     kind: "job",
     payload: { name: "a" },
     actor: null,
+    cause: null,
     since: null,
     errorWithoutFile,
     failsAs: { kind: "job", path: "jobs/a.ts", record: null },

@@ -16,7 +16,7 @@
  */
 
 import type { SourceExcerpt } from "@socle/protocol";
-import { AppError, actingFor, type Clock, count } from "../../base/kernel/index.ts";
+import { AppError, actingFor, type Cause, type Clock, count } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { Database, Transactor } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
@@ -64,6 +64,8 @@ export interface HandlerRun extends RunRow {
   readonly payload: object;
   /** The user behind the run, or null. */
   readonly actor: string | null;
+  /** The cause of the run; null for a run of a schedule, and for an event without a cause. */
+  readonly cause: Cause | null;
   /** The time from which the duration counts, in milliseconds since 1970; null for the duration of the last attempt. */
   readonly since: number | null;
   /** The error of an attempt whose file is gone or not loaded; null when the run waits for the file. */
@@ -352,12 +354,12 @@ export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
 
   /** `function.started`, `job.completed`, and so on (spec, "Events"). */
   #announce(tx: Transactor, run: R, { step, at, ...end }: Announcement): void {
-    const { kind, payload, actor, since, runId, failsAs } = run;
+    const { kind, payload, actor, cause, since, runId, failsAs } = run;
     const { events, clock, failures } = this.#options;
     const { error } = end;
     if (error !== undefined) failures.add(tx, { ...failsAs, error, at: at ?? clock.now(), run: runId });
     const whole = since === null || step === "started" ? {} : { durationMs: Math.max(0, clock.now() - since) };
-    const principal = actingFor(actor, 0);
+    const principal = { ...actingFor(actor, 0), ...(cause !== null && { cause }) };
     const event = {
       type: `${kind}.${step}`,
       source: `${kind}s`,

@@ -85,6 +85,18 @@ export interface RunRow {
   readonly id: number | null;
 }
 
+/** A run that is not over, or has failed for good. Times are milliseconds since 1970. */
+export interface OpenRun extends Postponement {
+  readonly runId: string;
+  /** The handler, as `path:handler`. */
+  readonly name: string;
+  /** The time from which the run waits. */
+  readonly at: number;
+  readonly isUnderWay: boolean;
+  readonly failedAt: number | null;
+  readonly error: string | null;
+}
+
 /** The runs that are meant by status; null for any. */
 export interface StatusFilter {
   readonly status: string | null;

@@ -4,6 +4,7 @@ import {
   type Acting,
   AppError,
   actorOf,
+  causeOf,
   isObject,
   oneOf,
   type Preview,
@@ -72,7 +73,7 @@ export class ServiceApi implements CallAnswers {
     this.#transactions = new Transactions({
       ...options,
       enqueue,
-      sendMails: (value) => this.#sending(readMails(value)),
+      sendMails: (value, principal) => this.#sending(readMails(value), principal),
     });
     this.#methods = new Map(
       Object.entries({
@@ -334,7 +335,7 @@ export class ServiceApi implements CallAnswers {
   #mailMethods(): Record<string, Method> {
     return {
       "mail.send": async (principal, [mail]) => {
-        const work = this.#sending([readMail(JSON.parse(text(mail, "mail")))]);
+        const work = this.#sending([readMail(JSON.parse(text(mail, "mail")))], principal);
         await this.#options.database.transactFor(principal, work);
         return null;
       },
@@ -348,9 +349,9 @@ export class ServiceApi implements CallAnswers {
   }
 
   /** The mails of the code, as work of a transaction. */
-  #sending(given: readonly GivenMail[]): (tx: Transactor) => void {
+  #sending(given: readonly GivenMail[], principal: System): (tx: Transactor) => void {
     return (tx) => {
-      for (const mail of given) this.#options.mails.addGiven(tx, mail);
+      for (const mail of given) this.#options.mails.addGiven(tx, mail, causeOf(principal));
     };
   }
 }

@@ -46,7 +46,7 @@ interface TransactionsOptions {
   /** The runs that a commit adds to queues, as work of the batch. */
   readonly enqueue: (value: unknown, principal: System) => (tx: Transactor) => void;
   /** The mails that a commit writes into the outbox, as work of the batch. */
-  readonly sendMails: (value: unknown) => (tx: Transactor) => void;
+  readonly sendMails: (value: unknown, principal: System) => (tx: Transactor) => void;
 }
 
 export class Transactions {
@@ -112,7 +112,7 @@ export class Transactions {
   async #make(principal: System, commit: Commit, onMade: () => void): Promise<void> {
     const { records, reads: looker } = this.#options;
     const runs = ofCode(adding, () => this.#options.enqueue(commit.enqueue, principal));
-    const mails = ofCode(sending, () => this.#options.sendMails(commit.mails));
+    const mails = ofCode(sending, () => this.#options.sendMails(commit.mails, principal));
     let { reads } = commit;
     const after = (tx: Transactor): void => {
       ofCode(adding, () => runs(tx));

@@ -8,6 +8,7 @@ import {
   actingFor,
   appErrorOf,
   type Bearer,
+  type Cause,
   type Clock,
   callerGone,
   newId,
@@ -50,8 +51,8 @@ interface QueryCall {
   readonly query: ServerQuery;
   readonly args: NamedSource["args"];
   readonly caller: Bearer | null;
-  /** Null for a live query. */
-  readonly requestId: string | null;
+  /** The request; null for a live query. */
+  readonly cause: Cause | null;
   /** Aborted when nobody waits for the value any more. */
   readonly signal: AbortSignal;
 }
@@ -136,14 +137,14 @@ export class ServerQueries implements ScriptKind, NamedQueries {
 
   async run({ name, args }: NamedSource, caller: Bearer | null, signal: AbortSignal): Promise<LiveValueRun> {
     const query = this.admit(name, caller);
-    const { end, reads, usesCaller } = await this.call({ query, args, caller, requestId: null, signal });
+    const { end, reads, usesCaller } = await this.call({ query, args, caller, cause: null, signal });
     if (end.status === "answered")
       return { value: end.value, ms: (end.ms ?? 0) + reads.ms, ...reads.dependencies(this.#options.reads, usesCaller) };
     throw errorOf(end);
   }
 
   /** Calls the handler. Never rejects. */
-  async call({ query, args, caller, requestId, signal }: QueryCall): Promise<{
+  async call({ query, args, caller, cause, signal }: QueryCall): Promise<{
     readonly end: CallOutcome;
     readonly reads: QueryReads;
     readonly usesCaller: boolean;
@@ -166,7 +167,7 @@ export class ServerQueries implements ScriptKind, NamedQueries {
     });
     const failure = failureOf(end, timeoutMs);
     const ms = performance.now() - startedAt;
-    if (failure !== null) this.#failures.report(failure, { path, trigger: "query", runId, requestId, user, ms });
+    if (failure !== null) this.#failures.report(failure, { path, trigger: "query", runId, cause, user, ms });
     const usesCaller = "usesCaller" in end && end.usesCaller === true;
     if (usesCaller) this.#personal.add(name);
     return { end, reads, usesCaller };

@@ -3,7 +3,7 @@
  * created, changed and deleted in the transaction of the account, which calls.
  */
 import { type ErrorDetail, type StoredRecord, USERS, type User } from "@socle/protocol";
-import { actingFor, actorOf, causeOf, type Principal } from "../../base/kernel/index.ts";
+import { actingFor, actorOf, type Cause, causeOf, type Principal } from "../../base/kernel/index.ts";
 import type { Reader, Transactor } from "../../store/database/index.ts";
 import type { Collection, Collections } from "../collections/index.ts";
 import type { RecordChanges } from "./changes.ts";
@@ -22,6 +22,8 @@ interface NewFields {
   readonly fields: Body | null;
   /** See `NewRecord`. */
   readonly takes?: TakesTarget | undefined;
+  /** The cause of the creation by the user. */
+  readonly cause?: Cause | undefined;
   /** The problems of the email and the password, which are told beside the problems of the fields. */
   readonly problems?: readonly ErrorDetail[];
 }
@@ -66,13 +68,17 @@ export class UserRecords {
    * Answers the fields of the record, without numbers, which are not certain before the commit.
    * @throws AppError `validation_error` with every problem, `forbidden` for fields that the creator may not write.
    */
-  create(tx: Transactor, user: User, { creator, fields, takes, problems = [] }: NewFields): Partial<StoredRecord> {
+  create(
+    tx: Transactor,
+    user: User,
+    { creator, fields, takes, cause, problems = [] }: NewFields,
+  ): Partial<StoredRecord> {
     const collection = this.#collection;
     if (collection === undefined) return this.#note(tx, user.id);
     const { id, createdAt, role } = user;
     const given = { id, createdAt, problems, account: accountOf(user), isOpen: fields === null };
     const first = { collection: USERS, body: fields ?? {}, given, takes, hooks: null };
-    const { record } = this.#changes.create(tx, creator ?? { userId: id, role }, first);
+    const { record } = this.#changes.create(tx, creator ?? { userId: id, role, ...(cause && { cause }) }, first);
     return withoutFields(withoutNumbers(recordTableOf(collection), record), new Set(systemFields));
   }
 

@@ -15,6 +15,7 @@ import type { Admin } from "../../operate/admin/index.ts";
 import type { Histories } from "../../operate/history/index.ts";
 import type { Account, Auth, Providers } from "../../people/auth/index.ts";
 import type { Database } from "../../store/database/index.ts";
+import type { RequestLog } from "../../store/events/index.ts";
 import { apiTable } from "./api-table.ts";
 import type { AuthPages } from "./auth-page.ts";
 import { Bodies } from "./bodies.ts";
@@ -50,6 +51,7 @@ export interface ServingParts {
   readonly storage: Storage;
   readonly realtime: Realtime;
   readonly meter: RequestMeter;
+  readonly requests: RequestLog;
   readonly limits: LimitMeter;
   /** Files served for paths without a route; null for no files. */
   readonly files: StaticFiles | null;
@@ -157,6 +159,7 @@ export function openRouter(parts: ApiParts, connections: Connections): Router {
     meter: parts.meter,
     passOn: null,
     rates,
+    requests: parts.requests,
     // The collection of a path is matched last.
     routes: {
       ...instance?.routes,

@@ -4,10 +4,12 @@ import {
   AppError,
   type Bearer,
   type Cause,
+  identityOf,
   isAdmin,
   JsonText,
   type Principal,
   quote,
+  visitorFor,
 } from "../../base/kernel/index.ts";
 import type { FileBody } from "../../files/storage/index.ts";
 import { errorParts } from "./error-response.ts";
@@ -15,6 +17,7 @@ import { type Cors, cacheHeaders, hasTag, jsonType } from "./headers.ts";
 import { countedBytes, type Hold, type InFlight, presentTurn, Stopping } from "./in-flight.ts";
 import { IncomingRequest, type RequestService } from "./incoming-request.ts";
 import { lateBody, madePieces, type Pieces, partsOf, streamOf } from "./response-stream.ts";
+import { linkIn } from "./trace-context.ts";
 
 const encoder = new TextEncoder();
 
@@ -68,6 +71,10 @@ export function isWhole(body: GivenAnswer["body"]): body is string | Uint8Array 
 /** A request under way, the room that the answer takes, and the answer with the headers that every answer carries. */
 export class Exchange extends IncomingRequest {
   readonly requestId: string;
+  /** The id of the user or of the API key, once the caller was asked for; null without a token. */
+  caller: string | null = null;
+  /** Whether the cause was asked for: the request may have changed something. */
+  isCause = false;
   /** Whether the request counts in the measures of requests; a question between instances waits on purpose. */
   isMeasured = true;
   readonly #service: ExchangeService;
@@ -96,7 +103,14 @@ export class Exchange extends IncomingRequest {
 
   /** The request as the cause of changes. */
   get cause(): Cause {
-    return { kind: "request", id: this.requestId };
+    const { requestId: id, link } = this;
+    this.isCause = true;
+    return { kind: "request", id, ...(link !== null && { link }) };
+  }
+
+  /** The caller's part of a larger trace; null without a valid `traceparent` (W3C Trace Context, 3.2). */
+  get link(): string | null {
+    return linkIn(this.request.headers.get("traceparent"));
   }
 
   /**
@@ -120,13 +134,19 @@ export class Exchange extends IncomingRequest {
   }
 
   #asCause(principal: Bearer | null): Bearer | null {
+    this.caller = identityOf(principal);
     if (principal === null || this.request.method === "GET") return principal;
     return { ...principal, cause: this.#importOf(principal) ?? this.cause };
   }
 
+  /** As `IncomingRequest.waiter`, with the request as the cause of the changes. */
+  override get waiter(): IncomingRequest["waiter"] & { cause: Cause } {
+    return { ...super.waiter, cause: this.cause };
+  }
+
   /** The caller of a change of records, also without a token. */
   author(principal: Principal): Principal {
-    return principal ?? { userId: null, role: "public", cause: this.cause };
+    return principal ?? visitorFor(this.cause);
   }
 
   json(status: number, body: object, headers: Readonly<Record<string, string>> = {}): Response {

@@ -414,6 +414,8 @@ test("undos for admins", async () => {
   const undo = await check.call<{ id: string }>("POST /api/admin/undo", 202, { ...admin, body });
   await check.call("GET /api/admin/undo/{id}", 200, { ...admin, path: { id: undo.id } });
   await check.refuse("GET /api/admin/undo/{id}", 404, { ...admin, path: { id: "und_1" } });
+  await check.call("GET /api/admin/trace/{id}", 200, { ...admin, path: { id: String(items[0]?.seq) } });
+  await check.refuse("GET /api/admin/trace/{id}", 404, { ...admin, path: { id: "evt_1" } });
 });
 
 test("the operation of the service", async () => {

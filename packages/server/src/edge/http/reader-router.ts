@@ -92,6 +92,7 @@ export function openReaderRouter(
     meter: parts.meter,
     passOn: own.passOn,
     rates: new RateLimiter({}),
+    requests: parts.requests,
     routes: { ...Object.fromEntries(paths.map((path) => [path, reads[path] ?? {}])), ...own.routes },
     service: {
       addressOf: connections.addressOf,

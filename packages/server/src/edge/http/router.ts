@@ -1,6 +1,7 @@
 /** Router: matches a request to the route, and answers 404, 405 and OPTIONS without a handler. */
 import { AppError, excerpt, isObject, messageOf } from "../../base/kernel/index.ts";
 import { type LimitMeter, type Logger, Repeats, type RequestMeter } from "../../base/logging/index.ts";
+import type { RequestLog } from "../../store/events/index.ts";
 import { Dashboard } from "./dashboard.ts";
 import { errorResponse } from "./error-response.ts";
 import { Exchange, type ExchangeService, type Handler, type HandlerResult } from "./exchange.ts";
@@ -26,6 +27,11 @@ function dropUnreadBody(request: Request, readsDeletion: boolean): void {
 /** A request in the form of the log. The query of the address is left out, because a query may hold a token. */
 function shown({ requestId, request: { method, url } }: Exchange): { requestId: string; method: string; path: string } {
   return { requestId, method, path: excerpt(pathIn(url), 200) };
+}
+
+/** Milliseconds with two decimals. */
+function rounded(ms: number): number {
+  return Math.round(ms * 100) / 100;
 }
 
 /** Whether a browser asks for the rights of a page of another origin (Fetch standard, "CORS-preflight request"). */
@@ -102,6 +108,8 @@ interface RouterOptions {
   readonly limit: ((exchange: Exchange) => Promise<void>) | null;
   readonly rates: RateLimiter;
   readonly meter: RequestMeter;
+  /** Takes the requests that may have changed something. */
+  readonly requests: Pick<RequestLog, "note">;
   /** The part of the requests that the access log has, in percent. */
   readonly accessPercent: number;
 }
@@ -341,10 +349,17 @@ export class Router {
     // Until the answer began.
     const ms = performance.now() - start;
     if (exchange.isMeasured) this.#options.meter.count(exchange.request.method, status, ms);
-    const { accessPercent } = this.#options;
+    const { accessPercent, requests } = this.#options;
+    // A refused request has changed nothing.
+    const { method, url } = exchange.request;
+    if (exchange.isCause && method !== "GET" && (status < 400 || status >= 500)) {
+      const { requestId: id, caller, link } = exchange;
+      const path = excerpt(pathIn(url), 200);
+      requests.note({ id, method, path, status, at: Date.now() - Math.round(ms), ms: rounded(ms), caller, link });
+    }
     if (accessPercent > 0 && Math.random() * 100 < accessPercent) {
       const { address } = exchange;
-      this.#accessLog.info("Request", { ...shown(exchange), status, ms: Math.round(ms * 100) / 100, address });
+      this.#accessLog.info("Request", { ...shown(exchange), status, ms: rounded(ms), address });
     }
     // A request that has become a socket stays open until the socket is closed.
     if (answer !== undefined) exchange.made();

@@ -8,6 +8,7 @@ import type { VersionState } from "../../data/records/index.ts";
 import type { SocketPart, SocketQuery } from "../../live/realtime/index.ts";
 import type { RoomFile, RoomNews } from "../../live/rooms/index.ts";
 import type { ProcessNumbers } from "../../operate/admin/index.ts";
+import type { LoggedRequest } from "../../store/events/index.ts";
 import type { RunOperation } from "../http/index.ts";
 
 /** All that a reader process starts with. */
@@ -61,6 +62,8 @@ export interface ForLeader {
   write: RunOperation;
   /** An API key or an access token was used; see `Uses`. */
   used(id: string): void;
+  /** A request was answered; see `RequestLog`. */
+  answered(request: LoggedRequest): void;
   log(entry: LogEntry): void;
   /** News of the members and messages of rooms; null before the first news: the process is ready for the leader's news. */
   rooms(news: RoomNews | null): void;

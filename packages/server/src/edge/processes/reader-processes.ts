@@ -270,6 +270,7 @@ export class ReaderProcesses implements Followers, PausableReads {
         return written;
       },
       used: (id) => auth.uses.note(id),
+      answered: (request) => events.requests.note(request),
       log: (entry) => onEntry({ ...entry, fields: { ...entry.fields, process: process.number } }),
     };
   }

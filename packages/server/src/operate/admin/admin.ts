@@ -11,6 +11,7 @@ import type { Waiter } from "../../store/database/index.ts";
 import type { EventFilter, LoggedEvent } from "../../store/events/index.ts";
 import type { Failures } from "../../store/failures/index.ts";
 import { changesIn, type Histories } from "../history/index.ts";
+import { Traces } from "../traces/index.ts";
 import type { Undos } from "../undo/index.ts";
 import { AdminChanges } from "./admin-changes.ts";
 import { FailureAdmin } from "./failure-admin.ts";
@@ -62,6 +63,7 @@ export function buildAdmin(options: AdminOptions) {
     trials: new RuleTrials({ ...options, users, schema }),
     mails: new MailAdmin({ ...options, changes }),
     failures: new FailureAdmin({ ...options, changes }),
+    traces: new Traces(options),
     undo: new UndoAdmin({ ...options, changes }),
     providers: options.providers,
     scripts: new ScriptAdmin({ ...options, changes }),

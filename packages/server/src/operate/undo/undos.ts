@@ -3,7 +3,7 @@
  * restart: the position in the log is saved with the changes. A single undo runs at a time.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { UndoEffect, UndoLeft, UndoPreview, UndoState } from "@socle/protocol";
+import type { UndoEffect, UndoLeft, UndoPreview, UndoState, UndoStatus } from "@socle/protocol";
 import {
   AppError,
   type Clock,
@@ -120,6 +120,11 @@ export class Undos {
     if (row === null) throw new AppError("not_found", "There is no undo with this id.");
     const { status, done, total, leftCount, error } = row;
     return { id, status, done, total, leftCount, left: [...lostOf(row)], error };
+  }
+
+  /** Null for an unknown undo. */
+  statusOf(id: string): UndoStatus | null {
+    return undoOf(this.#options.database.reader, id)?.status ?? null;
   }
 
   get #end(): number {

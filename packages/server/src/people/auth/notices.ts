@@ -4,7 +4,7 @@ import { AppError, type Rate, TokenBuckets } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { Transactor } from "../../store/database/index.ts";
 import type { Mails } from "../mail/index.ts";
-import { languageOf, type PasswordCaller, userAgentOf } from "./passwords.ts";
+import { mailFor, type PasswordCaller, userAgentOf } from "./passwords.ts";
 
 /** A change of credentials. */
 export interface CredentialChange {
@@ -62,7 +62,7 @@ export class Notices {
     const { email: to } = user;
     if (!mails.isOn || to === null) return;
     const origin = typeof by === "string" ? by : originOf(by);
-    const language = typeof by === "string" ? null : languageOf(by);
+    const caller = typeof by === "string" ? {} : mailFor(by);
     const leaveOut = (reason: string): void =>
       tx.onDurable(() => logger.often(`A notice was left out: ${reason}`, { userId: user.id, change }));
     if ((this.#recipients?.take(to, performance.now()) ?? 0) > 0) {
@@ -70,7 +70,7 @@ export class Notices {
       return;
     }
     try {
-      mails.add(tx, { kind: "notice", to, values: { change, origin }, language });
+      mails.add(tx, { kind: "notice", to, values: { change, origin }, ...caller });
     } catch (thrown) {
       if (!(thrown instanceof AppError) || thrown.limit !== "mails") throw thrown;
       leaveOut("the outbox is full");

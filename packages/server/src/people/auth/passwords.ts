@@ -4,7 +4,7 @@
  */
 import type { User } from "@socle/protocol";
 import { Thread } from "../../base/channel/index.ts";
-import { Admission, AppError, type SignedIn, threadEntry } from "../../base/kernel/index.ts";
+import { Admission, AppError, type Cause, type SignedIn, threadEntry } from "../../base/kernel/index.ts";
 import type { Database, Reader } from "../../store/database/index.ts";
 import type { PasswordCost, PasswordHandlers, PasswordTask } from "./password-worker.ts";
 import { passwordHashOf } from "./user-table.ts";
@@ -27,11 +27,13 @@ export interface PasswordCaller {
   readonly signal?: AbortSignal | undefined;
   /** The headers of the request. */
   readonly headers?: (Pick<Headers, "get"> & Iterable<[name: string, value: string]>) | undefined;
+  /** The request. */
+  readonly cause?: Cause | undefined;
 }
 
-/** The languages that a caller wants in mails (`Accept-Language`). */
-export function languageOf({ headers }: PasswordCaller): string | null {
-  return headers?.get("accept-language") ?? null;
+/** The languages that a caller wants in mails (`Accept-Language`), and the cause of the mails. */
+export function mailFor({ headers, cause }: PasswordCaller): { language: string | null; cause: Cause | undefined } {
+  return { language: headers?.get("accept-language") ?? null, cause };
 }
 
 /** The name that the browser or program of a caller has given (`User-Agent`). */

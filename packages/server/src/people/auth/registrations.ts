@@ -10,7 +10,7 @@ import { ownCaller, type PasswordCaller, type Passwords } from "./passwords.ts";
 import type { Proofs } from "./proofs/proofs.ts";
 import type { SignIns } from "./sign-ins.ts";
 import type { UserForms } from "./user-forms.ts";
-import { findByEmail, spendAdminEmail, type Users } from "./users.ts";
+import { findByEmail, type NewUser, spendAdminEmail, type Users } from "./users.ts";
 
 interface RegistrationsOptions {
   database: Database;
@@ -36,7 +36,8 @@ export class Registrations {
   async makeAnonymous(caller: PasswordCaller): Promise<TokenResponse> {
     const { users, signIns, config } = this.#options;
     if (!config["auth.anonymous"]) throw new AppError("forbidden", "Anonymous users are switched off.");
-    const values = { email: null, passwordHash: "", role: "authenticated" } as const;
+    const { cause } = caller;
+    const values = { email: null, passwordHash: "", role: "authenticated", cause } as const;
     const step = await signIns.beforeRegister({ email: null, role: values.role }, caller);
     return signIns.signUp(step, caller, (tx) => users.add(tx, values, null));
   }
@@ -62,10 +63,11 @@ export class Registrations {
       caller,
     );
     const passwordHash = await passwords.hash(password, caller);
-    const make = (tx: Transactor): { email: string; passwordHash: string; role: Role; fields: typeof fields } => {
+    const { cause } = caller;
+    const make = (tx: Transactor): NewUser & { role: Role } => {
       const role = users.roleOfNew(tx, email);
       if (role === "admin") spendAdminEmail(tx, email);
-      return { email, passwordHash, role, fields };
+      return { email, passwordHash, role, fields, cause };
     };
     if (!isSilent)
       return signIns.signUp(step, caller, (tx) => {

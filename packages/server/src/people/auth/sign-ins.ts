@@ -260,7 +260,9 @@ export class SignIns {
     const { sessions, events } = this.#options;
     const opened = sessions.open(tx, user, caller);
     const payload = { userId: user.id, role: user.role };
-    events.append(tx, { type, source: "auth", payload, principal: signedIn(user, opened.session) });
+    const { cause } = caller;
+    const principal = { ...signedIn(user, opened.session), ...(cause && { cause }) };
+    events.append(tx, { type, source: "auth", payload, principal });
     return { user, ...opened };
   }
 }

@@ -1,7 +1,16 @@
 /** Users: the table, search, creation, changes and deletion. */
 import type { Credentials, ErrorDetail, Role, SessionEntry, StoredRecord, User } from "@socle/protocol";
 import type { Config } from "../../base/config/index.ts";
-import { AppError, type Clock, newId, type Principal, type SignedIn, toTimestamp } from "../../base/kernel/index.ts";
+import {
+  AppError,
+  type Cause,
+  type Clock,
+  newId,
+  type Principal,
+  type SignedIn,
+  toTimestamp,
+  visitorFor,
+} from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { TakesTarget, UserRecords } from "../../data/records/index.ts";
 import {
@@ -117,6 +126,8 @@ export interface NewUser {
   readonly fields?: Readonly<Record<string, unknown>>;
   /** See `NewRecord` of records. */
   readonly takes?: TakesTarget;
+  /** The request of a user who registers. */
+  readonly cause?: Cause | undefined;
 }
 
 /** A user to be added; an anonymous user has no email. */
@@ -301,7 +312,7 @@ export class Users {
   add(tx: Transactor, values: AddedUser, creator: Principal): User {
     const { clock, records } = this.#options;
     const user = insertUser(tx, values, clock.now());
-    records.create(tx, user, { creator, fields: values.fields ?? null, takes: values.takes });
+    records.create(tx, user, { ...values, creator, fields: values.fields ?? null });
     return user;
   }
 
@@ -345,7 +356,8 @@ export class Users {
     const { events } = this.#options;
     const user = this.add(tx, values, principal);
     const payload = { userId: user.id, role: user.role };
-    events.append(tx, { type: "auth.register", source: "auth", payload, principal });
+    const by = principal ?? (values.cause === undefined ? null : visitorFor(values.cause));
+    events.append(tx, { type: "auth.register", source: "auth", payload, principal: by });
     return user;
   }
 

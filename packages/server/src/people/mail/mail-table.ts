@@ -1,6 +1,7 @@
 /** The table of the outbox: adds mails, finds the mails that are due, and writes the outcome of attempts. */
 import type { MailStatus } from "@socle/protocol";
 import type { Reader, Transactor } from "../../store/database/index.ts";
+import { traceIn } from "../../store/events/index.ts";
 import type { Failure } from "../../store/failures/index.ts";
 import type { MailKind } from "./texts.ts";
 
@@ -26,6 +27,8 @@ export interface MailHead {
   readonly attempts: number;
   readonly endedAt: number | null;
   readonly error: string | null;
+  /** As `causeText`; null for a mail of the service, and for mails of versions without causes. */
+  readonly cause: string | null;
 }
 
 export interface MailRow extends MailHead {
@@ -38,13 +41,13 @@ export interface MailRow extends MailHead {
 export type FreshMail = Omit<MailRow, "seq" | "since" | "notBefore" | "attempts" | "error">;
 
 const headColumns =
-  "seq, id, kind, recipient, subject, secrets, rank, status, createdAt, since, notBefore, attempts, endedAt, error";
+  "seq, id, kind, recipient, subject, secrets, rank, status, createdAt, since, notBefore, attempts, endedAt, error, cause";
 const columns = `${headColumns}, messageId, text, html`;
 
 export function insertMail(tx: Transactor, mail: FreshMail): void {
   tx.run(
-    `INSERT INTO _mails (id, messageId, kind, recipient, subject, text, html, secrets, rank, status, createdAt, since, notBefore, endedAt)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO _mails (id, messageId, kind, recipient, subject, text, html, secrets, rank, status, createdAt, since, notBefore, endedAt, cause, trace)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     mail.id,
     mail.messageId,
     mail.kind,
@@ -59,6 +62,8 @@ export function insertMail(tx: Transactor, mail: FreshMail): void {
     mail.createdAt,
     mail.createdAt,
     mail.endedAt,
+    mail.cause,
+    mail.cause && traceIn(mail.cause),
   );
 }
 
@@ -70,6 +75,11 @@ export function countWaiting(reader: Reader, fromRank: number, bound: number): n
 
 export function findMail(reader: Reader, id: string): MailRow | null {
   return reader.get<MailRow>(`SELECT ${columns} FROM _mails WHERE id = ?`, id);
+}
+
+/** The mails of a trace, oldest first. @param trace the id of the first cause. */
+export function mailsOfTrace(reader: Reader, trace: string, limit: number): MailHead[] {
+  return reader.all<MailHead>(`SELECT ${headColumns} FROM _mails WHERE trace = ? ORDER BY seq LIMIT ?`, trace, limit);
 }
 
 /** Chooses mails of the outbox; null for any. */

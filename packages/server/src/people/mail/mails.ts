@@ -4,6 +4,7 @@ import type { MailSettings as MailOverview, MailTest } from "@socle/protocol";
 import type { Config } from "../../base/config/index.ts";
 import {
   AppError,
+  type Cause,
   type Clock,
   messageOf,
   newId,
@@ -14,6 +15,7 @@ import {
 } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { Database, Reader, Transactor } from "../../store/database/index.ts";
+import { causeText } from "../../store/events/index.ts";
 import type { Failure, Failures } from "../../store/failures/index.ts";
 import { asciiDomain } from "./address.ts";
 import type { GivenMail } from "./given-mail.ts";
@@ -30,6 +32,7 @@ import {
   type MailRow,
   mailStates,
   mailsAfter,
+  mailsOfTrace,
   oldestWaiting,
   ranks,
   reopenMail,
@@ -50,6 +53,7 @@ export interface NewMail<Kind extends MailKind> {
   readonly language?: string | null | undefined;
   /** Whether the mail goes before other mails: somebody waits for a code. */
   readonly urgent?: boolean;
+  readonly cause?: Cause | undefined;
 }
 
 /** The keys of the configuration that mails use. */
@@ -68,6 +72,7 @@ interface MailsOptions {
 /** The parts of a mail that the cause of the mail decides. */
 type MailParts = Pick<MailRow, "kind" | "recipient" | "subject" | "text" | "html" | "rank"> & {
   readonly secrets: Readonly<Record<string, string>>;
+  readonly cause: Cause | null;
 };
 
 export class Mails {
@@ -125,20 +130,20 @@ export class Mails {
    * @throws AppError `unavailable` when too many mails wait, or mail is off.
    */
   add<Kind extends MailKind>(tx: Transactor, mail: NewMail<Kind>): void {
-    const { kind, to, values, language = null, urgent = false } = mail;
+    const { kind, to, values, language = null, urgent = false, cause = null } = mail;
     const all: Record<string, string> = { app: this.#mailbox().name || this.#mailbox().host, to, ...values };
     const names = ["link", "code"].filter((name) => Object.hasOwn(values, name));
     const secrets = Object.fromEntries(names.map((name) => [name, plain(all[name] ?? "")]));
     const rank = urgent ? ranks.urgent : ranks.account;
-    this.#insert(tx, { kind, recipient: to, ...this.#templates.fill(kind, language, all), secrets, rank });
+    this.#insert(tx, { kind, recipient: to, ...this.#templates.fill(kind, language, all), secrets, rank, cause });
   }
 
   /** Writes a mail of the user's code into the outbox, as `add`. */
-  addGiven(tx: Transactor, mail: GivenMail): void {
+  addGiven(tx: Transactor, mail: GivenMail, cause: Cause | null = null): void {
     const bound = Math.floor(this.#options.config["limits.mails"] / 2);
     if (countWaiting(tx, ranks.code, bound) >= bound)
       throw overloaded("mails", `${bound} mails of your code wait to be sent, the half of limits.mails.`);
-    this.#insert(tx, { ...mail, kind: "custom", secrets: {}, rank: ranks.code });
+    this.#insert(tx, { ...mail, kind: "custom", secrets: {}, rank: ranks.code, cause });
   }
 
   /**
@@ -202,6 +207,17 @@ export class Mails {
     return mailStates(reader, ids);
   }
 
+  /** The mails of a trace, oldest first, as `list`. @param trace the id of the first cause. */
+  ofTrace(trace: string, limit: number): MailHead[] {
+    return mailsOfTrace(this.#options.database.reader, trace, limit).map((mail) => this.#shown(mail));
+  }
+
+  /** The head of a mail, as `list`; null for an unknown mail. */
+  head(id: string): MailHead | null {
+    const mail = findMail(this.#options.database.reader, id);
+    return mail === null ? null : this.#shown<MailHead>(mail);
+  }
+
   /** Every mail of the outbox with everything, oldest first, for tests of the user's code. */
   all(): { mail: MailRow; secrets: Record<string, string> }[] {
     return allMails(this.#options.database.reader).map((mail) => ({ mail, secrets: secretsOf(mail.secrets) }));
@@ -257,7 +273,7 @@ export class Mails {
     return this.#isSending ? { ...mail, subject: withoutSecrets(mail.secrets, mail.subject) } : mail;
   }
 
-  #insert(tx: Transactor, { secrets, ...mail }: MailParts): void {
+  #insert(tx: Transactor, { secrets, cause, ...mail }: MailParts): void {
     const { clock, config, logger } = this.#options;
     const { host } = this.#mailbox();
     const bound = config["limits.mails"];
@@ -274,6 +290,7 @@ export class Mails {
       status: isSent ? "waiting" : "kept",
       createdAt: now,
       endedAt: isSent ? null : now,
+      cause: cause && causeText(cause),
     });
     tx.onDurable(() => {
       if (isSent) return this.#sender.look();

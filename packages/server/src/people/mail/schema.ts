@@ -28,5 +28,9 @@ export const mailSchema: ModuleSchema = {
     "CREATE INDEX _mails_waiting ON _mails (rank, notBefore) WHERE status = 'waiting'",
     "CREATE INDEX _mails_ended ON _mails (endedAt) WHERE status != 'waiting'",
     "CREATE INDEX _mails_recipient ON _mails (recipient, status)",
+    // The cause of the mail, and the first cause of the trace.
+    "ALTER TABLE _mails ADD COLUMN cause TEXT",
+    "ALTER TABLE _mails ADD COLUMN trace TEXT",
+    "CREATE INDEX _mails_trace ON _mails (trace) WHERE trace IS NOT NULL",
   ],
 };

@@ -4,6 +4,7 @@ import { openEventLog } from "../../../test/event-log.ts";
 import { temporaryFolder } from "../../../test/kit.ts";
 import { randomNumbers, randomSeed } from "../../../test/random.ts";
 import { type Cause, newId, type Principal } from "../../base/kernel/index.ts";
+import { eventsByKeyIn } from "./events-by-key.ts";
 import { blockSize, unindexedFrom } from "./index-table.ts";
 
 const folder = temporaryFolder();
@@ -69,7 +70,7 @@ async function compare({ events, database }: Log, model: Model): Promise<void> {
       .slice(0, limit);
     const found = await events.about({ key, before, limit }, waiter);
     expect([key, found.map(({ seq }) => seq)]).toEqual([key, wanted]);
-    expect(events.aboutIn(database.reader, { key, before, limit }).map(({ seq }) => seq)).toEqual(wanted);
+    expect(eventsByKeyIn(database.reader, { key, before, limit }).map(({ seq }) => seq)).toEqual(wanted);
   }
 }
 

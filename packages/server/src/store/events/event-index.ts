@@ -8,13 +8,13 @@ import type { Database } from "../database/index.ts";
 import { keysBetween, LoggedEvent, oldestEvent } from "./event-table.ts";
 import { blockSize, buckets, entryWidth, hashOf, insertBlock, unindexedFrom } from "./index-table.ts";
 
-/** The blocks whose keys wait in memory, of 72 KiB each; other blocks are read from the log. */
+/** The blocks whose keys wait in memory, of 96 KiB each; other blocks are read from the log. */
 const blocksInMemory = 3;
 const readAtOnce = 256;
 const pauseMs = 5;
 
-/** The keys of an event: a record and a cause, or a cause, a run and an event. */
-const maxKeys = 3;
+/** The keys of an event: a record, or a run and its event; a cause, and the first cause of the trace. */
+const maxKeys = 4;
 
 /** The keys of the events of a block. */
 class Block {

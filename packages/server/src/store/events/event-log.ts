@@ -12,26 +12,16 @@ import {
   toTimestamp,
 } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
-import {
-  asSlowReader,
-  type Database,
-  noteKind,
-  type Reader,
-  type SlowReader,
-  type Transactor,
-  type Waiter,
-} from "../database/index.ts";
+import { asSlowReader, type Database, noteKind, type Reader, type Transactor, type Waiter } from "../database/index.ts";
 import { hasAudit } from "./audit-table.ts";
+import { causeText } from "./cause-text.ts";
 import { EventIndexer } from "./event-index.ts";
 import {
-  causeText,
   type EventBasis,
   type EventHead,
-  type EventRow,
   eraseEvents,
   eventAt,
   eventsAfter,
-  eventsAtSql,
   eventsOf,
   firstMark,
   headsOf,
@@ -50,7 +40,9 @@ import {
   trimEvents,
   type WrittenRow,
 } from "./event-table.ts";
-import { type KeySearch, seqsOf, seqsSlowly, unindexedFrom } from "./index-table.ts";
+import { eventsByKey, eventsOfTrace, manyEvents, type TraceBounds } from "./events-by-key.ts";
+import { type KeySearch, seqsOf } from "./index-table.ts";
+import { RequestLog } from "./request-log.ts";
 import { type ActorSearch, changesBy, type EventFilter, searchEvents, seqRange } from "./sql/search.ts";
 import { TypeBlocks } from "./type-blocks.ts";
 
@@ -96,9 +88,6 @@ export interface EventRecorder {
   /** Called in the transaction that removes the oldest events, from seq `first` to seq `last`: the last chance to copy an event. */
   beforeTrim(tx: Transactor, first: number, last: number): void;
 }
-
-/** With more events than this number, a search would block the event loop. */
-const manyEvents = 20_000;
 
 /** A part of the log: the events of the wanted types, without payloads, and the end of the part. */
 export interface EventPage {
@@ -146,11 +135,6 @@ function keptOf({ changes }: NewEvent, row: WrittenRow): WrittenRow {
   return text.length < row.payload.length / 2 ? { ...row, payload: text, partial: 1 } : row;
 }
 
-/** The events that have a key, of the events that may have the key. */
-function withKey(key: string, rows: readonly EventRow[]): LoggedEvent[] {
-  return rows.map((row) => new LoggedEvent(row)).filter(({ keys }) => keys.includes(key));
-}
-
 /** The log of all events. Listeners get an event when the event and the change are on disk, in commit order. */
 export class EventLog {
   readonly #database: Database;
@@ -158,6 +142,8 @@ export class EventLog {
   readonly #logger: Logger;
   #listeners: readonly EventListener[] = [];
   readonly types: TypeBlocks;
+  /** The requests whose changes the log has. */
+  readonly requests: RequestLog;
   #whenGrown: () => void = () => undefined;
   #indexer: EventIndexer | null = null;
   #recorder: EventRecorder | null = null;
@@ -167,6 +153,8 @@ export class EventLog {
   #parts: Map<number, LiveParts> | null = null;
   #end: LogEnd = { seq: 0, at: 0, total: 0, marked: 0 };
   #flushedSeq = 0;
+  /** The transaction of the newest event, and its first event. Transactions do not overlap. */
+  #present: { readonly tx: Transactor; readonly first: number } | null = null;
   /** The seq of the first deletion of each transaction. */
   readonly #deletions = new WeakMap<Transactor, number>();
   /** The deletions that were looked for last, by their types. */
@@ -179,6 +167,7 @@ export class EventLog {
     this.#clock = options.clock;
     this.#logger = options.logger;
     this.types = new TypeBlocks(() => options.database.reader);
+    this.requests = new RequestLog(options);
     const { projection } = options.database;
     projection.on(appended, (end) => {
       this.#end = end;
@@ -223,6 +212,8 @@ export class EventLog {
   /** In a replica of a cluster: `start`; `followTable` tells the events of further commits. */
   startReplica(): void {
     this.start();
+    // The leader writes the requests that it answers.
+    this.requests.tellTo(() => undefined);
     this.#parts = new Map();
   }
 
@@ -287,8 +278,8 @@ export class EventLog {
     const actor = actorOf(event.principal);
     const owner = event.owner ?? null;
     const { text: payload } = event.payload instanceof JsonText ? event.payload : JsonText.of(event.payload);
-    const first = type.endsWith(".deleted") ? this.#deletions.getOrInsert(tx, seq) : this.#deletions.get(tx);
-    const since = first !== undefined && first < seq ? { since: first } : null;
+    const deletion = type.endsWith(".deleted") ? this.#deletions.getOrInsert(tx, seq) : this.#deletions.get(tx);
+    const since = deletion !== undefined && deletion < seq ? { since: deletion } : null;
     const basis =
       event.basis === undefined || event.basis === null ? null : JSON.stringify({ ...event.basis, ...since });
     const caused = causeOf(event.principal);
@@ -296,7 +287,9 @@ export class EventLog {
     // Changes that are taken back set off nothing: what the changes have set off was done.
     const isWanted = this.#recorder?.wanted.has(type) === true && caused?.kind !== "undo";
     const recorder = isWanted ? this.#recorder : null;
-    const row: WrittenRow = { seq, at, time, type, source, actor, owner, payload, partial: 0, basis, cause };
+    if (this.#present?.tx !== tx) this.#present = { tx, first: seq };
+    const first = this.#present.first === seq ? null : this.#present.first;
+    const row: WrittenRow = { seq, at, time, type, source, actor, owner, payload, partial: 0, basis, cause, first };
     const logged = recorder === null ? null : new LoggedEvent(row, event.previous);
     const kept = keptOf(event, row);
     const total =
@@ -409,22 +402,14 @@ export class EventLog {
     return this.#database.readOnThread((thread) => searchEvents(thread, filter, page), page.waiter);
   }
 
-  /**
-   * The events of a key, newest first: of a record by the id; by the id of a request, a run, an import or an undo, the changes with that cause;
-   * of a run also the steps of the run. A log whose index is not whole is read on a thread.
-   */
-  async about(search: KeySearch, waiter: Waiter): Promise<LoggedEvent[]> {
-    const { reader } = this.#database;
-    const isLong = this.#end.seq - unindexedFrom(reader) > manyEvents;
-    if (!isLong) return this.aboutIn(reader, search);
-    const read = async (thread: SlowReader): Promise<EventRow[]> =>
-      thread.all<EventRow>(eventsAtSql, JSON.stringify(await seqsSlowly(thread, search)));
-    return withKey(search.key, await this.#database.readOnThread(read, waiter));
+  /** See `eventsByKey`. */
+  about(search: KeySearch, waiter: Waiter): Promise<LoggedEvent[]> {
+    return eventsByKey(this.#database, search, { waiter, newest: this.#end.seq });
   }
 
-  /** As `about`, in the view of a reader. */
-  aboutIn(reader: Reader, search: KeySearch): LoggedEvent[] {
-    return withKey(search.key, reader.all<EventRow>(eventsAtSql, JSON.stringify(seqsOf(reader, search))));
+  /** See `eventsOfTrace`. */
+  trace(key: string, most: TraceBounds, waiter: Waiter): ReturnType<typeof eventsOfTrace> {
+    return eventsOfTrace(this.#database, key, { ...most, waiter, newest: this.#end.seq });
   }
 
   /** Erases the values in the events of some types about a record. Answers the number of events. */
@@ -449,6 +434,11 @@ export class EventLog {
   at(seq: number, reader: Reader = this.#database.reader): LoggedEvent | null {
     const row = eventAt(reader, seq);
     return row === null ? null : new LoggedEvent(row);
+  }
+
+  /** The time of the newest event that was trimmed, in milliseconds since 1970; 0 if no event was trimmed. */
+  get trimmedUntil(): number {
+    return lastTrimmed(this.#database.reader)?.at ?? 0;
   }
 
   /** The seq of an event, if the log knows the event and still holds all later events; otherwise null. */

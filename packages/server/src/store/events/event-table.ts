@@ -4,10 +4,12 @@
  * the events between the marks, so trimming events needs no count. The first mark lies at the beginning of the log.
  */
 import type { Event, EventSource, StoredRecord } from "@socle/protocol";
-import { type Cause, toTimestamp } from "../../base/kernel/index.ts";
+import { type Cause, originOf, type TraceOrigin, toTimestamp } from "../../base/kernel/index.ts";
 import type { ModuleSchema, QueryTable, Reader, SlowReader, Transactor } from "../database/index.ts";
 import { auditSteps, keepAudit } from "./audit-table.ts";
+import { causeIn, idsIn } from "./cause-text.ts";
 import { indexSteps, trimIndex } from "./index-table.ts";
+import { requestSteps } from "./request-table.ts";
 
 const pattern = /^evt_([0-9a-f]{12})([0-9a-f]{13})$/;
 
@@ -39,14 +41,11 @@ export interface EventRow {
   readonly basis?: string | null;
   /** See `causeText`; null without a cause, and for events of versions without causes. */
   readonly cause?: string | null;
+  /** The seq of the first event of the transaction; null for the first event, and for events of versions without this column. */
+  readonly first?: number | null;
 }
 
-export type WrittenRow = EventRow & Required<Pick<EventRow, "basis" | "cause">>;
-
-/** A cause as the log keeps the cause: the kind, the id and the name, with spaces between. */
-export function causeText({ kind, id, name }: Cause): string {
-  return name === undefined ? `${kind} ${id}` : `${kind} ${id} ${name}`;
-}
+export type WrittenRow = EventRow & Required<Pick<EventRow, "basis" | "cause" | "first">>;
 
 /** The record before an event: the fields that the event changed or that the read rule of the collection uses. */
 export interface EventBasis {
@@ -80,11 +79,13 @@ export class LoggedEvent implements Event {
   readonly #payload: string;
   readonly #basis: string | null;
   readonly #cause: string | null;
+  readonly #first: number | null;
 
   constructor(row: EventRow, previous: StoredRecord | null = null) {
     this.previous = previous;
     this.#basis = row.basis ?? null;
     this.#cause = row.cause ?? null;
+    this.#first = row.first ?? null;
     this.seq = row.seq;
     this.type = row.type;
     this.source = row.source;
@@ -105,12 +106,23 @@ export class LoggedEvent implements Event {
     return toTimestamp(this.#time ?? this.#at);
   }
 
-  /** The cause of the change; null without a cause, and for events of versions without causes. */
+  /** The cause of the change, without the origin; null without a cause, and for events of versions without causes. */
   get cause(): Cause | null {
     if (this.#cause === null) return null;
-    // The text was written by `causeText`. A name may have spaces.
-    const [kind = "", id = "", ...name] = this.#cause.split(" ");
-    return { kind: kind as Cause["kind"], id, ...(name.length > 0 && { name: name.join(" ") }) };
+    const { trace: _trace, link: _link, ...cause } = causeIn(this.#cause);
+    return cause;
+  }
+
+  /** The origin for causes that follow from this event, which is the first cause of a trace if the event has no cause. */
+  get origin(): TraceOrigin {
+    if (this.#cause !== null) return originOf(causeIn(this.#cause));
+    const { runId, eventId } = this.#isOfRun ? this.payload : {};
+    return { trace: [eventId, runId].find((id): id is string => typeof id === "string" && id !== "") ?? this.id };
+  }
+
+  /** The seq of the first event of the same transaction. */
+  get first(): number {
+    return this.#first ?? this.seq;
   }
 
   /** Whether the values of the record were erased from the log. */
@@ -141,12 +153,17 @@ export class LoggedEvent implements Event {
 
   /** The keys of the index; see `event-index.ts`. */
   get keys(): readonly string[] {
-    const cause = this.#cause?.split(" ", 2).slice(1) ?? [];
+    const cause = this.#cause === null ? [] : idsIn(this.#cause);
     // The payload of a record begins with the id, and ids of records and users have one length.
     if (this.source === "collections") return [this.#payload.slice(7, 47), ...cause];
-    if (this.source !== "functions" && this.source !== "jobs") return cause;
+    if (!this.#isOfRun) return cause;
     const { runId, eventId } = this.payload;
     return [runId, eventId, ...cause].filter((key) => typeof key === "string");
+  }
+
+  /** Whether the event is a step of a run. */
+  get #isOfRun(): boolean {
+    return this.source === "functions" || this.source === "jobs";
   }
 
   toRow(): EventRow {
@@ -221,6 +238,8 @@ export const eventSchema: ModuleSchema = {
     ...auditSteps,
     "ALTER TABLE _events ADD COLUMN cause TEXT",
     ...indexSteps,
+    "ALTER TABLE _events ADD COLUMN first INTEGER",
+    ...requestSteps,
   ],
 };
 
@@ -233,13 +252,13 @@ interface LogPosition {
   readonly at: number;
 }
 
-export const eventColumns = "seq, at, time, type, source, actor, owner, payload, partial, basis, cause";
+export const eventColumns = "seq, at, time, type, source, actor, owner, payload, partial, basis, cause, first";
 
-const insert = `INSERT INTO _events (${eventColumns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+const insert = `INSERT INTO _events (${eventColumns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 export function insertEvent(tx: Transactor, row: WrittenRow): void {
-  const { seq, at, time, type, source, actor, owner, payload, partial, basis, cause } = row;
-  tx.run(insert, seq, at, time, type, source, actor, owner, payload, partial, basis, cause);
+  const { seq, at, time, type, source, actor, owner, payload, partial, basis, cause, first } = row;
+  tx.run(insert, seq, at, time, type, source, actor, owner, payload, partial, basis, cause, first);
 }
 
 export function eventAt(reader: Reader, seq: number): EventRow | null {

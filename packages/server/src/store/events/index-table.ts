@@ -32,9 +32,9 @@ export function insertBlock(tx: Transactor, block: number, entries: readonly str
   tx.run(insert, block, JSON.stringify(entries));
 }
 
-/** SQL: whether an event has a key, which is the parameter; as `LoggedEvent.keys`. */
+/** SQL: whether an event may have a key, which is the parameter; as `LoggedEvent.keys`. */
 const hasKey = `(source = 'collections' AND substr(payload, 8, 40) = ?1)
-  OR substr(cause, instr(cause, ' ') + 1, length(?1) + 1) IN (?1, ?1 || ' ')
+  OR substr(cause, instr(cause, ' ') + 1, length(?1) + 1) IN (?1, ?1 || ' ', ?1 || '>') OR instr(cause, '>' || ?1) > 0
   OR (source IN ('functions', 'jobs') AND ?1 IN (json_extract(payload, '$.runId'), json_extract(payload, '$.eventId')))`;
 
 export function hashOf(key: string): number {

@@ -1,4 +1,5 @@
 /** The event log: append in a transaction, dispatch after the flush, reads, retention. */
+export { causeIn, causeText, traceIn } from "./cause-text.ts";
 export { type AppendedEvent, EventLog, type EventPage, type EventRecorder } from "./event-log.ts";
 export {
   type EventBasis,
@@ -15,5 +16,7 @@ export {
   recordsAfter,
   stampsAt,
 } from "./event-table.ts";
+export { RequestLog } from "./request-log.ts";
+export type { LoggedRequest } from "./request-table.ts";
 export { EventRetention } from "./retention.ts";
 export type { EventFilter } from "./sql/search.ts";

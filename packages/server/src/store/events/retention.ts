@@ -6,6 +6,7 @@ import type { Database } from "../database/index.ts";
 import { isAuditFull, trimAudit } from "./audit-table.ts";
 import type { EventLog } from "./event-log.ts";
 import { firstMark, lastUntil, markFrom, newestEvent, oldestEvent, storedTime, storeTime } from "./event-table.ts";
+import { hasOldRequests, trimRequests } from "./request-table.ts";
 
 /** Rows that a transaction removes: so few that a waiting write is not delayed noticeably. */
 const step = 500;
@@ -132,6 +133,7 @@ export class EventRetention {
       await Bun.sleep(5);
     }
     while (signal?.aborted !== true && (await this.#trimAudit())) await Bun.sleep(5);
+    while (signal?.aborted !== true && (await this.#trimRequests())) await Bun.sleep(5);
   }
 
   /** Answers whether more events may have to be removed. */
@@ -153,6 +155,17 @@ export class EventRetention {
     const maxCount = config["audit.maxCount"];
     if (!isAuditFull(database.reader, horizon, maxCount)) return false;
     await database.transact((tx) => trimAudit(tx, horizon, maxCount));
+    return true;
+  }
+
+  /** Removes requests from before the oldest event, and beyond the number of events. Answers whether more may have to be removed. */
+  async #trimRequests(): Promise<boolean> {
+    const { database, clock, config } = this.#options;
+    const byAge = Math.min(clock.now(), this.#time.now) - config["events.retention"];
+    const before = Math.max(byAge, oldestEvent(database.reader)?.at ?? 0);
+    const old = { before, keep: config["events.maxCount"] };
+    if (!hasOldRequests(database.reader, old)) return false;
+    await database.transact((tx) => trimRequests(tx, old, step));
     return true;
   }
 

@@ -107,10 +107,10 @@ export function endpointRoutes(options: {
       const user = second && auth.callers.userOf(second);
       const headers = [...exchange.request.headers].filter(([name]) => !ofConnection.has(name));
       const request = { method, url: urlOf(exchange, config), headers, body };
-      const { requestId, address } = exchange;
+      const { cause, address } = exchange;
       // A client that has left sends a request with a key again: the answer is for that request.
       const caller = keyed === null ? exchange.request.signal : new AbortController().signal;
-      const running = endpoints.call({ found, method, user, address, requestId, request, pieces, caller });
+      const running = endpoints.call({ found, method, user, address, cause, request, pieces, caller });
       // The handler and the stream of the response have a time limit of their own.
       keepOpen(
         exchange.request,

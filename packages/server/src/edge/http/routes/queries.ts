@@ -48,8 +48,8 @@ async function answerQuery({ serverQueries, calls, keepOpen }: Parts, exchange: 
   try {
     // A right may end during the wait.
     const query = serverQueries.admit(name, await exchange.principal());
-    const { requestId } = exchange;
-    const running = serverQueries.call({ query, args, caller, requestId, signal });
+    const { cause } = exchange;
+    const running = serverQueries.call({ query, args, caller, cause, signal });
     keepOpen(exchange.request, running, query.timeoutMs);
     const { end } = await exchange.untilStop(running);
     if (end.status !== "answered") return callFailure(exchange, "query", end);

@@ -9,7 +9,7 @@ import type { Database, Transactor } from "../../../store/database/index.ts";
 import type { Mails } from "../../mail/index.ts";
 import { nothingShown } from "../credentials.ts";
 import type { LoginGuard } from "../login-guard.ts";
-import { languageOf, type Prover } from "../passwords.ts";
+import { mailFor, type Prover } from "../passwords.ts";
 import { addProof, consume, endPurposeOf, findProof, invalidProof, newToken } from "../proof-table.ts";
 import type { SignIns } from "../sign-ins.ts";
 import { setPasswordHash } from "../user-table.ts";
@@ -52,8 +52,7 @@ export class Codes {
       const session = user === claimant && principal !== null ? ` ${principal.sessionId}` : "";
       const details = hashOf(attempt, code) + session;
       addProof(tx, attempt, { purpose: "code", userId: user?.id ?? null, email, details });
-      if (user !== null)
-        mails.add(tx, { kind: "code", to: email, values: { code }, language: languageOf(caller), urgent: true });
+      if (user !== null) mails.add(tx, { kind: "code", to: email, values: { code }, ...mailFor(caller), urgent: true });
     });
     return attempt;
   }

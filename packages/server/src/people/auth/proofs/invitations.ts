@@ -4,7 +4,7 @@ import { isObject, type Principal, readChoice, system, toTimestamp } from "../..
 import type { Database, Transactor } from "../../../store/database/index.ts";
 import type { Mails } from "../../mail/index.ts";
 import { nothingShown } from "../credentials.ts";
-import { languageOf, type PasswordCaller } from "../passwords.ts";
+import { mailFor, type PasswordCaller } from "../passwords.ts";
 import { addProof, consume, findProof, invalidProof, lifetimeOf, newToken } from "../proof-table.ts";
 import { invalid, readEmail } from "../read-body.ts";
 import type { SignIns } from "../sign-ins.ts";
@@ -69,7 +69,7 @@ export class Invitations {
         const token = newToken();
         addProof(tx, token, { purpose: "invitation", userId: null, email, details });
         const link = requests.link("invitation", token);
-        mails.add(tx, { kind: "invitation", to: email, values: { link }, language: languageOf(caller) });
+        mails.add(tx, { kind: "invitation", to: email, values: { link }, ...mailFor(caller) });
         return { email, role, expiresAt: toTimestamp(Date.now() + lifetimeOf("invitation")) };
       },
     };

@@ -12,7 +12,7 @@ import { nothingShown, type ShownCredentials } from "../credentials.ts";
 import type { LoginGuard } from "../login-guard.ts";
 import type { Notices } from "../notices.ts";
 import { demandOwner } from "../own-change.ts";
-import { languageOf, type PasswordCaller, type PasswordChecks, type Prover } from "../passwords.ts";
+import { mailFor, type PasswordCaller, type PasswordChecks, type Prover } from "../passwords.ts";
 import { addProof, consume, endPurposeOf, findProof, invalidProof, newToken, type Proof } from "../proof-table.ts";
 import { checkNewCredentials, invalid } from "../read-body.ts";
 import type { SignIns } from "../sign-ins.ts";
@@ -162,7 +162,7 @@ export class Proofs {
   /** Tells the owner of an address that somebody has registered with the address, within the bounds of the recipient. */
   mailTaken(tx: Transactor, email: string, caller: PasswordCaller): void {
     if (!this.#requests.allows(email, caller)) return;
-    this.#options.mails.add(tx, { kind: "taken", to: email, values: {}, language: languageOf(caller), urgent: true });
+    this.#options.mails.add(tx, { kind: "taken", to: email, values: {}, ...mailFor(caller), urgent: true });
   }
 
   /** Keeps a proof for an address, and mails the token. Without a user, the proof works for nobody and no mail is written. */
@@ -180,7 +180,7 @@ export class Proofs {
     addProof(tx, token, { purpose, userId: user?.id ?? null, email, ...(details && { details }) });
     if (user === null) return;
     const values = { link: this.#requests.link(purpose, token), account: user.email ?? email };
-    this.#options.mails.add(tx, { kind: purpose, to: email, values, language: languageOf(caller), urgent: true });
+    this.#options.mails.add(tx, { kind: purpose, to: email, values, ...mailFor(caller), urgent: true });
   }
 
   /**

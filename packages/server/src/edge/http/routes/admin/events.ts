@@ -36,6 +36,14 @@ export function eventRoutes(api: { admin: Admin; liveStreams: LiveStreams }): Ro
         },
       }),
     },
+    "/api/admin/trace/:id": {
+      GET: route({
+        summary: "All that followed from a request, a run, an import or an undo, found by any part",
+        access: admins,
+        answers: { 200: wire.trace },
+        handle: (exchange, admin) => api.admin.traces.find(exchange.param("id"), waiterOf(exchange, admin)),
+      }),
+    },
     "/api/admin/events/stream": {
       GET: route({
         summary: "New events, as server-sent events",

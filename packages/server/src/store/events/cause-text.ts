@@ -1,0 +1,36 @@
+/**
+ * The cause of a change as a text, which the tables of events, runs and mails keep: `kind id name`. Behind the id stand the first cause of the trace and
+ * the caller's link, if there are any: `id>trace>link`.
+ */
+import type { Cause } from "../../base/kernel/index.ts";
+
+export function causeText({ kind, id, name, trace = "", link }: Cause): string {
+  const ids = [id, trace === id ? "" : trace, ...(link === undefined ? [] : [link])];
+  while (ids.at(-1) === "") ids.pop();
+  return name === undefined ? `${kind} ${ids.join(">")}` : `${kind} ${ids.join(">")} ${name}`;
+}
+
+/** The cause in a text that `causeText` has written. */
+export function causeIn(text: string): Cause {
+  // A name may have spaces.
+  const [kind = "", ids = "", ...name] = text.split(" ");
+  const [id = "", trace = "", link] = ids.split(">");
+  return {
+    kind: kind as Cause["kind"],
+    id,
+    ...(name.length > 0 && { name: name.join(" ") }),
+    ...(trace !== "" && { trace }),
+    ...(link !== undefined && { link }),
+  };
+}
+
+/** The id of a cause, and of the first cause of the trace if another. */
+export function idsIn(text: string): string[] {
+  const [, ids = ""] = text.split(" ", 2);
+  return ids.includes(">") ? ids.split(">", 2).filter((id) => id !== "") : [ids];
+}
+
+/** The id of the first cause of the trace of a cause. */
+export function traceIn(text: string): string {
+  return idsIn(text).at(-1) ?? "";
+}

@@ -1,0 +1,64 @@
+/**
+ * The log of requests: what a trace tells of the request at its beginning. A request is written soon after the answer, with others in a transaction, so
+ * that the write of a record costs no second row. A crash loses the requests of the last second; the events of these requests stay.
+ */
+import { messageOf } from "../../base/kernel/index.ts";
+import type { Logger } from "../../base/logging/index.ts";
+import type { Database, Reader } from "../database/index.ts";
+import { insertRequests, type LoggedRequest, requestOf } from "./request-table.ts";
+
+const pauseMs = 1_000;
+/** Rows of a transaction: so few that a waiting write is not delayed noticeably. */
+const rowsAtOnce = 500;
+/** The requests that wait at most; further requests are left out. */
+const maxWaiting = 20_000;
+
+export class RequestLog {
+  readonly #database: Database;
+  readonly #logger: Logger;
+  readonly #waiting = new Map<string, LoggedRequest>();
+  #tell: ((request: LoggedRequest) => void) | null = null;
+  #timer: Timer | undefined;
+  #writing: Promise<void> = Promise.resolve();
+
+  constructor({ database, logger }: { database: Database; logger: Logger }) {
+    this.#database = database;
+    this.#logger = logger;
+  }
+
+  /** Takes a request that was answered. */
+  note(request: LoggedRequest): void {
+    if (this.#tell !== null) this.#tell(request);
+    else if (this.#waiting.size >= maxWaiting) this.#logger.often("Requests are left out of the traces: too many wait");
+    else {
+      this.#waiting.set(request.id, request);
+      this.#timer ??= setTimeout(() => void this.settled(), pauseMs).unref();
+    }
+  }
+
+  /** In a process that does not write: tells each request to the process that writes. */
+  tellTo(tell: (request: LoggedRequest) => void): void {
+    this.#tell = tell;
+  }
+
+  /** Null for a request that changed nothing, and for a request that the log has lost. */
+  find(id: string, reader: Reader = this.#database.reader): LoggedRequest | null {
+    return this.#waiting.get(id) ?? requestOf(reader, id);
+  }
+
+  /** Resolves when all requests so far are written. Never rejects. */
+  settled(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#writing = this.#writing.then(async () => {
+      while (this.#waiting.size > 0) {
+        const requests = this.#waiting.values().take(rowsAtOnce).toArray();
+        for (const { id } of requests) this.#waiting.delete(id);
+        await this.#database
+          .transact((tx) => insertRequests(tx, requests))
+          .catch((error: unknown) => this.#logger.often(`Requests are left out of the traces: ${messageOf(error)}`));
+      }
+    });
+    return this.#writing;
+  }
+}
