@@ -21,12 +21,15 @@ const isSame = (one: unknown, other: unknown): boolean => (one ?? null) === (oth
 const fieldsOf = (record: Fields): [string, JsonValue][] =>
   Object.entries(record).filter(([name]) => !systemColumns.has(name));
 
-/** The state after an undo of the changes between two states, and the ids of the records with a change that is left. */
+/**
+ * The state after an undo of the changes between two states, and the ids of the records with a change that is left. `netless`: the ids of records
+ * that were changed there and back, of which the undo may leave the changes one by one.
+ */
 export function reverse(
   present: State,
   { before, after }: { readonly before: State; readonly after: State },
   presets: Presets,
-): { state: State; left: ReadonlySet<string> } {
+): { state: State; left: ReadonlySet<string>; netless: ReadonlySet<string> } {
   const state = new Map([...present].map(([name, records]) => [name, new Map(records)]));
   let pending = changesBetween(before, after);
   // A change may need another of the undo, for example the target of a relation.
@@ -35,7 +38,11 @@ export function reverse(
     isMoving = left.length < pending.length;
     pending = left;
   }
-  return { state, left: new Set(pending.map(({ id }) => id)) };
+  const netless = changesBetween(before, after).filter(
+    ({ before: old, after: now }) => old !== null && now !== null && changedNames(old, now).length === 0,
+  );
+  const ids = (changes: readonly NetChange[]): Set<string> => new Set(changes.map(({ id }) => id));
+  return { state, left: ids(pending), netless: ids(netless) };
 }
 
 function changesBetween(before: State, after: State): readonly NetChange[] {
