@@ -45,6 +45,11 @@ export function reverse(
   return { state, left: ids(pending), netless: ids(netless) };
 }
 
+/** The number of records that differ between two states. */
+export function differences(before: State, after: State): number {
+  return changesBetween(before, after).length;
+}
+
 function changesBetween(before: State, after: State): readonly NetChange[] {
   return [...after.keys()].flatMap((collection) => {
     const [old, now] = [before.get(collection), after.get(collection)];

@@ -155,6 +155,18 @@ test("a record that goes back to another counter takes its number back, also if 
   expect(records.get(records.collection("tasks"), system, id)).toMatchObject({ team: one, number: 1 });
 });
 
+test("a record that comes back has a version after that of the deleted record", async () => {
+  const id = await made("tasks", { title: "first version" });
+  await change(id, { title: "last version" });
+  const before = records.get(records.collection("tasks"), system, id).updatedAt;
+  await records.delete("tasks", system, id);
+  expect(await take(events.at(events.committedSeq))).toEqual([done]);
+  const { createdAt, updatedAt } = records.get(records.collection("tasks"), system, id);
+  expect(updatedAt > before).toBe(true);
+  expect(createdAt < before).toBe(true);
+  expect(events.at(events.committedSeq)?.payload).toMatchObject({ createdAt, updatedAt });
+});
+
 test("a record comes back without a file that is gone, and the reason names the file", async () => {
   const upload = async (text: string): Promise<string> => {
     const headers = { "Content-Type": formType };

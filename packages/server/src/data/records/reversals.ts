@@ -1,6 +1,6 @@
 /** Reversals: logged changes of records that are taken back, newest first, each by a change in the given transaction. */
 import { type FieldDefinition, type StoredRecord, USERS } from "@socle/protocol";
-import { AppError, type System, system } from "../../base/kernel/index.ts";
+import { AppError, type Clock, type System, system, toTimestamp } from "../../base/kernel/index.ts";
 import type { Transactor } from "../../store/database/index.ts";
 import type { EventBasis, LoggedEvent } from "../../store/events/index.ts";
 import { type Collection, type Collections, isOfPredecessor } from "../collections/index.ts";
@@ -33,8 +33,10 @@ export class Reversals {
   readonly #collections: Collections;
   readonly #changes: RecordChanges;
   readonly #lookups: Lookups;
+  readonly #clock: Clock;
 
-  constructor(options: { collections: Collections; changes: RecordChanges; lookups: Lookups }) {
+  constructor(options: { clock: Clock; collections: Collections; changes: RecordChanges; lookups: Lookups }) {
+    this.#clock = options.clock;
     this.#collections = options.collections;
     this.#changes = options.changes;
     this.#lookups = options.lookups;
@@ -108,11 +110,13 @@ export class Reversals {
   #takeDeletion({ tx, principal, event, table, id, row }: LoggedChange): string | null {
     if (row !== null) throw new Left("a record with the id exists");
     const { fields, owner } = keptOf(event);
-    const { id: _, createdAt, updatedAt: __, ...body } = fields;
+    const { id: _, createdAt, updatedAt: former, ...body } = fields;
     for (const name of Object.keys(body)) presentField(table, name);
     this.#refuseGone(tx, table, body);
     const lost = this.#dropLostFiles(tx, table, body);
-    const given = { id, createdAt: String(createdAt), owner, problems: [] };
+    // The record has a version of its own: an `If-Match` of the record before the deletion does not hold.
+    const updatedAt = toTimestamp(Math.max(this.#clock.now(), Date.parse(String(former)) + 1));
+    const given = { id, createdAt: String(createdAt), updatedAt, owner, problems: [] };
     this.#changes.create(tx, principal, { collection: table.collection.name, body, given, hooks: null, takes });
     return lost.size === 0 ? null : `without files that are gone: ${[...lost].join(", ")}`;
   }
