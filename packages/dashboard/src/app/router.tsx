@@ -170,6 +170,12 @@ const events = createRoute({
   component: lazyRouteComponent(() => import("../pages/events/events-page.tsx"), "EventsPage"),
 });
 
+const trace = createRoute({
+  getParentRoute: () => inside,
+  path: "/trace/$id",
+  component: lazyRouteComponent(() => import("../pages/trace/trace-page.tsx"), "TracePage"),
+});
+
 const mails = createRoute({
   getParentRoute: () => inside,
   path: "/mails",
@@ -224,6 +230,7 @@ const tree = root.addChildren([
     failures,
     logs,
     events,
+    trace,
     sockets,
     mails,
     keys,

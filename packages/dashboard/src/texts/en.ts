@@ -15,6 +15,7 @@ import * as shared from "./en/shared.ts";
 import * as shell from "./en/shell.ts";
 import { sockets } from "./en/sockets.ts";
 import { storage } from "./en/storage.ts";
+import { trace } from "./en/trace.ts";
 import * as transfer from "./en/transfer.ts";
 import * as undo from "./en/undo.ts";
 import { users } from "./en/users.ts";
@@ -27,7 +28,7 @@ export const en = {
   ...settings,
   ...mails,
   ...undo,
-  ...{ account, api, overview, editor, schema, diagram, users, storage, jobs, keys, sockets, failures },
+  ...{ account, api, overview, editor, schema, diagram, users, storage, jobs, keys, sockets, failures, trace },
   import: transfer.importing,
   export: transfer.exporting,
 };

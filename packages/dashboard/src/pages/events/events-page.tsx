@@ -4,7 +4,7 @@ import { DateTimePicker } from "@mantine/dates";
 import type { ChangeCause, EventEntry } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { IconActivity, IconDatabase } from "../../icons/index.ts";
+import { IconActivity, IconDatabase, IconTimeline } from "../../icons/index.ts";
 import {
   CauseText,
   Choice,
@@ -167,19 +167,22 @@ function EventDetails({ event }: { event: EventEntry }) {
           <Fact name={text.events.source} value={event.source} />
           <Fact name={text.events.id} value={event.id} isMono copy={text.events.copyId} />
         </Facts>
-        {collection !== null && typeof record === "string" && (
-          <Group gap="xs" mt="sm">
-            <LinkAction
-              icon={IconDatabase}
-              label={event.type.endsWith(".deleted") ? text.events.openHistory : text.events.openRecord}
-              to="/collections/$name"
-              params={{ name: collection }}
-              search={{ record }}
-            />
-            <UndoAction label={text.undo.change} selection={{ events: [event.seq] }} />
-            {event.cause !== undefined && <UndoCause cause={event.cause} />}
-          </Group>
-        )}
+        <Group gap="xs" mt="sm">
+          <LinkAction icon={IconTimeline} label={text.trace.open} to="/trace/$id" params={{ id: event.id }} />
+          {collection !== null && typeof record === "string" && (
+            <>
+              <LinkAction
+                icon={IconDatabase}
+                label={event.type.endsWith(".deleted") ? text.events.openHistory : text.events.openRecord}
+                to="/collections/$name"
+                params={{ name: collection }}
+                search={{ record }}
+              />
+              <UndoAction label={text.undo.change} selection={{ events: [event.seq] }} />
+              {event.cause !== undefined && <UndoCause cause={event.cause} />}
+            </>
+          )}
+        </Group>
       </DetailsSection>
       <Changes event={event} collection={collection} />
       <DetailsSection title={text.events.payload}>

@@ -3,7 +3,7 @@ import { Code, Group, Text } from "@mantine/core";
 import type { FunctionRun } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { IconHistory, IconRefresh } from "../../icons/index.ts";
+import { IconHistory, IconRefresh, IconTimeline } from "../../icons/index.ts";
 import {
   Action,
   Complaint,
@@ -80,6 +80,7 @@ function Details({ run, earlier }: { run: FunctionRun; earlier: readonly Functio
           </Complaint>
         )}
         <RunFacts run={run} />
+        <LinkAction icon={IconTimeline} label={text.trace.open} to="/trace/$id" params={{ id: run.runId }} mt="sm" />
         {run.status === "failed" && !run.canRetry && <Dim mt="xs">{text.functions.noRetry}</Dim>}
       </DetailsSection>
       {error !== null && (

@@ -3,7 +3,7 @@ import { Tooltip, UnstyledButton, VisuallyHidden } from "@mantine/core";
 import type { JobEntry, JobRun } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
-import { IconCheck, IconPlayerPlayFilled, IconX } from "../../icons/index.ts";
+import { IconCheck, IconPlayerPlayFilled, IconTimeline, IconX } from "../../icons/index.ts";
 import {
   type Column,
   DataTable,
@@ -16,6 +16,7 @@ import {
   formatDateTime,
   formatDuration,
   formatNumber,
+  LinkAction,
   lastStack,
   QueryView,
   RowsSkeleton,
@@ -186,6 +187,7 @@ function JobRunDetails({ run, attempts, isOpen }: JobRunDetailsProps) {
           <Fact name={text.jobs.attempt} value={last.attempt === 1 ? null : last.attempt} />
           <Fact name={text.runs.run} value={runId} isMono copy={text.common.copyValue(runId)} />
         </Facts>
+        <LinkAction icon={IconTimeline} label={text.trace.open} to="/trace/$id" params={{ id: runId }} mt="sm" />
       </DetailsSection>
       {error !== undefined && (
         <DetailsSection title={text.runs.error}>

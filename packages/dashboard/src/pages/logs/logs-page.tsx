@@ -9,6 +9,7 @@ import {
   IconFilter,
   IconPlayerPause,
   IconPlayerPlay,
+  IconTimeline,
 } from "../../icons/index.ts";
 import {
   Action,
@@ -25,6 +26,7 @@ import {
   formatDateTime,
   IconAction,
   jsonText,
+  LinkAction,
   LiveList,
   NothingFound,
   RelativeTime,
@@ -206,6 +208,9 @@ function LogDetails({ line: { entry }, search, onSearch }: LogDetailsProps) {
           {runId !== undefined && <Id name={text.logs.run} id={runId} />}
         </Facts>
         <Group gap="xs" mt="sm">
+          {requestId !== undefined && (
+            <LinkAction icon={IconTimeline} label={text.trace.open} to="/trace/$id" params={{ id: requestId }} />
+          )}
           {requestId !== undefined && (
             <Action icon={IconFilter} label={text.logs.showRequest} onClick={() => onSearch(requestId)} />
           )}

@@ -3,7 +3,7 @@ import { Anchor, Group, SegmentedControl, Stack } from "@mantine/core";
 import type { MailDetail, MailEntry } from "@socle/protocol";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { IconSend, IconUserSearch } from "../../icons/index.ts";
+import { IconSend, IconTimeline, IconUserSearch } from "../../icons/index.ts";
 import {
   Action,
   CodeBlock,
@@ -59,6 +59,7 @@ function About({ mail }: { mail: MailEntry & Pick<MailDetail, "messageId"> }) {
         <Fact name={text.mails.messageId} value={messageId} isMono copy={text.mails.copyMessageId} />
       </Facts>
       <Group gap="xs" mt="sm">
+        <LinkAction icon={IconTimeline} label={text.trace.open} to="/trace/$id" params={{ id: mail.id }} />
         <LinkAction icon={IconUserSearch} label={text.mails.findUser} to="/users" search={{ search: to }} />
         {(status === "failed" || status === "kept") && <SendAgain mail={mail} />}
       </Group>
