@@ -26,6 +26,7 @@ const patterns = Object.keys(router.native()).filter((path) => /^\/api\/(auth|ad
 const open = [
   "GET /api/auth/me",
   "GET /api/admin/overview",
+  "GET /api/admin/status",
   "GET /api/admin/config",
   "GET /api/admin/users",
   "GET /api/admin/users/:id",
