@@ -196,6 +196,7 @@ test("the button below the grid takes the edit back; a change that was changed s
   await page.getByText("title saved").waitFor();
   await page.getByRole("button", { name: "Undo", exact: true }).click();
   await told(page, "Undone: title changed in products");
+  expect(await page.getByRole("button", { name: "Undo", exact: true }).count()).toBe(0);
   expect(await read(id)).toMatchObject({ title: "Bowl" });
   await edit(page, "Bowl", "Bowl, green");
   await page.getByText("title saved").waitFor();
@@ -282,6 +283,12 @@ test("an import is taken back: the preview with the change that stays, the undo,
   const [{ id = "" } = {}] = ((await api("GET", "/api/products?filter=title = 'Imported 007'")) as { items: Item[] })
     .items;
   await change(id, { price: 1_000 });
+  // The history of a record of the import has the button, too.
+  const [other] = await openHistory(id);
+  await other.getByText("in the import").waitFor();
+  await other.getByRole("button", { name: "Undo the import" }).click();
+  await other.getByText("249 created records of products will be deleted.").waitFor();
+  await leave(other);
   await page.getByRole("button", { name: "Undo this import" }).click();
   const dialog = page.getByRole("dialog", { name: "Undo this import" });
   await dialog.getByText("249 created records of products will be deleted.").waitFor();

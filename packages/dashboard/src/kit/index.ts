@@ -50,6 +50,6 @@ export {
 } from "./states.tsx";
 export { type TailState, useBatch, useTail } from "./tail.ts";
 export { RelativeTime, WholeTime } from "./time.tsx";
-export { UndoAction } from "./undo-dialog.tsx";
+export { UndoAction, UndoCause } from "./undo-dialog.tsx";
 export { nameOfUser, UserLink, UserName, UserSelect } from "./user.tsx";
 export { CodeText, Complaint, Dim } from "./words.tsx";

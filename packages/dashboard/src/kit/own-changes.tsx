@@ -12,6 +12,8 @@ const mostReasons = 3;
 
 /** Takes a change back, and tells what was taken back and what was left. */
 export async function undoChange(change: OwnChange): Promise<void> {
+  // The notification of the change has the same button.
+  notifications.hide(change.key);
   try {
     const undone = await takeBack(change);
     if (undone.left.length === 0 && undone.error === null) notifyDone(words.undone(change.words));
@@ -39,16 +41,13 @@ export function notifyChange(message: string, change: OwnChange | null): void {
     notifyDone(message);
     return;
   }
-  const run = (): void => {
-    notifications.hide(id);
-    void undoChange(change);
-  };
-  const button = <Action label={text.common.undo} size="compact-sm" variant="light" onClick={run} />;
+  const undo = (): void => void undoChange(change);
+  const button = <Action label={text.common.undo} size="compact-sm" variant="light" onClick={undo} />;
   const content = (
     <Group justify="space-between" wrap="nowrap">
       {message}
       {button}
     </Group>
   );
-  const id = notifications.show({ message: content, color: "verdigris", autoClose: 8_000 });
+  notifications.show({ id: change.key, message: content, color: "verdigris", autoClose: 8_000 });
 }

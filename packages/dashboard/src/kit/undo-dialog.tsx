@@ -2,7 +2,7 @@
 import { type ButtonProps, Group, Progress, Skeleton, Stack, Text } from "@mantine/core";
 import { modals } from "@mantine/modals";
 import type { UndoSelection } from "@socle/client";
-import type { UndoLeft, UndoPreview, UndoState } from "@socle/protocol";
+import type { ChangeCause, UndoLeft, UndoPreview, UndoState } from "@socle/protocol";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { IconArrowBackUp } from "../icons/index.ts";
@@ -23,11 +23,22 @@ const mostLeft = 50;
 interface UndoActionProps extends ButtonProps {
   label: string;
   selection: UndoSelection;
+  /** Whether the button has no frame. */
+  isQuiet?: boolean;
 }
 
 /** A button that opens the dialog. */
 export function UndoAction({ label, selection, ...button }: UndoActionProps) {
   return <Action icon={IconArrowBackUp} label={label} onClick={() => openUndo(label, selection)} {...button} />;
+}
+
+/** A button that takes all changes with a cause back. */
+export function UndoCause({
+  cause: { kind, id },
+  ...button
+}: Omit<UndoActionProps, "label" | "selection"> & { cause: ChangeCause }) {
+  // The service finds a cause of any kind by the id.
+  return <UndoAction label={text.undo.ofCause[kind]} selection={{ request: id }} {...button} />;
 }
 
 function openUndo(title: string, selection: UndoSelection): void {

@@ -3,6 +3,7 @@ import type { ChangeOptions, UndoSelection } from "@socle/client";
 import type { UndoState } from "@socle/protocol";
 import { client } from "./client.ts";
 import { queryClient } from "./queries.ts";
+import { Store, useStore } from "./store.ts";
 
 const pollMs = 150;
 /** The most changes of this tab that are remembered; the oldest are forgotten first. */
@@ -31,6 +32,7 @@ export type Undone = Pick<UndoState, "done" | "left" | "error">;
 
 /** A change of records by this tab. */
 export interface OwnChange {
+  readonly key: string;
   /** The change in words: "title of posts changed". */
   readonly words: string;
   /** @throws SocleError; the change is then still there. */
@@ -38,21 +40,33 @@ export interface OwnChange {
 }
 
 /** The newest last. */
-let kept: readonly OwnChange[] = [];
+const kept = new Store<readonly OwnChange[]>([]);
+let lastKey = 0;
 
 /** Remembers a change. Answers the change. */
-export function keepChange(change: OwnChange): OwnChange {
-  kept = [...kept, change].slice(-mostKept);
+export function keepChange(made: Omit<OwnChange, "key">): OwnChange {
+  lastKey += 1;
+  const change = { ...made, key: `change ${lastKey}` };
+  keep(change);
   return change;
 }
 
+function keep(change: OwnChange): void {
+  kept.set([...kept.get(), change].slice(-mostKept));
+}
+
 export function forgetChange(change: OwnChange): void {
-  kept = kept.filter((each) => each !== change);
+  kept.set(kept.get().filter((each) => each !== change));
 }
 
 /** The newest change of this tab that is not taken back; undefined without a change. */
 export function lastChange(): OwnChange | undefined {
-  return kept.at(-1);
+  return kept.get().at(-1);
+}
+
+/** Whether a change can still be taken back. */
+export function useIsKept(change: OwnChange | null | undefined): boolean {
+  return useStore(kept).some((each) => each === change);
 }
 
 /** The ids of the requests of a change, and the options of the requests by which the client tells the ids. */
@@ -104,7 +118,7 @@ let last: Promise<unknown> = Promise.resolve();
 export function takeBack(change: OwnChange): Promise<Undone> {
   forgetChange(change);
   const next = last.then(change.takeBack).catch((error: unknown) => {
-    keepChange(change);
+    keep(change);
     throw error;
   });
   last = next.catch(() => undefined);

@@ -1,7 +1,7 @@
 /** The live event log (`/_/events`): filters by type, user and time, and a drawer for an event and its changes. */
 import { Group, TagsInput } from "@mantine/core";
 import { DateTimePicker } from "@mantine/dates";
-import type { ChangeCause, EventEntry } from "@socle/protocol";
+import type { EventEntry } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { IconActivity, IconDatabase, IconTimeline } from "../../icons/index.ts";
@@ -31,6 +31,7 @@ import {
   TailMark,
   Toolbar,
   UndoAction,
+  UndoCause,
   UserLink,
   UserName,
   UserSelect,
@@ -191,12 +192,6 @@ function EventDetails({ event }: { event: EventEntry }) {
       </DetailsSection>
     </>
   );
-}
-
-/** The button that takes all changes with the cause back. */
-function UndoCause({ cause: { kind, id } }: { cause: ChangeCause }) {
-  // The service finds a cause of any kind by the id.
-  return <UndoAction label={text.undo.ofCause[kind]} selection={{ request: id }} />;
 }
 
 function Changes({ event, collection }: { event: EventEntry; collection: string | null }) {

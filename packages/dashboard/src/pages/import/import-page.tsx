@@ -84,7 +84,7 @@ function Importer(props: { collection: CollectionEntry; collections: readonly Co
 
   const start = (loaded: LoadedSource): void => {
     // `crypto.randomUUID` is missing on pages without HTTPS.
-    const id = `imp_${crypto.getRandomValues(new Uint32Array(5)).join("")}`;
+    const id = `imp_${crypto.getRandomValues(new Uint32Array(3)).join("")}`;
     const options = { headers: { [IMPORT_HEADER]: id } };
     const records = client.collection(collection.name);
     const lookup = new Lookup(findRecord);

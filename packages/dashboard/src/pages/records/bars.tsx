@@ -4,6 +4,7 @@ import { useState } from "react";
 import { IconCopy, IconDownload, IconTrash, IconX } from "../../icons/index.ts";
 import { Action, Dim, Form, IconAction, messageOf, notifyDone, undoChange } from "../../kit/index.ts";
 import { type Store, useStore } from "../../service/store.ts";
+import { useIsKept } from "../../service/undo.ts";
 import { text } from "../../texts/index.ts";
 import { originFor, spanRows, type Visible } from "./data/use-rows.ts";
 import { rowHeight } from "./grid/grid-row.tsx";
@@ -71,11 +72,11 @@ function goTo(row: number, { shown: { rows }, scroller }: RecordsPage): void {
 }
 
 /** The button that takes the last change of a cell back. */
-function UndoNote({ page: { note, setNote, state } }: { page: RecordsPage }) {
-  if (note === null || note.change === null) return null;
-  const { change } = note;
+function UndoNote({ page: { note, state } }: { page: RecordsPage }) {
+  const change = note?.change ?? null;
+  const isKept = useIsKept(change);
+  if (change === null || !isKept) return null;
   const undo = (): void => {
-    setNote(null);
     state.focus();
     void undoChange(change);
   };

@@ -120,7 +120,7 @@ export function useRecordsPage({ collection, collections }: RecordsPageProps) {
     else state.focus();
   };
   return {
-    ...{ name, collection, search, setSearch, open, isNarrow, isPartial, dialog, setDialog, note, setNote, scroller },
+    ...{ name, collection, search, setSearch, open, isNarrow, isPartial, dialog, setDialog, note, scroller },
     ...{ shown, live, sort, state, toTop, reload, remove },
     /** Whether the records are users, who are made and deleted with their account. */
     areUsers: name === USERS,

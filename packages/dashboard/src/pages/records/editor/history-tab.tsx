@@ -16,6 +16,7 @@ import {
   RowsSkeleton,
   recordChanges,
   UndoAction,
+  UndoCause,
   UserLink,
   Warning,
 } from "../../../kit/index.ts";
@@ -105,7 +106,8 @@ function Entry({ entry, children }: { entry: HistoryEntry; children: React.React
         {children}
         {cause !== null && (
           <Dim w="100%">
-            <CauseText cause={cause} />
+            <CauseText cause={cause} /> {/* The request of a single change has the buttons of the record. */}
+            {cause.kind !== "request" && <UndoCause cause={cause} size="compact-xs" isQuiet />}
           </Dim>
         )}
       </Group>
