@@ -66,6 +66,15 @@ function all(span: TraceSpan): TraceSpan[] {
   return [span, ...span.children.flatMap(all)];
 }
 
+/** Whether the run of the order, and the first of its two jobs, are over. */
+function isOver(root: TraceSpan): boolean {
+  const spans = all(root);
+  return (
+    spans.some(({ kind, status }) => kind === "job" && status === "completed") &&
+    !spans.some(({ status }) => status === "running")
+  );
+}
+
 /** The spans of a kind. */
 async function spansOf(id: string, kind: string): Promise<TraceSpan[]> {
   return all((await traceOf(id)).root).filter((span) => span.kind === kind);
@@ -73,7 +82,7 @@ async function spansOf(id: string, kind: string): Promise<TraceSpan[]> {
 
 const link = "4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7";
 const order = await create("orders", "one", { traceparent: `00-${link}-01` });
-await until(async () => (await spansOf(order, "job")).some(({ status }) => status === "completed"));
+await until(async () => isOver((await traceOf(order)).root));
 
 test("a request has its transactions, events, runs, their writes and mails as a tree", async () => {
   const { id, root, truncated, trimmed } = await traceOf(order);
@@ -128,7 +137,7 @@ test("the trace is found from each of its parts", async () => {
 
 test("two requests share no part of their traces", async () => {
   const other = await create("orders", "two");
-  await until(async () => (await spansOf(other, "job")).some(({ status }) => status === "completed"));
+  await until(async () => isOver((await traceOf(other)).root));
   const ids = new Set(all((await traceOf(order)).root).map(({ id }) => id));
   expect(all((await traceOf(other)).root).filter(({ id }) => ids.has(id))).toEqual([]);
 });

@@ -161,9 +161,10 @@ export class EventRetention {
   /** Removes requests from before the oldest event, and beyond the number of events. Answers whether more may have to be removed. */
   async #trimRequests(): Promise<boolean> {
     const { database, clock, config } = this.#options;
-    const byAge = Math.min(clock.now(), this.#time.now) - config["events.retention"];
+    const maxAgeMs = config["events.retention"];
+    const byAge = Math.min(clock.now(), this.#time.now) - maxAgeMs;
     const before = Math.max(byAge, oldestEvent(database.reader)?.at ?? 0);
-    const old = { before, keep: config["events.maxCount"] };
+    const old = { before, keep: maxAgeMs === 0 ? 0 : config["events.maxCount"] };
     if (!hasOldRequests(database.reader, old)) return false;
     await database.transact((tx) => trimRequests(tx, old, step));
     return true;
