@@ -103,9 +103,8 @@ async function keep(actor: string | null, work: () => Promise<object>): Promise<
 /** A random undo: the body, and what the body names, newest first. */
 function randomUndo(): { body: object; changes: readonly Done[] } {
   done.splice(0, done.length - kept);
-  const last = done.length - 1 - Math.floor(random() ** 2 * done.length);
-  // The first of the undo: a change of single steps.
-  const first = done.findLastIndex(({ hasSteps = false }, i) => i <= last && !hasSteps);
+  const simple = [...done.keys()].filter((i) => done[i]?.hasSteps !== true);
+  const first = simple[simple.length - 1 - Math.floor(random() ** 2 * simple.length)] ?? 0;
   const { at: since, body } = done[first] as Done;
   const by = random() < 0.2 ? pick(users)?.user.id : undefined;
   if (by === undefined) return { body, changes: done.slice(first, first + 1) };
