@@ -78,6 +78,8 @@ export class Exchange extends IncomingRequest {
   /** Whether the request counts in the measures of requests; a question between instances waits on purpose. */
   isMeasured = true;
   readonly #service: ExchangeService;
+  /** Undefined before the first look. */
+  #link: string | null | undefined;
   /** The room that the request has waited for, until an answer takes the room. */
   #reserved: Hold | null = null;
   /** Waits for room for the made answer of a read, and takes the room; null for an answer that has room. */
@@ -110,7 +112,8 @@ export class Exchange extends IncomingRequest {
 
   /** The caller's part of a larger trace; null without a valid `traceparent` (W3C Trace Context, 3.2). */
   get link(): string | null {
-    return linkIn(this.request.headers.get("traceparent"));
+    if (this.#link === undefined) this.#link = linkIn(this.request.headers.get("traceparent"));
+    return this.#link;
   }
 
   /**

@@ -16,7 +16,7 @@ const maxWaiting = 20_000;
 export class RequestLog {
   readonly #database: Database;
   readonly #logger: Logger;
-  readonly #waiting = new Map<string, LoggedRequest>();
+  readonly #waiting: LoggedRequest[] = [];
   #tell: ((request: LoggedRequest) => void) | null = null;
   #timer: Timer | undefined;
   #writing: Promise<void> = Promise.resolve();
@@ -29,9 +29,10 @@ export class RequestLog {
   /** Takes a request that was answered. */
   note(request: LoggedRequest): void {
     if (this.#tell !== null) this.#tell(request);
-    else if (this.#waiting.size >= maxWaiting) this.#logger.often("Requests are left out of the traces: too many wait");
+    else if (this.#waiting.length >= maxWaiting)
+      this.#logger.often("Requests are left out of the traces: too many wait");
     else {
-      this.#waiting.set(request.id, request);
+      this.#waiting.push(request);
       this.#timer ??= setTimeout(() => void this.settled(), pauseMs).unref();
     }
   }
@@ -43,7 +44,7 @@ export class RequestLog {
 
   /** Null for a request that changed nothing, and for a request that the log has lost. */
   find(id: string, reader: Reader = this.#database.reader): LoggedRequest | null {
-    return this.#waiting.get(id) ?? requestOf(reader, id);
+    return this.#waiting.find((request) => request.id === id) ?? requestOf(reader, id);
   }
 
   /** Resolves when all requests so far are written. Never rejects. */
@@ -51,9 +52,8 @@ export class RequestLog {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#writing = this.#writing.then(async () => {
-      while (this.#waiting.size > 0) {
-        const requests = this.#waiting.values().take(rowsAtOnce).toArray();
-        for (const { id } of requests) this.#waiting.delete(id);
+      while (this.#waiting.length > 0) {
+        const requests = this.#waiting.splice(0, rowsAtOnce);
         await this.#database
           .transact((tx) => insertRequests(tx, requests))
           .catch((error: unknown) => this.#logger.often(`Requests are left out of the traces: ${messageOf(error)}`));

@@ -45,7 +45,7 @@ function partsOf(id: string): { prefix: string; number: number } | null {
 /** Adds the requests that some processes have answered, as a row for each process. */
 export function insertRequests(tx: Transactor, requests: readonly LoggedRequest[]): void {
   for (const [prefix, group] of Map.groupBy(requests, ({ id }) => id.slice(0, id.indexOf("-")))) {
-    const numbers = group.map(({ id }) => partsOf(id)?.number ?? 0);
+    const numbers = group.map(({ id }) => Number.parseInt(id.slice(prefix.length + 1), 36));
     tx.run(
       `INSERT INTO _requests (seq, prefix, low, high, at, requests)
        SELECT coalesce(max(seq), 0) + ?, ?, ?, ?, ?, ? FROM _requests`,
