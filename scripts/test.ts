@@ -32,7 +32,7 @@ const groupsOfAll = [
   ],
   ["e2e/{a[!u]*,b[!i]*,bindings,c[!hl]*,cl[!u]*}.test.ts"],
   ["packages/server/src/{live,operate}/**/*.test.ts"],
-  ["e2e/{t[!r]*,tracer,transfer,[u-z]*}.test.ts"],
+  ["e2e/{t[!r]*,trace,tracer,transfer,[u-z]*}.test.ts"],
   ["e2e/{d[!a]*,data-*,dashboard,[e-h]*}.test.ts"],
   ["packages/server/src/data/**/*.test.ts"],
   ["packages/server/src/edge/**/*.test.ts"],
