@@ -109,7 +109,8 @@ function take(state: Map<string, Map<string, Fields>>, change: NetChange, preset
   if (before === null) return true;
   if (record !== undefined || !names(before).every(isPresent)) return false;
   const added = collection === "tasks" ? [...presets].filter(([name]) => !Object.hasOwn(before, name)) : [];
-  const restored = { ...before, ...Object.fromEntries(added) };
+  // A record that comes back has a version of its own.
+  const restored = { ...before, ...Object.fromEntries(added), updatedAt: "now" };
   if (isTaken(restored) || isGone(restored, names(restored))) return false;
   records.set(id, restored);
   return true;
