@@ -23,8 +23,8 @@ export type ExactValue = JsonValue | WrittenNumber | readonly ExactValue[] | { r
 
 /** Strings, and numbers outside of strings. */
 const tokens = /"(?:[^"\\]+|\\[\s\S])*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.+-])/g;
-/** No string of a file begins so. */
-const mark = `number ${crypto.randomUUID()} `;
+/** No string of a file begins so. `crypto.randomUUID` is missing on pages without HTTPS. */
+const mark = `number ${crypto.getRandomValues(new Uint32Array(4)).join("-")} `;
 
 /** @throws SyntaxError. */
 export function parseExact(text: string): ExactValue {
