@@ -173,8 +173,9 @@ export function putRetry(tx: Transactor, { id, startedAt, runs, next, error }: R
   );
 }
 
-/** The groups whose retry has runs that do not wait again. */
+/** The groups whose retry has runs that do not wait again. A damaged row is left out: `socle verify` tells of the damage. */
 export function openRetries(reader: Reader): string[] {
-  const sql = "SELECT id FROM _failure_retries WHERE next < json_array_length(runs) ORDER BY startedAt, id";
+  const sql = `SELECT id FROM _failure_retries
+    WHERE next < CASE WHEN json_valid(runs) THEN json_array_length(runs) ELSE 0 END ORDER BY startedAt, id`;
   return reader.all<{ id: string }>(sql).map(({ id }) => id);
 }
