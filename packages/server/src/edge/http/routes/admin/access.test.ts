@@ -49,6 +49,7 @@ const callers: readonly (readonly [who: string, token: string | undefined, statu
 const requests: readonly (readonly [method: string, path: string, route: string, status: number, body?: object])[] = [
   ["GET", "/api/admin/overview", "/api/admin/overview", 200],
   ["GET", "/api/admin/status", "/api/admin/status", 200],
+  ["GET", "/api/admin/trace/nothing", "/api/admin/trace/:id", 404],
   ["GET", "/api/admin/sockets", "/api/admin/sockets", 200],
   ["GET", "/api/admin/config", "/api/admin/config", 200],
   ["GET", "/api/admin/scripts", "/api/admin/scripts", 200],
