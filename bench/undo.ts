@@ -17,7 +17,9 @@ const collection = {
   permissions: { read: "public", create: "public", update: "public", delete: "public" },
 };
 /** The pause of the bystander between two requests. */
-const pauseMs = 10;
+const pauseMs = 2;
+/** The time after the import, in which the service copies the write-ahead log and frees memory. */
+const restMs = 1_500;
 
 /** The 99th percentile of the bystander's requests, in milliseconds. */
 interface Percentiles {
@@ -38,6 +40,7 @@ export async function measureUndo({ folder, rounds }: { folder: string; rounds: 
     const lines = Array.from({ length: records }, (_, n) => `{"title":"Row ${n}","count":${n}}`).join("\n");
     const answer = await send("POST", "/api/items/import", lines);
     const { import: id } = (await answer.json()) as { import: string };
+    await Bun.sleep(restMs);
     const start = performance.now();
     const undo = async (): Promise<void> => {
       const begun = (await (await send("POST", "/api/admin/undo", { import: id })).json()) as { id: string };

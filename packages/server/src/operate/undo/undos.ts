@@ -81,7 +81,7 @@ export class Undos {
    */
   async preview(selection: UndoSelection, waiter: Waiter): Promise<UndoPreview> {
     const total = await this.#count(selection, waiter);
-    const changes = await this.#page(selection, this.#end, waiter);
+    const changes = await changesOf(this.#options.events, selection, { before: this.#end, limit: maxWhole, waiter });
     let slice: Slice = { taken: [], left: [] };
     const work = async (tx: Transactor): Promise<never> => {
       slice = await this.#takeIn(tx, system, changes);
@@ -211,16 +211,13 @@ export class Undos {
     return { taken, left };
   }
 
-  /** The newest changes of a selection before a seq. */
-  #page(selection: UndoSelection, before: number, waiter: Waiter): Promise<readonly LoggedEvent[]> {
-    return changesOf(this.#options.events, selection, { before, limit: maxWhole, waiter });
-  }
-
   async #count(selection: UndoSelection, waiter: Waiter): Promise<number> {
-    const { maxChanges } = this.#options;
+    const { events, maxChanges } = this.#options;
+    const turns = new LoopTurns();
     let total = 0;
     for (let before = this.#end; ; ) {
-      const changes = await this.#page(selection, before, waiter);
+      const changes = await changesOf(events, selection, { before, limit: sliceSize, waiter });
+      if (turns.isDue()) await turns.next();
       total += changes.length;
       if (total > maxChanges)
         throw new AppError(
@@ -229,7 +226,7 @@ export class Undos {
           { limit: "undo" },
         );
       const last = changes.at(-1);
-      if (last === undefined || changes.length < maxWhole) break;
+      if (last === undefined || changes.length < sliceSize) break;
       before = last.seq;
     }
     if (total === 0) throw new AppError("not_found", "The log has no change of a record that fits.");
