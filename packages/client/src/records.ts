@@ -144,8 +144,8 @@ export class Records extends QueryBuilder<Source> {
     return this.#write("PUT", { id, values }, options);
   }
 
-  async upsert(values: object, { by, ifMatch, ...options }: UpsertOptions): Promise<unknown> {
-    const sent = { ...options, method: "PUT", headers: { "If-Match": versionText(ifMatch), ...options.headers } };
+  async upsert(values: object, { by, ...options }: UpsertOptions): Promise<unknown> {
+    const sent = { method: "PUT", ...versioned(options) };
     return (await this.source.transport.writeOnce(`${this.path}${searchOf({ by })}`, values, sent)).value;
   }
 
@@ -156,13 +156,12 @@ export class Records extends QueryBuilder<Source> {
   #write(
     method: string,
     change: { readonly id: string; readonly values: object | null },
-    { optimistic, ifMatch, ...options }: VersionOptions & WriteOptions = {},
+    { optimistic, ...options }: VersionOptions & WriteOptions = {},
   ): Promise<unknown> {
     return this.#shown(optimistic, change, () =>
       this.source.transport.write(method, this.#recordPath(change.id), {
         body: change.values ?? undefined,
-        ...options,
-        headers: { "If-Match": versionText(ifMatch), ...options.headers },
+        ...versioned(options),
       }),
     );
   }
@@ -180,4 +179,9 @@ export class Records extends QueryBuilder<Source> {
       ? this.source.live().write({ ...change, collection: this.collection }, send)
       : (await send()).value;
   }
+}
+
+/** The options of a change, with the version as a header. */
+function versioned<T extends VersionOptions & ChangeOptions>({ ifMatch, headers, ...options }: T) {
+  return { ...options, headers: { "If-Match": versionText(ifMatch), ...headers } };
 }

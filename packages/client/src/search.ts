@@ -3,7 +3,7 @@
 /** The query with the `?`; empty without parameters. A parameter that is null or undefined is left out. */
 export function searchOf(parameters: object): string {
   // The `URLSearchParams` of React Native cannot set parameters.
-  const text = given<string | number | boolean>({ ...parameters })
+  const text = given(parameters as { readonly [name: string]: string | number | boolean })
     .map((parameter) => parameter.map(encodeURIComponent).join("="))
     .join("&");
   return text && `?${text}`;

@@ -4,7 +4,7 @@ import { errorOf, isUnauthorized, numberIn, offline, SecondFactorRequired } from
 import { defaultRetries, once } from "./idempotency.ts";
 import { POSITION_HEADER } from "./live-frames.ts";
 import { given } from "./search.ts";
-import { openSession, type Session, type SessionOption, type Tokens } from "./session.ts";
+import { longestTurnMs, openSession, type Session, type SessionOption, type Tokens } from "./session.ts";
 import { storeOf } from "./session-stores.ts";
 import type { WebSocketConstructor } from "./socket.ts";
 
@@ -107,9 +107,6 @@ export interface Answered<T> {
 
 /** The requests that the parts of a client send. */
 export type Requests = Pick<Transport, "baseUrl" | "call" | "fetch" | "signIn" | "signOut">;
-
-/** Milliseconds within which a refresh and a sign-out must be answered. */
-const longestAnswerMs = 15_000;
 
 /** Requests to a service with the tokens of a user, which the transport renews. */
 export class Transport {
@@ -268,7 +265,7 @@ export class Transport {
       headers,
       body: content ?? null,
       // React Native has no `AbortSignal.timeout`, and limits of its own.
-      signal: signal ?? ((isTimed && AbortSignal.timeout?.(longestAnswerMs)) || null),
+      signal: signal ?? ((isTimed && AbortSignal.timeout?.(longestTurnMs)) || null),
     }).catch(lost(signal, url));
     this.heard(positionOf(response) ?? 0);
     this.#compare(response.headers.get(VERSION_HEADER) ?? SERIES);
