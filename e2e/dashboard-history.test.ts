@@ -27,7 +27,7 @@ const products = {
 };
 const orders = { name: "orders", fields: [{ name: "n", type: "integer" }], permissions: everybody };
 const files = {
-  "functions/orders/price.ts": `export async function onCreate({ db }: any) {
+  "functions/orders/price.ts": `export async function onCreate({ db }) {
   for (const { id, price } of (await db.collection("products").list({ filter: 'note = "of the run"' })).items)
     await db.collection("products").update(id, { price: price * 2 });
 }

@@ -72,7 +72,7 @@ function handler(code: string, timeout = "300ms"): string {
 
 const files: Record<string, string> = {
   "functions/good/ok.ts":
-    "export const options = { timeout: '20s' };\nexport const onCreate = async ({ db }: any) => void (await db.collection('done').create({ n: 1 }));\n",
+    "export const options = { timeout: '20s' };\nexport const onCreate = async ({ db }) => void (await db.collection('done').create({ n: 1 }));\n",
 };
 // Longer than the other handlers may run, so that this handler still runs when another handler ends the process.
 files["functions/slow/slow.ts"] = `export const options = { timeout: "60s" };

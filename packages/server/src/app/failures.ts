@@ -4,7 +4,7 @@ import type { Config } from "../base/config/index.ts";
 import { AppError, count, quote } from "../base/kernel/index.ts";
 import type { Logger } from "../base/logging/index.ts";
 import { AdminChanges, FailureAdmin } from "../operate/admin/index.ts";
-import { Scripts } from "./scripts.ts";
+import { withoutCode } from "./scripts.ts";
 import type { Service } from "./service.ts";
 
 /** `list`, or a change of the group with the id. */
@@ -40,21 +40,13 @@ export async function answerFailures(admin: FailureAdmin, { action, id }: Failur
 }
 
 /** Like `answerFailures`, for a service that does not serve. Runs of a retry wait for the start of the service. */
-export async function failuresAlone(
+export function failuresAlone(
   { service, config, logger }: { service: Service; config: Config; logger: Logger },
   request: FailureRequest,
 ): Promise<FailureAnswer> {
-  // Not started: no file is loaded, and no run begins.
-  const scripts = new Scripts({ service, config, logger, environment: {} });
-  try {
-    const { functions, jobs } = scripts;
-    const admin = new FailureAdmin({
-      ...service,
-      changes: new AdminChanges({ ...service, logger }),
-      functions,
-      jobs,
-      logger,
-    });
+  return withoutCode({ service, config, logger }, async ({ functions, jobs }) => {
+    const changes = new AdminChanges({ ...service, logger });
+    const admin = new FailureAdmin({ ...service, changes, functions, jobs, logger });
     await admin.groupOld();
     if (request.action === "retry" && request.id !== null && (await admin.get(request.id)).kind === "job")
       throw new AppError(
@@ -63,7 +55,5 @@ export async function failuresAlone(
       );
     const answer = await answerFailures(admin, request);
     return request.action === "retry" ? { ...answer, done: `${answer.done}, once the service serves` } : answer;
-  } finally {
-    await scripts.stop(0);
-  }
+  });
 }

@@ -303,6 +303,19 @@ export class Scripts {
   }
 }
 
+/** Does work with the runs of a service that does not serve: no file is loaded, and no run begins. */
+export async function withoutCode<T>(
+  options: Omit<ScriptsOptions, "environment">,
+  work: (scripts: Scripts) => Promise<T>,
+): Promise<T> {
+  const scripts = new Scripts({ ...options, environment: {} });
+  try {
+    return await work(scripts);
+  } finally {
+    await scripts.stop(0);
+  }
+}
+
 /** Does work with the user's code of a service that a command has opened, and waits for the functions that the work triggers. */
 export async function withScripts<T>(options: ScriptsOptions, work: (scripts: Scripts) => Promise<T>): Promise<T> {
   const scripts = new Scripts(options);

@@ -1,25 +1,17 @@
-/** The trace of something for the command `socle trace`, on a database without a service. */
+/** The trace of a part by its id, for the command `socle trace`, on a database without a service. */
 import type { Trace } from "@socle/protocol";
 import type { Config } from "../base/config/index.ts";
 import { type Logger, LogRing } from "../base/logging/index.ts";
 import { Traces } from "../operate/traces/index.ts";
-import { Scripts } from "./scripts.ts";
+import { withoutCode } from "./scripts.ts";
 import type { Service } from "./service.ts";
 
 /** The command line as the caller of a read that may have to wait for a thread. */
 export const commandLine = { caller: "the command line", signal: new AbortController().signal };
 
 /** Like `Traces.find`, for a service that does not serve: the lines of its log are gone. @throws AppError `not_found`. */
-export async function traceAlone(
-  { service, config, logger }: { service: Service; config: Config; logger: Logger },
-  id: string,
-): Promise<Trace> {
-  // Not started: no file is loaded, and no run begins.
-  const scripts = new Scripts({ service, config, logger, environment: {} });
-  try {
-    const { functions, jobs } = scripts;
-    return await new Traces({ ...service, functions, jobs, log: new LogRing() }).find(id, commandLine);
-  } finally {
-    await scripts.stop(0);
-  }
+export function traceAlone(parts: { service: Service; config: Config; logger: Logger }, id: string): Promise<Trace> {
+  return withoutCode(parts, ({ functions, jobs }) =>
+    new Traces({ ...parts.service, functions, jobs, log: new LogRing() }).find(id, commandLine),
+  );
 }

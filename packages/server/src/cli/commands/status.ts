@@ -1,6 +1,6 @@
 /** `socle status`: lists what is not well with a running service, each with its remedy; the exit code is 1 with an error or a warning. */
 import type { ServiceStatus } from "@socle/protocol";
-import { doServiceWork, openService } from "../../app/index.ts";
+import { askService } from "../../app/index.ts";
 import { printable, SetupError } from "../../base/kernel/index.ts";
 import { type Command, needDatabase } from "../command.ts";
 
@@ -13,12 +13,12 @@ export const status: Command = {
   async run({ options, terminal, load }) {
     const settings = await load();
     needDatabase(settings);
-    const found = await doServiceWork<ServiceStatus>({
-      ...settings,
-      open: openService,
-      request: { kind: "status" },
-      alone: () => Promise.reject(new SetupError(`database ${settings.config.database}: no service runs on it`)),
-    });
+    const { database } = settings.config;
+    const asked = await askService(database, { kind: "status" }, {});
+    if (asked === null) throw new SetupError(`database ${database}: no service runs on it`);
+    if (asked.error !== null) throw new SetupError(asked.error);
+    // The service is this program.
+    const found = asked.value as ServiceStatus;
     if (options["json"] === true) terminal.out(`${JSON.stringify(found, null, 2)}\n`);
     else terminal.out(found.items.length === 0 ? "All is well\n" : textOf(found));
     return found.isWell ? 0 : 1;

@@ -29,7 +29,9 @@ import { Status, type StatusSources } from "./status.ts";
 import { UndoAdmin } from "./undo-admin.ts";
 import { UserAdmin } from "./user-admin.ts";
 
-export interface AdminOptions extends OverviewSources, StatusSources, Pick<SocketSources, "otherSockets"> {
+type StatusOptions = Pick<StatusSources, "certificate" | "config">;
+
+export interface AdminOptions extends OverviewSources, StatusOptions, Pick<SocketSources, "otherSockets"> {
   /** Absent outside of a cluster. */
   cluster?: (NonNullable<OverviewSources["cluster"]> & NonNullable<SocketSources["cluster"]>) | undefined;
   effective: () => EffectiveConfig;

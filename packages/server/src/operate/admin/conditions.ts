@@ -2,26 +2,49 @@
  * Conditions: what can be wrong with a service while the service runs. Each condition looks at one part, and answers a line with the values
  * and the remedy; docs/operating.md has the table.
  */
-import type { ClusterInstance, StatusItem } from "@socle/protocol";
+import type { ClusterInstance, ClusterOverview, StatusItem } from "@socle/protocol";
 import type { Config } from "../../base/config/index.ts";
-import { type Clock, count, freeBytes } from "../../base/kernel/index.ts";
-import type { HistogramTotals, Logger } from "../../base/logging/index.ts";
-import { countOpen } from "../../store/failures/index.ts";
-import type { OverviewSources } from "./metrics-text.ts";
+import { type Clock, count, freeBytes, type LimitName, toTimestamp } from "../../base/kernel/index.ts";
+import type { HistogramTotals, LimitMeter, Logger } from "../../base/logging/index.ts";
+import type { Functions } from "../../code/functions/index.ts";
+import { nextTime } from "../../code/jobs/index.ts";
+import type { Mails } from "../../people/mail/index.ts";
+import type { Database } from "../../store/database/index.ts";
+import type { Failures } from "../../store/failures/index.ts";
+import type { ClusterNumbers, OverviewSources } from "./metrics-text.ts";
 
 /** Totals that only grow, at a moment. */
 export interface Totals {
   readonly flushes: HistogramTotals;
   readonly refused: ReadonlyMap<string, number>;
-  readonly limits: ReadonlyMap<string, number>;
+  readonly limits: ReadonlyMap<LimitName, number>;
 }
 
-export interface StatusSources extends OverviewSources {
-  readonly clock: Clock;
-  readonly logger: Logger;
+/** The parts of the service that the conditions look at. */
+export interface StatusSources extends Pick<OverviewSources, "disks" | "readiness" | "version"> {
+  readonly clock: Pick<Clock, "now">;
+  readonly logger: Pick<Logger, "often">;
   readonly config: Pick<Config, "limits.diskFree" | "backup.schedule">;
   /** The certificate in use, in PEM; null without HTTPS. */
   readonly certificate: () => string | null;
+  readonly database: {
+    readonly uncopiedLog: number;
+    readonly meter: Pick<Database["meter"], "refused"> & { readonly flushes: { totals(): HistogramTotals } };
+  };
+  readonly limits: Pick<LimitMeter, "totals">;
+  readonly backups: {
+    totals(): { readonly last: { readonly endedAt: number } | null; readonly lastError: string | null };
+  };
+  readonly failures: Pick<Failures, "open">;
+  readonly functions: Pick<Functions, "oldest">;
+  readonly mails: Pick<Mails, "oldest">;
+  readonly jobs: { readonly queues: { list(): readonly { readonly name: string }[]; lag(queue: string): number } };
+  readonly cluster?:
+    | {
+        readonly numbers: () => Pick<ClusterNumbers, "isStorageReached">;
+        readonly overview: () => Promise<ClusterOverview>;
+      }
+    | undefined;
 }
 
 /** The worst first. */
@@ -36,12 +59,13 @@ const lowDisk = 1_000_000_000;
 const longLog = 256 * 1024 ** 2;
 const slowFlushMs = 500;
 const lateMs = 10 * minute;
-const oldBackupMs = 26 * hour;
+/** The time that a backup may take. */
+const lateBackupMs = 2 * hour;
 const certificateMs = 14 * day;
 /** Commits that a replica may be behind. */
 const maxLag = 1_000;
 /** Bounds that strangers reach every day. */
-const everydayLimits = new Set(["logins", "rate"]);
+const everydayLimits = new Set<LimitName>(["logins", "rate"]);
 
 /** All conditions that hold. @param before the totals some minutes ago; null right after the start. */
 export async function conditions(sources: StatusSources, now: Totals, before: Totals | null): Promise<Found[]> {
@@ -126,15 +150,17 @@ function slowFlushes(now: HistogramTotals, before: HistogramTotals): string | nu
 function backups({ backups: made, clock, config }: StatusSources): Found[] {
   const { last, lastError } = made.totals();
   const schedule = config["backup.schedule"];
-  const age = clock.now() - (last?.endedAt ?? performance.timeOrigin);
+  // A service that has just started has made no backup.
+  const from = last?.endedAt ?? clock.now() - performance.now();
+  const due = schedule === undefined ? null : nextTime({ schedule, timezone: "UTC" }, from);
   const remedy =
     "Look at GET /api/admin/backups or the page Backups for the error, and make a backup now: socle backup FILE.";
   if (lastError !== null)
     return [{ id: "backup_failed", level: "error", text: `The last backup failed: ${lastError}`, remedy }];
-  if (schedule !== undefined && age > oldBackupMs)
-    return [
-      { id: "backup_old", level: "error", text: `The last backup is ${Math.floor(age / hour)} hours old`, remedy },
-    ];
+  if (due !== null && due + lateBackupMs < clock.now()) {
+    const text = `The backup of ${toTimestamp(due)} was not made`;
+    return [{ id: "backup_old", level: "error", text, remedy }];
+  }
   if (schedule === undefined && last === null)
     return [
       {
@@ -160,8 +186,7 @@ async function certificate({ certificate: used, clock }: StatusSources): Promise
   return [{ id: "certificate_ends", level: left <= 0 ? "error" : "warning", text, remedy }];
 }
 
-function failures({ database: { reader } }: StatusSources): Found[] {
-  const groups = countOpen(reader);
+function failures({ failures: { open: groups } }: StatusSources): Found[] {
   if (groups === 0) return [];
   const text = `${count(groups, "cause")} of failures ${groups === 1 ? "is" : "are"} open`;
   const remedy =

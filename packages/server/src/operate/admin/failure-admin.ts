@@ -20,7 +20,6 @@ import type { Mails } from "../../people/mail/index.ts";
 import type { Database, Reader, Transactor } from "../../store/database/index.ts";
 import type { EventLog, LoggedEvent } from "../../store/events/index.ts";
 import {
-  countOpen,
   type Failure,
   type FailureRow,
   type Failures,
@@ -138,7 +137,7 @@ export class FailureAdmin {
     const shown = rows.slice(0, query.limit);
     const last = rows.length > shown.length ? shown.at(-1) : undefined;
     const nextCursor = last === undefined ? null : `${last.last}.${last.id}`;
-    return { items: shown.map((row) => this.#entryOf(row)), nextCursor, open: countOpen(reader) };
+    return { items: shown.map((row) => this.#entryOf(row)), nextCursor, open: this.#options.failures.open };
   }
 
   /** @throws AppError `not_found`. */

@@ -1,39 +1,44 @@
 /** Status: each condition is told with its values and its remedy, from the time when it was first seen until it is over. */
-import { describe, expect, test } from "bun:test";
-import type { ServiceStatus } from "@socle/protocol";
+import { expect, test } from "bun:test";
+import type { ClusterInstance, ServiceStatus } from "@socle/protocol";
+import { newCertificate } from "../../../test/certificates.ts";
 import { openApi } from "../../../test/kit.ts";
+import type { LimitName } from "../../base/kernel/index.ts";
+import type { HistogramTotals } from "../../base/logging/index.ts";
 import type { StatusSources } from "./conditions.ts";
 import { Status } from "./status.ts";
 
 const [minute, hour] = [60_000, 3_600_000];
 const start = Date.parse("2026-03-01T12:00:00Z");
 
-/** Sources of a service that is well. */
+/** Sources of a service that is well, with the values that the tests change. */
 function well() {
-  const flushes = { atMost: [[500, 1_000]], count: 1_000, sumMs: 1_000 };
   const state = {
     now: start,
-    flushes,
-    refused: [] as [string, number][],
-    limits: [] as [string, number][],
+    flushes: { atMost: [[500, 1_000]], count: 1_000, sumMs: 1_000 } as HistogramTotals,
+    refused: [] as [cause: string, writes: number][],
+    limits: [] as [limit: LimitName, times: number][],
     reasons: [] as string[],
     open: 0,
     uncopied: 0,
-    backup: { last: { endedAt: start }, lastError: null } as {
-      last: { endedAt: number } | null;
-      lastError: string | null;
-    },
+    diskFree: 1,
+    backup: { last: { endedAt: start }, lastError: null } as ReturnType<StatusSources["backups"]["totals"]>,
     schedule: "0 3 * * *" as string | undefined,
     pem: null as string | null,
     oldest: null as number | null,
     lag: 0,
-    instances: null as object[] | null,
+    instances: null as ClusterInstance[] | null,
     isJournalReached: true,
+    isStorageReached: true,
+    leader: "http://one" as string | null,
   };
-  const sources = {
+  const sources: StatusSources = {
     clock: { now: () => state.now },
+    logger: { often: () => undefined },
     config: {
-      "limits.diskFree": 1,
+      get "limits.diskFree"() {
+        return state.diskFree;
+      },
       get "backup.schedule"() {
         return state.schedule;
       },
@@ -46,32 +51,32 @@ function well() {
         return state.uncopied;
       },
       meter: { flushes: { totals: () => state.flushes }, refused: () => state.refused },
-      reader: { get: () => ({ n: state.open }) },
     },
     limits: { totals: () => state.limits },
     backups: { totals: () => state.backup },
+    failures: {
+      get open() {
+        return state.open;
+      },
+    },
     functions: { oldest: () => state.oldest },
     mails: { oldest: () => null },
     jobs: { queues: { list: () => [{ name: "letters" }], lag: () => state.lag } },
     version: "1",
     get cluster() {
-      if (state.instances === null) return undefined;
-      return {
-        numbers: () => ({ isStorageReached: true }),
-        overview: async () => ({
-          instances: state.instances,
-          isJournalReached: state.isJournalReached,
-          leader: "http://one",
-        }),
-      };
+      const { instances, isJournalReached, isStorageReached, leader } = state;
+      if (instances === null) return undefined;
+      const overview = async () => ({ instances, isJournalReached, leader, term: 1, position: 1 });
+      return { numbers: () => ({ isStorageReached }), overview };
     },
   };
-  return { state, status: new Status(sources as unknown as StatusSources) };
+  return { state, status: new Status(sources) };
 }
 
 const told = ({ items }: ServiceStatus): string[] => items.map(({ id, level, text }) => `${level} ${id}: ${text}`);
-const instance = (more: object) => ({
+const instance = (more: Partial<ClusterInstance>): ClusterInstance => ({
   address: "http://one",
+  position: 1,
   role: "leader",
   isLive: true,
   lag: 0,
@@ -81,89 +86,87 @@ const instance = (more: object) => ({
   ...more,
 });
 
-describe("each condition", () => {
-  const cases: [change: (state: ReturnType<typeof well>["state"]) => void, line: string][] = [
-    [
-      (state) => state.reasons.push("a write takes longer than 2 s"),
-      "error not_ready: The service is not ready: a write takes longer than 2 s",
-    ],
-    [
-      (state) => Object.assign(state, { uncopied: 300 * 1024 ** 2 }),
-      "warning log_not_copied: 300 MiB of the write-ahead log are not copied into the database",
-    ],
-    [
-      (state) => Object.assign(state, { flushes: { atMost: [[500, 1_100]], count: 1_103, sumMs: 1 } }),
-      "warning flush_slow: 3 of 103 of the last flushes of the disk took longer than 500 ms",
-    ],
-    [(state) => state.refused.push(["full", 1]), "error writes_refused: The disk did not take writes: full"],
-    [
-      (state) => Object.assign(state.backup, { lastError: "the bucket is away" }),
-      "error backup_failed: The last backup failed: the bucket is away",
-    ],
-    [(state) => Object.assign(state, { now: start + 30 * hour }), "error backup_old: The last backup is 30 hours old"],
-    [
-      (state) => Object.assign(state, { schedule: undefined, backup: { last: null, lastError: null } }),
-      "note backup_none: There is no backup, and none is scheduled",
-    ],
-    [(state) => Object.assign(state, { open: 2 }), "warning failures_open: 2 causes of failures are open"],
-    [
-      (state) => Object.assign(state, { oldest: start - 11 * minute }),
-      "warning work_late: An event waits for its function since 11 minutes",
-    ],
-    [
-      (state) => Object.assign(state, { lag: 20 * minute }),
-      "warning work_late: A run of the queue letters is due since 20 minutes",
-    ],
-    [
-      (state) => state.limits.push(["sockets", 3]),
-      "note limit_reached: Callers were turned away or cut off at the bound sockets, 3 times in the last minutes",
-    ],
-    [
-      (state) => Object.assign(state, { instances: [], isJournalReached: false }),
-      "error journal_away: PostgreSQL, which has the journal, does not answer",
-    ],
-    [
-      (state) =>
-        Object.assign(state, {
-          instances: [instance({}), instance({ role: "replica", address: "http://two", isLive: false })],
-        }),
-      "warning instance_away: http://two does not tell of itself",
-    ],
-    [
-      (state) =>
-        Object.assign(state, {
-          instances: [instance({}), instance({ role: "replica", address: "http://two", lag: 5_000 })],
-        }),
-      "warning replica_behind: http://two is 5000 commits behind",
-    ],
-    [
-      (state) =>
-        Object.assign(state, {
-          instances: [instance({}), instance({ role: "replica", address: "http://two", files: "b" })],
-        }),
-      "note other_files: http://two has other project files than the leader",
-    ],
-    [
-      (state) =>
-        Object.assign(state, {
-          instances: [instance({}), instance({ role: "replica", address: "http://two", version: "2" })],
-        }),
-      "note other_version: http://two runs 2, this instance 1",
-    ],
-  ];
-  test.each(cases)("%#: is told while the condition holds, and not before", async (change, line) => {
+type State = ReturnType<typeof well>["state"];
+
+const expired = await newCertificate("expired", { from: start - hour, until: start - minute });
+const ending = await newCertificate("ending", { from: start - hour, until: start + 49 * hour });
+const replica = (more: Partial<ClusterInstance>): ClusterInstance[] => [
+  instance({}),
+  instance({ role: "replica", address: "http://two", ...more }),
+];
+const noBackup = { last: null, lastError: null };
+
+const cases: [changed: Partial<State>, line: string][] = [
+  [{ reasons: ["a write takes long"] }, "error not_ready: The service is not ready: a write takes long"],
+  [
+    { uncopied: 300 * 1024 ** 2 },
+    "warning log_not_copied: 300 MiB of the write-ahead log are not copied into the database",
+  ],
+  [
+    { flushes: { atMost: [[500, 1_100]], count: 1_103, sumMs: 1 } },
+    "warning flush_slow: 3 of 103 of the last flushes of the disk took longer than 500 ms",
+  ],
+  [{ refused: [["full", 1]] }, "error writes_refused: The disk did not take writes: full"],
+  [
+    { backup: { ...noBackup, lastError: "the bucket is away" } },
+    "error backup_failed: The last backup failed: the bucket is away",
+  ],
+  [{ now: start + 18 * hour }, "error backup_old: The backup of 2026-03-02T03:00:00.000Z was not made"],
+  [{ schedule: undefined, backup: noBackup }, "note backup_none: There is no backup, and none is scheduled"],
+  [{ pem: expired.cert }, "error certificate_ends: The certificate has expired"],
+  [{ pem: ending.cert }, "warning certificate_ends: The certificate expires in 2 days"],
+  [{ open: 2 }, "warning failures_open: 2 causes of failures are open"],
+  [{ oldest: start - 11 * minute }, "warning work_late: An event waits for its function since 11 minutes"],
+  [{ lag: 20 * minute }, "warning work_late: A run of the queue letters is due since 20 minutes"],
+  [
+    { limits: [["connections", 3]] },
+    "note limit_reached: Callers were turned away or cut off at the bound connections, 3 times in the last minutes",
+  ],
+  [
+    { instances: [], isJournalReached: false },
+    "error journal_away: PostgreSQL, which has the journal, does not answer",
+  ],
+  [{ instances: [], leader: null }, "error no_leader: No instance leads the cluster"],
+  [{ instances: [], isStorageReached: false }, "error bucket_away: The bucket of the files does not answer"],
+  [{ instances: replica({ isLive: false }) }, "warning instance_away: http://two does not tell of itself"],
+  [{ instances: replica({ problem: "a fork" }) }, "warning instance_problem: http://two: a fork"],
+  [{ instances: replica({ lag: 5_000 }) }, "warning replica_behind: http://two is 5000 commits behind"],
+  [{ instances: replica({ files: "b" }) }, "note other_files: http://two has other project files than the leader"],
+  [{ instances: replica({ version: "2" }) }, "note other_version: http://two runs 2, this instance 1"],
+];
+
+for (const [changed, line] of cases)
+  test(`the status tells "${line}" with a remedy, and nothing before the change`, async () => {
     const { state, status } = well();
     status.start(new AbortController().signal);
     expect(await status.now()).toEqual({ isWell: true, items: [] });
-    change(state);
+    Object.assign(state, changed);
     const found = await status.now();
     expect(told(found)).toEqual([line]);
     expect(found.isWell).toBe(line.startsWith("note"));
     expect(found.items[0]?.remedy).not.toBe("");
   });
+
+test("the status tells of a disk with less than twice limits.diskFree", async () => {
+  const { state, status } = well();
+  state.diskFree = Number.MAX_SAFE_INTEGER;
+  expect(told(await status.now())).toEqual([
+    expect.stringMatching(/^warning disk_low: The disk of \/ has \d+ MiB free$/),
+  ]);
 });
 
-test("a condition is told since its first look; a value that changes keeps the time, a condition that comes again has a new time", async () => {
+test("the status tells of no backup before the time of the schedule, whatever the pause between two backups", async () => {
+  const { state, status } = well();
+  state.now = start + 16 * hour;
+  expect(told(await status.now())).toEqual([]);
+  state.schedule = "0 3 * * 0";
+  state.now = start + 160 * hour;
+  expect(told(await status.now())).toEqual([]);
+  state.now = start + 162 * hour;
+  expect(told(await status.now())).toEqual(["error backup_old: The backup of 2026-03-08T03:00:00.000Z was not made"]);
+});
+
+test("a condition has the time of its first look; the time stays while values change, and a condition that comes back has a new time", async () => {
   const { state, status } = well();
   state.lag = 20 * minute;
   const since = async (): Promise<unknown> => (await status.now()).items[0]?.since;
@@ -177,13 +180,13 @@ test("a condition is told since its first look; a value that changes keeps the t
   expect(await since()).toBe(new Date(start + 5 * minute).toISOString());
 });
 
-test("limits that strangers reach every day are no condition; totals of before the start are none", async () => {
+test("limits that strangers reach every day, and totals from before the start, are no condition", async () => {
   const { state, status } = well();
   state.refused = [["full", 2]];
-  state.limits = [["sockets", 9]];
+  state.limits = [["connections", 9]];
   status.start(new AbortController().signal);
   state.limits = [
-    ["sockets", 9],
+    ["connections", 9],
     ["logins", 100],
     ["rate", 50],
   ];

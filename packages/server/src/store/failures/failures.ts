@@ -6,7 +6,7 @@ import { messageOf } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { Database, Transactor } from "../database/index.ts";
 import { causeOf, type Failure } from "./cause.ts";
-import { addFailures } from "./failure-table.ts";
+import { addFailures, countOpen } from "./failure-table.ts";
 
 /** The moment, in milliseconds. */
 const pauseMs = 250;
@@ -36,6 +36,11 @@ export class Failures {
   /** Adds a failure in the transaction of its end. @param times the number of equal failures. */
   add(tx: Transactor, failure: Failure, times = 1): void {
     addFailures(tx, [failure], times);
+  }
+
+  /** The number of open groups. */
+  get open(): number {
+    return countOpen(this.#database.reader);
   }
 
   /** Adds the failure of a call soon. */

@@ -1,7 +1,6 @@
 /** Failures: the groups of failures with one cause, over all kinds of work, and the retries of groups. */
 export type { Failure } from "./cause.ts";
 export {
-  countOpen,
   type FailureRow,
   findGroup,
   findRetry,
