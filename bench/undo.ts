@@ -83,7 +83,7 @@ async function tokenOf({ url }: ServerProcess): Promise<string> {
   return ((await answer.json()) as { accessToken: string }).accessToken;
 }
 
-/** Reads and writes one record, one request after the other, while some work is under way. */
+/** Reads and writes a record, a request after the other, while some work is under way. */
 async function bystander(send: Send, id: string, work: () => Promise<unknown>): Promise<Percentiles> {
   let isOver = false;
   const looped = async (request: () => Promise<Response>): Promise<number> => {

@@ -117,7 +117,7 @@ test("tails: events and entries of the log in order of arrival, until the signal
   expect((await Promise.allSettled(tails)).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
 });
 
-test("undo: a batch by the id of its request, and an import of several requests", async () => {
+test("an undo takes back a batch by the id of the request, and an import of several requests", async () => {
   const albums = client.collection<{ id: string; createdAt: string; updatedAt: string; title: string }>("albums");
   const kept = await albums.create({ title: "kept" });
   const requests: (string | null)[] = [];

@@ -93,7 +93,7 @@ test("the history of a record: the user, the cause, the changes; pages by the bu
   expect(newest).toMatch(
     /updated[\s\S]*by admin@example\.com[\s\S]*in the request \S+[\s\S]*title[\s\S]*Chair 24[\s\S]*Chair 25/,
   );
-  // The newest version is the record as it stands.
+  // The newest version is the present record.
   expect(await entries.first().getByRole("button", { name: "Restore this version" }).count()).toBe(0);
   await drawer.getByRole("button", { name: "Show older changes" }).click();
   await entries.nth(25).waitFor();
@@ -138,7 +138,7 @@ test("an earlier version is restored after a question that shows the differences
   await leave(page);
 });
 
-test("a deleted record: its address shows the history, which brings the record back", async () => {
+test("the address of a deleted record shows the history, which brings the record back", async () => {
   const { id } = await create({ title: "Lamp", price: 5 });
   await api("DELETE", `/api/products/${id}`);
   const page = await dashboard.open(`/collections/products?record=${id}`);
@@ -157,7 +157,7 @@ test("a deleted record: its address shows the history, which brings the record b
   await leave(page);
 });
 
-test("Ctrl+Z takes back the edits of cells one by one, and leaves the search", async () => {
+test("Ctrl+Z takes back the edits of cells, the newest first, and leaves the search", async () => {
   const { id } = await create({ title: "Mug", price: 7311 });
   const page = await dashboard.open("/collections/products");
   await page.getByPlaceholder("Search in all texts").fill("Mug");
@@ -180,7 +180,7 @@ test("Ctrl+Z takes back the edits of cells one by one, and leaves the search", a
   await page.keyboard.press("Control+Shift+z");
   expect(await page.getByPlaceholder("Search in all texts").inputValue()).toBe("Mug");
   expect(await read(id)).toMatchObject({ title: "Mug", price: 7311 });
-  // A field that takes text undoes its own typing.
+  // A text field has an undo for the typed text.
   await page.getByPlaceholder("Search in all texts").focus();
   await page.keyboard.type(" x");
   await page.keyboard.press("Control+z");
@@ -242,7 +242,7 @@ test("saves, creations and deletions of the editor and of the grid are taken bac
   await leave(page);
 });
 
-test("Ctrl+Z takes a deletion of the grid back: one that waits, and one that the service has made", async () => {
+test("Ctrl+Z takes back a waiting deletion of the grid, and a deletion that the service has made", async () => {
   const { id } = await create({ title: "Fork", price: 2 });
   const page = await dashboard.open("/collections/products");
   await keepUndo(page);
@@ -265,7 +265,7 @@ test("Ctrl+Z takes a deletion of the grid back: one that waits, and one that the
   await page.keyboard.press("Control+z");
   await row.waitFor();
   expect(await read(id)).toMatchObject({ title: "Fork", price: 2 });
-  // The record is in the list a single time, at its place.
+  // The list has the record a single time, at the right place.
   expect(await row.count()).toBe(1);
   expect(complaintsOf(page)).toEqual([]);
   await leave(page);
@@ -311,7 +311,7 @@ test("an import is taken back: the preview with the change that stays, the undo,
   await leave(page);
 });
 
-test("an event shows its difference at once, and takes back the change or its whole request", async () => {
+test("an event shows the difference at once, and takes back the change or the whole request", async () => {
   const [one, two] = [await create({ title: "Pen", price: 1 }), await create({ title: "Ink", price: 2 })];
   const operations = [one, two].map(({ id }) => ({
     method: "update",
@@ -347,7 +347,7 @@ test("an event shows its difference at once, and takes back the change or its wh
   await leave(page);
 });
 
-test("a run of a function is taken back on its page", async () => {
+test("the page of a run of a function takes the run back", async () => {
   const { id } = await create({ title: "Vase", price: 8, note: "of the run" });
   await api("POST", "/api/orders", { n: 1 });
   await until(async () => (await read(id))["price"] === 16);

@@ -51,7 +51,7 @@ test("a trace is a waterfall with an error, and is reached from an event, a run 
   }
 });
 
-test("a line of the log leads to the trace of its request, and an unknown trace is an error", async () => {
+test("a line of the log leads to the trace of the request, and an unknown trace is an error", async () => {
   await fetch(`${dashboard.server.url}/api/function/fails`, { method: "POST" });
   const page = await dashboard.open("/logs?search=fails.ts");
   await page.getByText("POST of endpoints/fails.ts failed").first().click();

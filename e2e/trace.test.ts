@@ -42,7 +42,7 @@ const whole = [
   "event notes.created completed",
 ];
 
-test("each request has its trace, whichever process or instance has taken the request", async () => {
+test("each request has a trace, also in reader processes and replicas", async () => {
   const cwd = await scriptProject({ collections: [collection("items"), collection("notes")], files });
   const server = await serve(cwd, { env: { SERVICE_PROCESSES: "3" } });
   const client = await adminOf(server);

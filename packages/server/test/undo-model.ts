@@ -5,7 +5,7 @@ type Fields = Readonly<Record<string, JsonValue>>;
 /** All records by collection and id, with the columns of the table. */
 export type State = ReadonlyMap<string, ReadonlyMap<string, Fields>>;
 
-/** The fields of the collection of tasks as they are now: each with the value of a new record without the field. */
+/** The present fields of the collection of tasks: each with the value of a new record without the field. */
 export type Presets = ReadonlyMap<string, JsonValue>;
 
 interface NetChange {
@@ -23,7 +23,7 @@ const fieldsOf = (record: Fields): [string, JsonValue][] =>
 
 /**
  * The state after an undo of the changes between two states, and the ids of the records with a change that is left. `netless`: the ids of records
- * that were changed there and back, of which the undo may leave the changes one by one.
+ * that were changed there and back: the undo may leave some changes of such a record.
  */
 export function reverse(
   present: State,
@@ -109,7 +109,7 @@ function take(state: Map<string, Map<string, Fields>>, change: NetChange, preset
   if (before === null) return true;
   if (record !== undefined || !names(before).every(isPresent)) return false;
   const added = collection === "tasks" ? [...presets].filter(([name]) => !Object.hasOwn(before, name)) : [];
-  // A record that comes back has a version of its own.
+  // A record that comes back has a new version.
   const restored = { ...before, ...Object.fromEntries(added), updatedAt: "now" };
   if (isTaken(restored) || isGone(restored, names(restored))) return false;
   records.set(id, restored);

@@ -3,7 +3,7 @@ import type { ChangeCause } from "@socle/protocol";
 import { text } from "../texts/index.ts";
 import { TextLink } from "./action.tsx";
 
-/** The words of the cause and its id: "in the request b97090e4-3j". */
+/** The words and the id of the cause: "in the request b97090e4-3j". */
 export function CauseText({ cause: { kind, id, name } }: { cause: ChangeCause }) {
   return (
     <>

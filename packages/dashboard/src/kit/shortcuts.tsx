@@ -54,7 +54,7 @@ function isTyping(target: EventTarget | null): boolean {
   );
 }
 
-/** Whether an element undoes its own edits, with the same key as the page. */
+/** Whether an element has an undo for edits of the element, with the same key as the page. */
 function hasOwnUndo(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
   if (target instanceof HTMLInputElement) return !target.readOnly && !["checkbox", "radio"].includes(target.type);

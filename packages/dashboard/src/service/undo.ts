@@ -1,4 +1,4 @@
-/** Undos on the service, followed to their end; and the changes of this tab, each of which can be taken back. */
+/** Undos on the service, followed to the end; and the changes of this tab, each with an undo. */
 import type { ChangeOptions, UndoSelection } from "@socle/client";
 import type { UndoState } from "@socle/protocol";
 import { client } from "./client.ts";
@@ -27,7 +27,7 @@ export async function undo(
   }
 }
 
-/** The outcome of an undo of one or several requests. */
+/** The outcome of an undo of a request, or of several requests. */
 export type Undone = Pick<UndoState, "done" | "left" | "error">;
 
 /** A change of records by this tab. */
@@ -111,7 +111,7 @@ export async function makeChange<T>(
   return { value, change: ids.isEmpty ? null : keepChange({ words, takeBack: ids.takeBack }) };
 }
 
-/** One undo at a time: the changes are taken back in the order of the keys. */
+/** A single undo runs at a time: the changes are taken back in the order of the keys. */
 let last: Promise<unknown> = Promise.resolve();
 
 /** Takes a change of this tab back. A change that could not be taken back because of an error is still remembered. */

@@ -19,10 +19,10 @@ export type SpanKind = (typeof SPAN_KINDS)[number];
 export const SPAN_STATUSES = ["waiting", "running", "completed", "failed", "unknown"] as const;
 export type SpanStatus = (typeof SPAN_STATUSES)[number];
 
-/** A part of a trace, with the parts that followed from it. */
+/** A part of a trace, with the parts that followed from the part. */
 export interface TraceSpan {
   kind: SpanKind;
-  /** The `X-Request-Id` of a request; the id of an event, a run, an import, an undo or a mail; of a transaction, the position of its first event in the log. */
+  /** The `X-Request-Id` of a request; the id of an event, a run, an import, an undo or a mail; of a transaction, the position of the first event in the log. */
   id: string;
   /** For people: `POST /api/orders`, `orders.created`, `functions/orders/receipt.ts:onCreate`. */
   name: string;
@@ -30,9 +30,9 @@ export interface TraceSpan {
   /** Null for a span that is not over, and for an unknown end. */
   endedAt: string | null;
   status: SpanStatus;
-  /** More about the span, by its kind. */
+  /** Further values of the span, by the kind. */
   details: { [name: string]: unknown };
-  /** In the order of their starts. */
+  /** In the order of the starts. */
   children: TraceSpan[];
 }
 

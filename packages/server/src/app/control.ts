@@ -35,7 +35,7 @@ const requests = {
   status: {},
   /** The groups of failures, or a change of a group (`failures.ts`). */
   failures: { action: "string", id: "string?" },
-  /** The trace of something by its id. */
+  /** The trace of a part by the id of the part. */
   trace: { id: "string" },
   /** `socle run job`. */
   job: { name: "string" },

@@ -205,7 +205,7 @@ function Changes({ event, collection }: { event: EventEntry; collection: string 
       </DetailsSection>
     );
   }
-  // A creation has all its values in the payload.
+  // The payload of a creation has all values.
   if (collection === null || event.type.endsWith(".created")) return null;
   const type = event.type.endsWith(".updated") ? "updated" : "deleted";
   return (

@@ -1,4 +1,4 @@
-/** The panel of the status: what is not well with the service, the worst first, each with its remedy. Nothing is shown while all is well. */
+/** The panel of the status: the conditions of the service that are not well, the worst first, each with the remedy. The panel is hidden while all is well. */
 import { Text } from "@mantine/core";
 import type { StatusItem } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";

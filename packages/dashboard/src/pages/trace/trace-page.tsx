@@ -24,7 +24,7 @@ import { type WaterfallRow, waterfallOf } from "./waterfall.ts";
 
 const route = getRouteApi("/inside/trace/$id");
 const words = text.trace;
-/** A trace grows while its runs go on. */
+/** A trace grows while runs of the trace go on. */
 const refreshMs = 2_000;
 
 function traceQuery(id: string) {
@@ -40,7 +40,7 @@ function isGoing({ status }: TraceSpan): boolean {
   return status === "running" || status === "waiting";
 }
 
-/** The name of a span, which leads to the page of the span, if there is one. */
+/** The name of a span: a link to the page of the span, if the span has a page. */
 function SpanName({ span: { kind, id, name } }: { span: TraceSpan }) {
   const shown = kind === "transaction" ? "" : visible(name);
   const job = kind === "job" ? /^jobs\/(\w[^/]*?)\.[a-z]+(?::|$)/.exec(name)?.[1] : undefined;

@@ -1,4 +1,4 @@
-/** The waterfall of a trace: its spans as rows, each with a place on the time line. */
+/** The waterfall of a trace: spans as rows, each with a place on the time line. */
 import type { Trace, TraceSpan } from "@socle/protocol";
 
 export interface WaterfallRow {

@@ -1,4 +1,4 @@
-/** `socle status`: lists what is not well with a running service, each with its remedy; the exit code is 1 with an error or a warning. */
+/** `socle status`: lists the conditions of a running service that are not well, each with the remedy; the exit code is 1 with an error or a warning. */
 import type { ServiceStatus } from "@socle/protocol";
 import { askService } from "../../app/index.ts";
 import { printable, SetupError } from "../../base/kernel/index.ts";

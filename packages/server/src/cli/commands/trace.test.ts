@@ -14,7 +14,7 @@ function span(
   return { ...own, children: [], startedAt: at(start), endedAt: end === null ? null : at(end), ...more };
 }
 
-test("each span has its start, its length, a bar and a place below its cause", () => {
+test("each span has a start, a length, a bar and a place below the cause", () => {
   const mail = span("mail", [50, null], { status: "waiting", name: "custom to a@\u001b[31mexample.com" });
   const failed = span("function", [20, 100], { status: "failed", details: { error: "no" }, children: [mail] });
   const root = span("request", [0, 10], { name: "POST /api/orders", children: [span("transaction", [5, 5]), failed] });

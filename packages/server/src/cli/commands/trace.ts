@@ -7,7 +7,7 @@ import { type Command, needDatabase } from "../command.ts";
 /** The characters of the time of the whole trace. */
 const width = 24;
 
-/** A trace as lines: the start and the length of each span in milliseconds, a bar on the time of the whole trace, and the span below its cause. */
+/** A trace as lines: the start and the length of each span in milliseconds, a bar on the time of the whole trace, and the span below the cause. */
 export function waterfallOf({ root, truncated, trimmed }: Trace): string {
   const rows = rowsOf(root, 0);
   const begin = Math.min(...rows.map(({ span }) => Date.parse(span.startedAt)));

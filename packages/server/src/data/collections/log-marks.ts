@@ -47,6 +47,6 @@ export function isOfPredecessor(
   event: { readonly seq: number; readonly timestamp: string },
   { logMarks, createdAt }: Pick<Collection, "logMarks" | "createdAt">,
 ): boolean {
-  // A collection from before marks were kept has only its time.
+  // A collection from a version without marks has only the time.
   return logMarks.created === 0 ? event.timestamp < createdAt : event.seq <= logMarks.created;
 }

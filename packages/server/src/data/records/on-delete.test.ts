@@ -213,7 +213,7 @@ test("more bytes than can wait for their listeners are refused, and all stay", a
   const large = await world.create({ fields: [text, to("parent", parents, "cascade")] });
   const parent = String((await world.api.request("POST", `/api/${parents}`, { body: {} })).body["id"]);
   for (let i = 0; i < 68; i++) await world.api.request("POST", `/api/${large}`, { body: { parent } });
-  // Bodies of a megabyte would cost the test most of its time.
+  // Bodies of a megabyte would take most of the time of the test.
   await world.api.service.database.transact((tx) => tx.run(`UPDATE ${large} SET text = printf('%.1000000c', 'x')`));
   const refused = await world.api.request("DELETE", `/api/${parents}/${parent}`);
   expect([refused.status, messageOf(refused)]).toEqual([400, expect.stringContaining("more than 64 MiB of records")]);

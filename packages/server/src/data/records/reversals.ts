@@ -114,7 +114,7 @@ export class Reversals {
     for (const name of Object.keys(body)) presentField(table, name);
     this.#refuseGone(tx, table, body);
     const lost = this.#dropLostFiles(tx, table, body);
-    // The record has a version of its own: an `If-Match` of the record before the deletion does not hold.
+    // The record has a new version: an `If-Match` of the record before the deletion does not hold.
     const updatedAt = toTimestamp(Math.max(this.#clock.now(), Date.parse(String(former)) + 1));
     const given = { id, createdAt: String(createdAt), updatedAt, owner, problems: [] };
     this.#changes.create(tx, principal, { collection: table.collection.name, body, given, hooks: null, takes });

@@ -1,5 +1,5 @@
 /**
- * Conditions: what can be wrong with a service while the service runs. Each condition looks at one part, and answers a line with the values
+ * Conditions: faults of a service that runs. Each condition looks at a part of the service, and answers a line with the values
  * and the remedy; docs/operating.md has the table.
  */
 import type { ClusterInstance, ClusterOverview, StatusItem } from "@socle/protocol";

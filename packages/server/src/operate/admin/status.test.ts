@@ -1,4 +1,4 @@
-/** Status: each condition is told with its values and its remedy, from the time when it was first seen until it is over. */
+/** Tests of the status: each condition is told with values and remedy, from the first look to the end of the condition. */
 import { expect, test } from "bun:test";
 import type { ClusterInstance, ServiceStatus } from "@socle/protocol";
 import { newCertificate } from "../../../test/certificates.ts";

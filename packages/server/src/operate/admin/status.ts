@@ -1,4 +1,4 @@
-/** Status: what is not well with the service, each with its remedy, and since when; for `socle status`, the dashboard and Prometheus. */
+/** Status: the conditions of the service that are not well, each with the remedy and the time of the first look; for `socle status`, the dashboard and Prometheus. */
 import type { ServiceStatus, StatusItem } from "@socle/protocol";
 import { toTimestamp } from "../../base/kernel/index.ts";
 import { conditions, type Found, type StatusSources, type Totals } from "./conditions.ts";

@@ -1,4 +1,4 @@
-/** The tree of the spans of a trace: a bounded number of spans, each below the span from which it followed. */
+/** The tree of the spans of a trace: a bounded number of spans, each below the span of the cause. */
 import type { TraceSpan } from "@socle/protocol";
 import { toTimestamp } from "../../base/kernel/index.ts";
 

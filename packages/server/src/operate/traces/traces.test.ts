@@ -1,4 +1,4 @@
-/** Traces over HTTP: the tree of a request, found from each of its parts; bounds, lost events and ids without a trace. */
+/** Traces over HTTP: the tree of a request, found from each part; bounds, lost events and ids without a trace. */
 import { expect, test } from "bun:test";
 import type { EventEntry, Trace, TraceSpan } from "@socle/protocol";
 import { openScripts } from "../../../test/scripts.ts";
@@ -84,7 +84,7 @@ const link = "4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7";
 const order = await create("orders", "one", { traceparent: `00-${link}-01` });
 await until(async () => isOver((await traceOf(order)).root));
 
-test("a request has its transactions, events, runs, their writes and mails as a tree", async () => {
+test("a request has transactions, events, runs, writes of runs and mails as a tree", async () => {
   const { id, root, truncated, trimmed } = await traceOf(order);
   expect({ id, truncated, trimmed }).toEqual({ id: order, truncated: false, trimmed: false });
   expect(shown(root)).toEqual([
@@ -110,7 +110,7 @@ test("a request has its transactions, events, runs, their writes and mails as a 
   }
 });
 
-test("the trace is found from each of its parts", async () => {
+test("each part of a trace finds the trace", async () => {
   const { root } = await traceOf(order);
   const parts = all(root);
   expect(parts.map(({ kind }) => kind).toSorted()).toEqual(
@@ -154,7 +154,7 @@ test("a run that has failed has the error, and the changes of a caller have the 
   expect(event?.details["by"]).toBe(ann.user.id);
 });
 
-test("a registration without a token has the request as the cause, with its mail and its sign-in", async () => {
+test("a registration without a token, the mail and the sign-in have the request as the cause", async () => {
   const body = { email: "bob@example.com", password: "correct horse battery" };
   const { headers } = await api.request("POST", "/api/auth/register", { body });
   expect(shown((await traceOf(headers.get("x-request-id") ?? "")).root)).toEqual([
@@ -171,7 +171,7 @@ test("a registration without a token has the request as the cause, with its mail
   ]);
 });
 
-test("an endpoint that fails has its changes, and the lines of the log", async () => {
+test("an endpoint that fails has the changes and the lines of the log", async () => {
   const { status, headers } = await api.request("POST", "/api/function/fails", {});
   expect(status).toBe(500);
   const id = headers.get("x-request-id") ?? "";
@@ -192,7 +192,7 @@ test("a refused request has no trace, and changes nothing", async () => {
   expect((await api.request("GET", `/api/admin/trace/${id}`, { token })).status).toBe(404);
 });
 
-test("a trace has at most 1,000 spans, and says that there are more", async () => {
+test("a trace has at most 1,000 spans, and says that further spans exist", async () => {
   const { status, headers } = await api.request("POST", "/api/function/many", {});
   expect(status).toBe(200);
   const { root, truncated } = await traceOf(headers.get("x-request-id") ?? "");
@@ -257,7 +257,7 @@ test("an id without a trace is 404", async () => {
   }
 });
 
-test("a trace whose events the log has lost says so, and an id that the log has lost is 404", async () => {
+test("a trace tells of events that the log has lost, and an id that the log has lost is 404", async () => {
   const { body } = await api.request<{ items: EventEntry[] }>("GET", "/api/admin/events?type=orders.created", {
     token,
   });

@@ -1,7 +1,7 @@
 /**
  * Traces: finds the first cause of a request, an event, a run, an import, an undo or a mail, and makes the tree of all that followed from this cause.
  * The parts of the tree are in the tables of their modules: changes and steps of runs in the event log, runs that wait in the tables of runs, mails in the
- * outbox. Each part names its own cause, and the first cause of the trace.
+ * outbox. Each part names the direct cause, and the first cause of the trace.
  */
 import type { Trace } from "@socle/protocol";
 import { AppError, quote } from "../../base/kernel/index.ts";

@@ -1,6 +1,6 @@
 /**
- * Undo against a model: random requests, batches, imports, cascades, functions and migrations, and random undos of these and of undos. After
- * each undo, the records are those of the model, and the changes that are left are those that the model leaves.
+ * Undo against a model: random requests, batches, imports, cascades, functions and migrations, and random undos, also of undos. After
+ * each undo, the service and the model have the same records, and have left the same changes.
  */
 import { expect, test } from "bun:test";
 import type { JsonValue, UndoState } from "@socle/protocol";
@@ -61,7 +61,7 @@ let tasks = "tasks";
 let fields: readonly Field[] = firstFields;
 let made = 0;
 
-/** All records, by collection. Tasks have one name in the model, whatever the collection is called. */
+/** All records, by collection. The model has the name `tasks` also while the collection has another name. */
 function state(): State {
   const rows = (name: string): Map<string, Record<string, JsonValue>> =>
     new Map(
@@ -100,7 +100,7 @@ async function keep(actor: string | null, work: () => Promise<object>): Promise<
   done.push({ body, actor, at, before, after: state() });
 }
 
-/** A random undo: the body, and what the body names, newest first. */
+/** A random undo: the body, and the changes that the body names, newest first. */
 function randomUndo(): { body: object; changes: readonly Done[] } {
   done.splice(0, done.length - kept);
   const simple = [...done.keys()].filter((i) => done[i]?.hasSteps !== true);
@@ -217,7 +217,7 @@ async function importRecords(): Promise<void> {
 async function order(): Promise<void> {
   await Bun.sleep(2);
   const [before, at] = [state(), new Date().toISOString()];
-  // The run changes no orders: those are of the request.
+  // The run changes no orders: changes of orders count for the request.
   const work = differing(3).filter(({ collection }) => collection !== "orders");
   const { headers } = await api.request("POST", "/api/orders", { body: { work }, token: admin });
   await api.scripts.settled();
@@ -271,7 +271,7 @@ async function undo(body: object): Promise<UndoState | null> {
   return state;
 }
 
-test("after random changes and undos, the records are those of the model, and so are the changes that are left", async () => {
+test("after random changes and undos, the service and the model have the same records and the same left changes", async () => {
   const counts = { undos: 0, done: 0, left: 0 };
   for (let sequence = 0; sequence < sequences; sequence++) {
     for (let i = 0; i < stepsOfSequence; i++) {

@@ -1,6 +1,6 @@
 /** Undos over HTTP: what is named, what an undo would do, the progress, and what is left. */
 import { expect, test } from "bun:test";
-import type { UndoPreview, UndoState } from "@socle/protocol";
+import type { EventEntry, UndoPreview, UndoState } from "@socle/protocol";
 import { openApi } from "../../../test/kit.ts";
 import { listen, until } from "../../../test/sockets.ts";
 
@@ -132,6 +132,12 @@ test("more changes than a transaction takes are undone in several; beyond limits
   ]);
 });
 
+/** The newest events of the posts. */
+async function log(limit: number): Promise<{ items: EventEntry[] }> {
+  const path = `/api/admin/events?type=posts.*&limit=${limit}`;
+  return (await api.request<{ items: EventEntry[] }>("GET", path, { token })).body;
+}
+
 test("the requests of an admin with the id of an import are taken back together; the header of another caller names nothing", async () => {
   const id = `imp_${crypto.randomUUID().replaceAll("-", "")}`;
   const send = (path: string, body: object, caller: object = { token }, name = id) =>
@@ -147,10 +153,9 @@ test("the requests of an admin with the id of an import are taken back together;
       expect.stringContaining('Socle-Import must be "imp_"') as never,
     ]);
   }
-  const log = await api.request("GET", "/api/admin/events?type=posts.*&limit=4", { token });
-  const items = log.body["items"] as unknown as { cause: { kind: string; id: string } }[];
-  expect(items.map(({ cause }) => cause.kind)).toEqual(["request", "import", "import", "import"]);
-  expect(new Set(items.slice(1).map(({ cause }) => cause.id))).toEqual(new Set([id]));
+  const { items } = await log(4);
+  expect(items.map(({ cause }) => cause?.kind)).toEqual(["request", "import", "import", "import"]);
+  expect(new Set(items.slice(1).map(({ cause }) => cause?.id))).toEqual(new Set([id]));
   expect(await undo({ import: id })).toMatchObject({ done: 3, total: 3, leftCount: 0 });
   expect((await api.request("GET", "/api/posts?filter=title ~ 'part'")).body["items"]).toEqual([] as never);
   expect((await api.request("GET", "/api/posts?filter=title = 'of ann'")).body["items"]).toHaveLength(1);
@@ -160,8 +165,7 @@ test("the log answers the changed fields of updates and deletions, and of no oth
   const { id } = await make("logged");
   await change(id, { n: 2 });
   expect((await api.request("DELETE", `/api/posts/${id}`, { token })).status).toBe(204);
-  const log = await api.request("GET", "/api/admin/events?type=posts.*&limit=3", { token });
-  const items = log.body["items"] as unknown as { type: string; changes?: object }[];
+  const { items } = await log(3);
   expect(items.map(({ type, changes }) => [type, changes])).toEqual([
     ["posts.deleted", { title: { before: "logged", after: null }, n: { before: 2, after: null } }],
     ["posts.updated", { n: { before: 1, after: 2 } }],

@@ -13,7 +13,7 @@ const blocksInMemory = 3;
 const readAtOnce = 256;
 const pauseMs = 5;
 
-/** The keys of an event: a record, or a run and its event; a cause, and the first cause of the trace. */
+/** The keys of an event: a record, or a run and the event of the run; a cause, and the first cause of the trace. */
 const maxKeys = 4;
 
 /** The keys of the events of a block. */

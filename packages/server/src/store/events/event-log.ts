@@ -153,7 +153,7 @@ export class EventLog {
   #parts: Map<number, LiveParts> | null = null;
   #end: LogEnd = { seq: 0, at: 0, total: 0, marked: 0 };
   #flushedSeq = 0;
-  /** The transaction of the newest event, and its first event. Transactions do not overlap. */
+  /** The transaction of the newest event, and the first event of the transaction. Transactions do not overlap. */
   #present: { readonly tx: Transactor; readonly first: number } | null = null;
   /** The seq of the first deletion of each transaction. */
   readonly #deletions = new WeakMap<Transactor, number>();

@@ -32,7 +32,7 @@ function withKey(key: string, rows: readonly EventRow[]): LoggedEvent[] {
 
 /**
  * The events of a key, newest first: of a record by the id; by the id of a request, a run, an import or an undo, the changes with that cause, and the
- * changes that followed from these; of a run also the steps of the run. A log whose index is not whole is read on a thread.
+ * changes that followed from the changes; of a run also the steps of the run. A log whose index is not whole is read on a thread.
  */
 export async function eventsByKey(
   database: Database,

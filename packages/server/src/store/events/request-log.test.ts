@@ -13,7 +13,7 @@ function request(prefix: string, n: number, at: number): LoggedRequest {
   return { id, method: "POST", path: `/api/${n}`, status: 201, at, ms: 1.5, caller: null, link: null };
 }
 
-test("each request of some processes is found by its id, before and after the write", async () => {
+test("each request of some processes is found by the id, before and after the write", async () => {
   const { clock, database, events } = await openEventLog(folder, "find.db");
   const { requests } = events;
   const all = Array.from({ length: 1_300 }, (_, n) => request(n % 3 === 0 ? "aaaaaaaa" : "bbbbbbbb", n, clock.time));
@@ -28,7 +28,7 @@ test("each request of some processes is found by its id, before and after the wr
   await database.close();
 });
 
-test("requests go with the events of their time, and beyond the number of events; later requests stay", async () => {
+test("requests go with the events of the same time, and beyond the number of events; later requests stay", async () => {
   const { clock, database, events, append, retention } = await openEventLog(folder, "trim.db");
   const { requests } = events;
   const made: LoggedRequest[] = [];

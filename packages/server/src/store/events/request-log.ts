@@ -1,6 +1,6 @@
 /**
- * The log of requests: what a trace tells of the request at its beginning. A request is written soon after the answer, with others in a transaction, so
- * that the write of a record costs no second row. A crash loses the requests of the last second; the events of these requests stay.
+ * The log of requests: the beginnings of traces. A request is written soon after the answer, with others in a transaction, so
+ * that the write of a record costs no second row. A crash loses the requests of the last second; the events of the requests stay.
  */
 import { messageOf } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";

@@ -1,5 +1,5 @@
 /**
- * The table of requests that may have changed something: the beginnings of traces. A row has the requests that one process has answered in a second or less,
+ * The table of requests that may have changed something: the beginnings of traces. A row has the requests that a process has answered in a second or less,
  * so that a request costs no row. The rows go with the events of their time.
  */
 import type { Reader, Transactor } from "../database/index.ts";

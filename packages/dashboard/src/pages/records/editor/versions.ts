@@ -1,4 +1,4 @@
-/** Versions of a record: the values after a change of its history, and the update that brings these values back. */
+/** Versions of a record: the values after a change in the history, and the update that brings the values back. */
 import {
   type CollectionEntry,
   type HistoryEntry,
@@ -8,7 +8,7 @@ import {
 } from "@socle/protocol";
 import { type FieldChange, isSame } from "../../../kit/diff.ts";
 
-/** The update that restores a version, and the fields that stay as they are, each by its reason. */
+/** The update that restores a version, and the fields that keep the present values, each with the reason. */
 export interface Restoration {
   readonly values: { readonly [field: string]: JsonValue };
   /** The differences that the update makes. */
@@ -25,7 +25,7 @@ export interface Restoration {
   readonly isErasedSince: boolean;
 }
 
-/** A value of a version; undefined where the log does not have the value. */
+/** A value of a version; undefined if the log does not have the value. */
 function valueAfter(name: string, entries: readonly HistoryEntry[], at: number): JsonValue | undefined {
   const [next] = entries
     .slice(0, at)
