@@ -24,7 +24,7 @@ function dropUnreadBody(request: Request, readsDeletion: boolean): void {
   request.body?.cancel().catch(() => undefined);
 }
 
-/** A request in the form of the log. The query of the address is left out, because a query may hold a token. */
+/** A request in the form of logs and traces. The query of the address is left out, because a query may hold a token. */
 function shown({ requestId, request: { method, url } }: Exchange): { requestId: string; method: string; path: string } {
   return { requestId, method, path: excerpt(pathIn(url), 200) };
 }
@@ -351,10 +351,9 @@ export class Router {
     if (exchange.isMeasured) this.#options.meter.count(exchange.request.method, status, ms);
     const { accessPercent, requests } = this.#options;
     // A refused request has changed nothing.
-    const { method, url } = exchange.request;
-    if (exchange.isCause && method !== "GET" && (status < 400 || status >= 500)) {
-      const { requestId: id, caller, link } = exchange;
-      const path = excerpt(pathIn(url), 200);
+    if (exchange.isCause && exchange.request.method !== "GET" && (status < 400 || status >= 500)) {
+      const { requestId: id, method, path } = shown(exchange);
+      const { caller, link } = exchange;
       requests.note({ id, method, path, status, at: Date.now() - Math.round(ms), ms: rounded(ms), caller, link });
     }
     if (accessPercent > 0 && Math.random() * 100 < accessPercent) {

@@ -242,6 +242,13 @@ test("a malformed traceparent is ignored", async () => {
   expect((await traceOf(later)).root.details["traceparent"]).toBe(link);
 });
 
+test("a trace has the path of the request without the query, which may hold a token", async () => {
+  const answer = await api.request("POST", "/api/plain?secret=hidden", { body: { name: "with a query" } });
+  const trace = await traceOf(answer.headers.get("x-request-id") ?? "");
+  expect(trace.root.name).toBe("POST /api/plain");
+  expect(JSON.stringify(trace)).not.toContain("hidden");
+});
+
 test("only admins see traces", async () => {
   const ann = await api.register("carl@example.com");
   expect((await api.request("GET", `/api/admin/trace/${order}`)).status).toBe(401);

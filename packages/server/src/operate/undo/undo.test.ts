@@ -110,7 +110,7 @@ test("all that a user changed since a time is taken back, but not what others ch
   expect(await titles()).not.toContain("made");
 });
 
-test("more changes than a transaction takes are undone in several; beyond limits.undo, the undo is refused", async () => {
+test("an undo of 1,000 changes is a transaction, and a larger undo has transactions of 100; beyond limits.undo, an undo is refused", async () => {
   const before = await titles();
   const lines = (from: number, count: number): string =>
     Array.from({ length: count }, (_, i) => JSON.stringify({ title: `row ${from + i}`, n: i })).join("\n");
@@ -120,9 +120,18 @@ test("more changes than a transaction takes are undone in several; beyond limits
     expect([answer.status, answer.body["failed"] ?? 0]).toEqual([200, 0 as never]);
     return String(answer.body["import"]);
   };
+  /** The number of transactions of an undo. */
+  const transactionsOf = async (id: string): Promise<number> => {
+    const waiter = { caller: "test", signal: new AbortController().signal };
+    const search = { key: id, before: Number.MAX_SAFE_INTEGER, limit: 3_000 };
+    return new Set((await api.service.events.about(search, waiter)).map(({ first }) => first)).size;
+  };
+  const whole = await undo({ import: await send(lines(0, 1_000)) });
+  expect([whole.done, await transactionsOf(whole.id)]).toEqual([1_000, 1]);
   const first = await send(lines(0, 2_500));
   const state = await undo({ import: first });
   expect(state).toMatchObject({ done: 2_500, total: 2_500, leftCount: 0 });
+  expect(await transactionsOf(state.id)).toBe(25);
   expect(await titles()).toEqual(before);
   const large = await send(lines(0, 3_001));
   const refused = await api.request("POST", "/api/admin/undo", { body: { import: large }, token });
