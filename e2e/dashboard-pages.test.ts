@@ -50,7 +50,7 @@ test("the list of shortcuts and the palette: every page is reached by keyboard",
   await page.keyboard.press("u");
   await page.getByRole("heading", { level: 1, name: "Users" }).waitFor();
   await page.keyboard.press("Control+k");
-  await page.getByPlaceholder("A page, a collection, an action …").fill("records of pos");
+  await page.getByRole("dialog").getByPlaceholder("A page, a collection, an action …").fill("records of pos");
   await page.keyboard.press("Enter");
   await page.waitForURL("**/_/collections/posts");
   await leave(page);
@@ -59,7 +59,7 @@ test("the list of shortcuts and the palette: every page is reached by keyboard",
 test("the palette finds a part of a schema and a theme; the opened page has the focus", async () => {
   const page = await dashboard.open("/users");
   await page.keyboard.press("Control+k");
-  const search = page.getByPlaceholder("A page, a collection, an action …");
+  const search = page.getByRole("dialog").getByPlaceholder("A page, a collection, an action …");
   await search.fill("permissions of pos");
   expect(await violationsOf(page)).toEqual([]);
   await page.keyboard.press("Enter");
@@ -82,6 +82,8 @@ test("the palette keeps the keys that were typed during its loading, and no page
     await route.continue();
   });
   await page.keyboard.press("Control+k");
+  await page.getByPlaceholder("A page, a collection, an action …").waitFor();
+  expect(await violationsOf(page)).toEqual([]);
   // "n" is the shortcut of a new record.
   await page.keyboard.type("new rec");
   loading.resolve();
@@ -115,7 +117,7 @@ test("the palette has labels with the query at the begin of a word before labels
   const page = await dashboard.open("/users");
   await page.keyboard.press("Control+k");
   // "co" is inside of "Records of authors", and begins "comments".
-  await page.getByPlaceholder("A page, a collection, an action …").fill("of co");
+  await page.getByRole("dialog").getByPlaceholder("A page, a collection, an action …").fill("of co");
   const labels = page.getByRole("dialog").locator("[data-action]");
   await labels.filter({ hasText: "Records of comments" }).waitFor();
   const shown = await labels.allInnerTexts();

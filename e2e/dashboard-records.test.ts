@@ -35,7 +35,7 @@ afterAll(() => dashboard.server.stop());
 test("a collection and a record by the keyboard alone", async () => {
   const page = await dashboard.open("/collections");
   await page.keyboard.press("Control+k");
-  await page.getByPlaceholder("A page, a collection, an action …").fill("new coll");
+  await page.getByRole("dialog").getByPlaceholder("A page, a collection, an action …").fill("new coll");
   await page.keyboard.press("Enter");
   await page.waitForURL("**/collections/-/new");
   await page.getByPlaceholder("A page, a collection, an action …").waitFor({ state: "detached" });

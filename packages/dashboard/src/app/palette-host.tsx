@@ -15,6 +15,8 @@ export function PaletteHost({ onClose }: { onClose: () => void }) {
       {!isReady && (
         <TextInput
           className={classes["waiting"] ?? ""}
+          // The field stands outside of the page's landmarks until the dialog of the palette is there.
+          wrapperProps={{ role: "search" }}
           autoFocus
           size="lg"
           value={query}
