@@ -2,7 +2,7 @@
 import { Text } from "@mantine/core";
 import type { StatusItem } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
-import { Dim, Panel, QueryView, RelativeTime } from "../../kit/index.ts";
+import { Dim, Panel, QueryView, RelativeTime, TextLink } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { text } from "../../texts/index.ts";
 import { LevelMark } from "../logs/level-mark.tsx";
@@ -42,7 +42,7 @@ function Condition({ item }: { item: StatusItem }) {
       </span>
       <span>
         <Text span size="sm">
-          {item.text}
+          {item.id === "failures_open" ? <TextLink to="/failures">{item.text}</TextLink> : item.text}
         </Text>
         <Dim size="xs">{item.remedy}</Dim>
       </span>

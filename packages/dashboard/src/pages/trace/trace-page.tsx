@@ -14,6 +14,7 @@ import {
   Mark,
   StatusMark,
   TextLink,
+  UserLink,
   visible,
   Warning,
 } from "../../kit/index.ts";
@@ -121,7 +122,7 @@ export function TracePage() {
   const query = useQuery(traceQuery(id));
   const { data: trace } = query;
   const rows = trace === undefined ? undefined : waterfallOf(trace);
-  const link = trace?.root.details["traceparent"];
+  const { traceparent: link, by } = trace?.root.details ?? {};
   return (
     <FilledPage title={words.title} note={rows === undefined ? undefined : words.spans(rows.length)}>
       {trace !== undefined && (
@@ -129,6 +130,11 @@ export function TracePage() {
           <Dim>
             {words.kinds[trace.root.kind]} <span className="mono">{trace.id}</span>,{" "}
             {formatDateTime(trace.root.startedAt)}
+            {by !== undefined && (
+              <>
+                {words.by} <UserLink id={typeof by === "string" ? by : null} nobody={words.nobody} />
+              </>
+            )}
           </Dim>
           {typeof link === "string" && <Dim>{words.link(link)}</Dim>}
           {trace.truncated && <Warning>{words.truncated}</Warning>}

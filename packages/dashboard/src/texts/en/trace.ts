@@ -6,6 +6,8 @@ export const trace = {
   open: "Show the trace",
   openOfRequest: "Show the trace of the request",
   spans: (n: number) => count(n, "part"),
+  by: ", by",
+  nobody: "an anonymous caller",
   part: "Part",
   starts: "Starts",
   takes: "Takes",

@@ -119,7 +119,7 @@ test("a queue's 90 failed runs are retried at once, with the progress; a retry o
   await scripts.settled();
   const failed = await request<Page<QueueRun>>("GET", "/api/admin/jobs/mail/queue?status=failed", { token });
   expect(failed.body.total).toBe(0);
-  expect(await get(group.id)).toMatchObject({ count: 90, status: "open" });
+  expect(await get(group.id)).toMatchObject({ count: 90, status: "resolved" });
   expect((await post(group.id, "retry")).status).toBe(400);
 });
 
@@ -129,11 +129,12 @@ test("runs of functions that fail again are failed in the progress, and count ag
   expect((await post(group.id, "retry")).status).toBe(202);
   expect(await finished(group.id)).toMatchObject({ total: 12, done: 12, failed: 12 });
   await scripts.settled();
-  expect((await get(group.id)).count).toBe(24);
+  expect(await get(group.id)).toMatchObject({ count: 24, status: "open", seenAgain: true });
   expect(await get(last.id)).toEqual(last);
   await Bun.write(`${opened.folder}/mended`, "");
   expect((await post(group.id, "retry")).status).toBe(202);
   expect(await finished(group.id)).toMatchObject({ total: 12, done: 12, failed: 0 });
+  expect(await get(group.id)).toMatchObject({ count: 24, status: "resolved", seenAgain: false });
   const runs = await request<{ total: number }>("GET", "/api/admin/functions/runs?status=completed&limit=0", { token });
   expect(runs.body.total).toBe(13);
 });
@@ -163,6 +164,7 @@ test("a run whose file is gone stays failed, and the retry says why", async () =
   expect((await post(id, "retry")).status).toBe(202);
   const retry = await finished(id);
   expect(retry).toMatchObject({ total: 1, done: 1, failed: 1, error: expect.stringContaining("is not loaded") });
+  expect((await get(id)).status).toBe("open");
   await opened.save({ "functions/items/notify.ts": code });
   expect((await post(id, "retry")).status).toBe(202);
   expect(await finished(id)).toMatchObject({ total: 1, failed: 0 });
@@ -181,8 +183,10 @@ test("a schedule's job runs once more", async () => {
   expect(await finished(group.id)).toMatchObject({ total: 1, done: 1, failed: 1 });
   expect((await get(group.id)).count).toBe(4);
   await Bun.write(`${opened.folder}/mended`, "");
+  await post(group.id, "mute");
   expect((await post(group.id, "retry")).status).toBe(202);
   expect(await finished(group.id)).toMatchObject({ total: 1, done: 1, failed: 0 });
+  expect((await get(group.id)).status).toBe("muted");
 });
 
 describe("failures of calls", () => {
@@ -243,6 +247,7 @@ test("a mail that was refused is retried", async () => {
 test("a muted group counts and is not open; a resolved group that fails again is open and seen again; all is in the audit", async () => {
   await Bun.file(`${opened.folder}/mended`).delete();
   const { id, count } = (await list("?kind=function")).items.find(({ line }) => line === 5) as FailureGroup;
+  await post(id, "reopen");
   const { open } = await list();
   const fail = async (): Promise<FailureGroup> => {
     await create("bad again");

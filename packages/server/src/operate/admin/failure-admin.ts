@@ -232,7 +232,10 @@ export class FailureAdmin {
     });
   }
 
-  /** Makes the next runs of a retry wait again, and notes how far the retry is. Answers whether no run is left. */
+  /**
+   * Makes the next runs of a retry wait again, and notes how far the retry is. The last runs resolve the group, if each run could start. Answers
+   * whether no run is left.
+   */
   #retryBatch(tx: Transactor, id: string): boolean {
     const [group, retry] = [findGroup(tx, id), findRetry(tx, id)];
     const work = this.#work[group?.kind ?? ""];
@@ -250,7 +253,11 @@ export class FailureAdmin {
         error = thrown.message;
       }
     putRetry(tx, { ...retry, runs, next: end, error });
-    return end === runs.length;
+    const isOver = end === runs.length;
+    // A run that fails later opens the group again.
+    if (isOver && group?.status === "open" && error === null && work.states(tx, runs).failed === 0)
+      setStatus(tx, id, "resolved");
+    return isOver;
   }
 
   #progressOf(reader: Reader, work: RetriedWork, { startedAt, runs, next, error }: RetryRow): FailureRetry {
