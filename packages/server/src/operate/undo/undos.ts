@@ -11,6 +11,7 @@ import {
   LoopTurns,
   messageOf,
   newId,
+  nextTurn,
   type SignedIn,
   type System,
   system,
@@ -213,11 +214,11 @@ export class Undos {
 
   async #count(selection: UndoSelection, waiter: Waiter): Promise<number> {
     const { events, maxChanges } = this.#options;
-    const turns = new LoopTurns();
     let total = 0;
     for (let before = this.#end; ; ) {
       const changes = await changesOf(events, selection, { before, limit: sliceSize, waiter });
-      if (turns.isDue()) await turns.next();
+      // A page takes a millisecond or two, and a write that waits needs several turns.
+      await nextTurn();
       total += changes.length;
       if (total > maxChanges)
         throw new AppError(
