@@ -19,6 +19,7 @@ import type {
   Page,
   Permissions,
   ProviderSetup,
+  ReadOnlyMode,
   Role,
   RuleEffects,
   RuleTrial,
@@ -275,6 +276,16 @@ export class AdminClient {
   /** The conditions of the service that are not well, the worst first, each with the remedy. */
   status(): Promise<ServiceStatus> {
     return this.#transport.call("GET", "/api/admin/status");
+  }
+
+  /** Whether the service refuses changes. */
+  readOnly(): Promise<ReadOnlyMode> {
+    return this.#transport.call("GET", "/api/admin/read-only");
+  }
+
+  /** Refuses changes from now on, or takes changes again. */
+  setReadOnly(on: boolean): Promise<ReadOnlyMode> {
+    return this.#transport.call("PUT", "/api/admin/read-only", { body: { on } });
   }
 
   /** The configuration in force, and the source of each value. Secrets are left out. */

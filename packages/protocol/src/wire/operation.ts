@@ -137,6 +137,21 @@ export const serviceStatus = named("ServiceStatus", () =>
 );
 export type ServiceStatus = TypeOf<typeof serviceStatus>;
 
+/** Whether the service refuses changes. */
+export const readOnlyMode = named("ReadOnlyMode", () =>
+  object({
+    on: boolean,
+    /** An admin has begun the mode; or a disk has less room than `limits.diskFree`, and the mode ends with room. Null while changes are accepted. */
+    cause: orNull(enumOf(["admin", "disk"])),
+    since: orNull(time),
+    /** The cause in words, for operators. */
+    text: orNull(string),
+  }),
+);
+export type ReadOnlyMode = TypeOf<typeof readOnlyMode>;
+
+export const readOnlySwitch = named("ReadOnlySwitch", () => object({ on: boolean }));
+
 /** An open socket of realtime, and all that the socket holds. */
 export const socketEntry = named("SocketEntry", () =>
   object({

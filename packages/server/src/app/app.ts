@@ -30,6 +30,7 @@ import { openAuthPages, openFront } from "./http-parts.ts";
 import type { LeadingInstance } from "./instance-part.ts";
 import { openParts } from "./parts.ts";
 import { leaderPart, processesOf, readerPart } from "./processes.ts";
+import { answerReadOnly, guardDisks } from "./read-only.ts";
 import { Readiness } from "./readiness.ts";
 import { checkRooms, reloadRooms } from "./room-definitions.ts";
 import { Scripts } from "./scripts.ts";
@@ -188,6 +189,7 @@ async function start(options: AppOptions) {
   await scripts.start({ signal: AbortSignal.any([signal, interrupted ?? signal]) });
   api.admin.failures.start(signal);
   api.admin.status.start(signal);
+  await guardDisks({ config, database, logger: logger.for("database"), paths: disksOf(config) }, signal);
   starting.defer(() => api.admin.failures.settled());
   const retention = new EventRetention({ clock, config, database, events, logger: logger.for("events") });
   starting.defer(() => retention.settled());
@@ -322,7 +324,7 @@ async function stopHttp(
 
 /**
  * The answers of a service. The value of an outcome: of `admin`, "made" or "promoted"; of `definitions`, the
- * definitions of the next start; of `dropped`, a list of `DroppedEntry`; of `failures`, a `FailureAnswer`; of `status`, a `ServiceStatus`; of `restore`, `RestoredValues`; of `seed`, a `SeedReport`; of `trace`, a `Trace`; of `import`, an `ImportReport`; of `export`, the number of
+ * definitions of the next start; of `dropped`, a list of `DroppedEntry`; of `failures`, a `FailureAnswer`; of `readOnly`, a `ReadOnlyMode`; of `status`, a `ServiceStatus`; of `restore`, `RestoredValues`; of `seed`, a `SeedReport`; of `trace`, a `Trace`; of `import`, an `ImportReport`; of `export`, the number of
  * records.
  */
 function controlAnswer(parts: {
@@ -351,6 +353,8 @@ function controlAnswer(parts: {
         return { error: null, value: await exportFile(service, request, onProgress) };
       case "status":
         return { error: null, value: await admin.status.now() };
+      case "readOnly":
+        return { error: null, value: await answerReadOnly(admin.readOnly, request.action) };
       case "failures":
         return { error: null, value: await answerFailures(admin.failures, request) };
       case "trace":

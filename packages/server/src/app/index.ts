@@ -19,6 +19,7 @@ export { droppedIn, effectsOfFiles, planAgainst, readDefinitions, restoreIn } fr
 export { type FailureAnswer, failuresAlone } from "./failures.ts";
 export { keepFilesPrivate, launcherProgram, shellCommand } from "./file-modes.ts";
 export { openParts } from "./parts.ts";
+export { readOnlyAlone } from "./read-only.ts";
 export { runReader } from "./reader.ts";
 export { roomFaults } from "./room-definitions.ts";
 export { checkScripts, readEndpoints, Scripts, withScripts } from "./scripts.ts";

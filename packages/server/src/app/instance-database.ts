@@ -108,7 +108,7 @@ export async function leadDatabase(database: Database, options: LeadOptions): Pr
   database.journalBy({ followers, commitPoint: leading.commits });
   member.place = () => database.place;
   if (config["cluster.mirror"]) leading.commits.mirror = await openMirror(database, leading.commits, options);
-  await database.transact(() => undefined);
+  await database.upkeep(() => undefined);
 }
 
 /** The mirror of the leader, at the position of the database. The module is loaded only for a mirror. */
@@ -124,7 +124,7 @@ async function openMirror(
     journalId,
     logger,
     term: () => commits.term,
-    commit: () => database.transact(() => undefined),
+    commit: () => database.upkeep(() => undefined),
   });
   await mirror.open(database.position, database.reader);
   return mirror;

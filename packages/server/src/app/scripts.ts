@@ -207,8 +207,9 @@ export class Scripts {
     });
   }
 
-  /** Runs a job or function once, by hand. Answers null, or the reason of the failure. @throws AppError `not_found`. */
+  /** Runs a job or function once, by hand. Answers null, or the reason of the failure. @throws AppError `not_found`, `unavailable` in a read-only service. */
   async run(request: RunRequest, onLog: (line: LogLine) => void): Promise<string | null> {
+    this.#service.database.readOnly.demandWritable();
     const outcome =
       request.kind === "job" ? await this.#runJob(request.name, onLog) : await this.#runFunction(request, onLog);
     if (outcome.status === "completed") return null;

@@ -24,6 +24,7 @@ import {
   ifDamaged,
   type ModuleSchema,
   positionSchema,
+  readOnlySchema,
 } from "../store/database/index.ts";
 import { EventLog, eventSchema } from "../store/events/index.ts";
 import { Failures, failureSchema } from "../store/failures/index.ts";
@@ -60,6 +61,7 @@ const schemas: readonly ModuleSchema[] = [
   failureSchema,
   undoSchema,
   positionSchema,
+  readOnlySchema,
 ];
 
 /** The version of each module's tables that this build makes and knows. */
@@ -142,7 +144,10 @@ export async function buildService(options: ServiceOptions) {
     const isClosed = joinCluster === undefined && database.journal !== null;
     if (isClosed) refuseJournal(database, options);
     const service = assemble(database, options);
-    if (!isClosed) await database.prepare(schemas);
+    if (!isClosed) {
+      await database.prepare(schemas);
+      database.readOnly.load(database.reader);
+    }
     return service;
   } catch (thrown) {
     await database.close();

@@ -329,7 +329,7 @@ export const keys = {
   "limits.diskFree": key(
     size(0, 1_024 ** 5),
     "64MiB",
-    "free bytes on the disks of database and files below which /health/ready answers 503",
+    "free bytes on the disks of database and files below which /health/ready answers 503, and the service is read-only",
   ),
   "limits.wal": key(
     size(8 * 1_024 ** 2, 1_024 ** 4),

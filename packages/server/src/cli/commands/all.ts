@@ -10,6 +10,7 @@ import { mailTest } from "./mail.ts";
 import { mcp } from "./mcp.ts";
 import { openApi } from "./openapi.ts";
 import { add, check, client, types } from "./project.ts";
+import { readOnly, readOnlySwitches } from "./read-only.ts";
 import { runFunction, runJob } from "./run.ts";
 import { schemaDiffCommand, schemaPull, schemaPush, schemaRestore } from "./schema.ts";
 import { dev, serve } from "./serve.ts";
@@ -35,6 +36,8 @@ export const commands: readonly Command[] = [
   adminCreate,
   health,
   status,
+  ...readOnlySwitches,
+  readOnly,
   mailTest,
   ...failureChanges,
   failures,

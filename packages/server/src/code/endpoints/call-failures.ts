@@ -65,7 +65,7 @@ export class CallFailures {
     };
     const principal = { ...actingFor(user?.id ?? null, 0), ...(cause !== null && { cause }) };
     database
-      .transact((tx) => events.append(tx, { type: "function.failed", source: "functions", payload, principal }))
+      .upkeep((tx) => events.append(tx, { type: "function.failed", source: "functions", payload, principal }))
       .catch((thrown) => logger.error("A failure could not be recorded", { error: thrown }));
   }
 }

@@ -127,6 +127,10 @@ export class JobHistory implements RunHistory<JobAttempt> {
     this.#trim(tx, run.job.name);
   }
 
+  takenBack(tx: Transactor, { runId, failures }: JobAttempt): void {
+    tx.run("DELETE FROM _job_runs WHERE runId = ? AND attempt = ?", runId, failures + 1);
+  }
+
   endedLate(tx: Transactor, { runId, failures }: JobAttempt, { at, error }: RunEnd): void {
     tx.run(
       "UPDATE _job_runs SET status = ?, endedAt = ?, error = ? WHERE runId = ? AND attempt = ?",

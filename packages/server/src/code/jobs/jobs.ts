@@ -277,7 +277,7 @@ export class Jobs extends RunMachine<JobHead, JobAttempt> implements ScriptKind 
 
   protected override async prepare(head: JobHead): Promise<Prepared<JobAttempt>> {
     // The transaction that answered this run's key is committed before the run starts, so its changes are visible.
-    if (head.key !== null) await this.#options.database.transact(() => undefined);
+    if (head.key !== null) await this.#options.database.upkeep(() => undefined);
     const job = this.#jobs.find(({ path }) => path === head.path);
     if (job === undefined) return "stays";
     const input = this.#table.input(head);

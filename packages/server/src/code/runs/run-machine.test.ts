@@ -73,6 +73,7 @@ async function open({ outcome }: { outcome: ScriptOutcome }) {
     history: {
       begin: () => () => note("begin"),
       ended: (_tx, _run, { error }) => note(error === null ? "ended" : `ended ${error}`),
+      takenBack: () => undefined,
       endedLate: (_tx, _run, { error }) => note(`ended late ${error}`),
     },
   });

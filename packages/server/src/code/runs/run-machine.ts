@@ -12,7 +12,8 @@
  * transaction of the change of state, and the writes of a run in order, but for a late error beside an end that is
  * refused. While the database takes no writes (a full disk, a journal that is away), the end of a run is written again
  * and again, and the handler is not called again. A run without a written end waits for the next start of the service,
- * so a run is made at least once.
+ * so a run is made at least once. In a read-only service no run starts, and an attempt that fails is made again without
+ * being counted.
  */
 
 import type { SourceExcerpt } from "@socle/protocol";
@@ -91,6 +92,8 @@ export interface RunHistory<R extends HandlerRun> {
   /** Null for a begin that is not noted. */
   begin(run: R): ((tx: Transactor) => void) | null;
   ended(tx: Transactor, run: R, end: RunEnd): void;
+  /** The attempt does not count, and is made again. */
+  takenBack(tx: Transactor, run: R): void;
   /** The attempt had completed, and then threw. */
   endedLate(tx: Transactor, run: R, end: RunEnd): void;
 }
@@ -136,9 +139,10 @@ export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
       ...options,
       width: widthPerProcess * options.processes,
       attempt: (head, onLeft) => this.#dispatch(head, onLeft),
-      mayStart: () => this.mayStart(),
+      mayStart: () => options.database.readOnly.state === null && this.mayStart(),
       onLook: () => this.onLook?.(),
     });
+    options.database.readOnly.onEnd(() => this.dispatcher.startReady());
   }
 
   /** The source around the place of a run's last error; null without a place, and for a run that failed long ago. */
@@ -222,7 +226,7 @@ export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
     const { database, logger } = this.#options;
     this.#open += 1;
     try {
-      await database.transact(work);
+      await database.upkeep(work);
       return null;
     } catch (error) {
       if (this.#isForNow(error)) logger.often("The state of a run cannot be written at the moment", { error });
@@ -257,9 +261,11 @@ export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
     await this.settled();
   }
 
-  /** Whether a run is due or under way, or a state is being written. Runs that wait for a later time do not count. */
+  /** Whether a run is due or under way, or a state is being written. Runs that wait for a later time, or for the end of the read-only mode, do not count. */
   get isBusy(): boolean {
-    return this.dispatcher.isBusy || this.#open > 0;
+    const { readOnly } = this.#options.database;
+    const hasRuns = readOnly.state === null ? this.dispatcher.isBusy : this.dispatcher.underWay().length > 0;
+    return hasRuns || this.#open > 0;
   }
 
   /** Resolves when no run is due or under way, and all states of runs are written. */
@@ -299,7 +305,10 @@ export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
     const outcome = await called;
     const durationMs = Math.round(performance.now() - startedAt);
     if (outcome.status === "completed") return this.#complete(run, durationMs);
-    if (outcome.status === "failed") return this.#fail(run, outcome.error, durationMs);
+    if (outcome.status === "failed")
+      return this.#options.database.readOnly.hasRefusedSince(startedAt)
+        ? this.#repeat(run, outcome.error)
+        : this.#fail(run, outcome.error, durationMs);
     const message = outcome.status === "gone" ? run.errorWithoutFile : null;
     return message === null ? "stays" : this.#fail(run, { message }, durationMs);
   }
@@ -311,6 +320,18 @@ export abstract class RunMachine<H extends WaitingRun, R extends HandlerRun> {
       history?.ended(tx, run, { at: clock.now(), error: null });
       table.remove(tx, run);
     });
+  }
+
+  /** The service was read-only meanwhile, and refused the changes of the handler: the attempt does not count, and is made again. */
+  async #repeat(run: R, { message: error }: ScriptError): Promise<NextState> {
+    const { table, history, logger } = this.#options;
+    const next: Postponement = { failures: run.failures, notBefore: 0 };
+    logger.often(`${run.label} is made again: the service was read-only`, { runId: run.runId, error });
+    const isWritten = await this.#writeEnd(run, (tx) => {
+      history?.takenBack(tx, run);
+      table.postpone(tx, run, next);
+    });
+    return isWritten ? next : "stays";
   }
 
   async #fail(run: R, { message: error, stack, source }: ScriptError, durationMs: number): Promise<NextState> {

@@ -145,7 +145,7 @@ export class RunTable<R extends RunRow = RunRow> {
 
   /** Gives each handler its number. To be called before a run of the handler is written. */
   async register(handlers: readonly HandlerName[]): Promise<void> {
-    const numbers = await this.database.transact((tx) => handlers.map((each) => handlerNumber(tx, each)));
+    const numbers = await this.database.upkeep((tx) => handlers.map((each) => handlerNumber(tx, each)));
     // The numbers of earlier files stay: a change may still write runs of old handlers until the new files are in force.
     for (const [i, { path, handler }] of handlers.entries()) this.#numbers.set(`${path}:${handler}`, numbers[i] ?? 0);
   }

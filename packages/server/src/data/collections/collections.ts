@@ -139,7 +139,7 @@ export class Collections {
   /** Adds marks to collections that were stored before marks existed. */
   async #markOlder(): Promise<void> {
     if (definitionsWithoutMarks(this.#database.reader).length === 0) return;
-    await this.#database.transact((tx) => {
+    await this.#database.upkeep((tx) => {
       const seq = this.#events.lastSeq(tx);
       for (const definition of definitionsWithoutMarks(tx))
         updateMarks(tx, definition.name, JSON.stringify(marksOfOlder(definition, seq)));
@@ -151,16 +151,17 @@ export class Collections {
     if (!(await lacksIndexes(asSlowReader(this.#database.reader), this.named(name)))) return false;
     const complete = (tx: Migration): Promise<void> =>
       new Table(tx.slow, name, this.#byService()).reconcileIndexes(this.named(name));
-    await this.#database.migrate(complete, await this.siteOf({ drop: [name] }, []));
+    await this.#database.migrate(complete, await this.siteOf({ drop: [name] }, []), { whileReadOnly: true });
     return true;
   }
 
   /** Finds out which collections of earlier versions are chronological. A damaged table stays unknown. */
   async lookAtOrder(): Promise<void> {
+    const own = { whileReadOnly: true };
     for (const { name } of namesWithoutOrder(this.#database.reader)) {
       const look = async (tx: Migration): Promise<boolean> =>
         this.noteOrder(tx, name, await new Table(tx.slow, name, this.#byService()).isChronological());
-      await this.#database.migrate(look, await this.siteOf({ drop: [name] }, [])).catch((thrown) => {
+      await this.#database.migrate(look, await this.siteOf({ drop: [name] }, []), own).catch((thrown) => {
         if (!hasMetDamage(thrown)) throw thrown;
       });
     }

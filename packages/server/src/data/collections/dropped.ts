@@ -142,12 +142,12 @@ export class DroppedRetention {
   async sweep(signal?: AbortSignal): Promise<void> {
     const { database, clock, config } = this.#options;
     for (const row of endedRows(database.reader, toTimestamp(clock.now() - config["dropped.keep"]))) {
-      if (!(await database.transact((tx) => endDrop(tx, row)))) continue;
-      while (signal?.aborted !== true && (await database.transact((tx) => deleteValues(tx, row, step))) > 0)
+      if (!(await database.upkeep((tx) => endDrop(tx, row)))) continue;
+      while (signal?.aborted !== true && (await database.upkeep((tx) => deleteValues(tx, row, step))) > 0)
         // Waiting writes run between two steps.
         await Bun.sleep(5);
       if (signal?.aborted === true) return;
-      await database.migrate((tx) => forgetDrop(tx.slow, row), "event-loop");
+      await database.migrate((tx) => forgetDrop(tx.slow, row), "event-loop", { whileReadOnly: true });
     }
   }
 }

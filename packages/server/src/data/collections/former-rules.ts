@@ -40,7 +40,7 @@ function withRules(definition: CollectionDefinition, rules: Permissions): Collec
 /** Upgrades the definitions that an earlier version stored, and tells the rules that were written. */
 export async function nameFormerRules(database: Database, logger: Logger): Promise<void> {
   if (definitionsOfFormerRules(database.reader).length === 0) return;
-  await database.transact((tx) => {
+  await database.upkeep((tx) => {
     const files = new Map(appliedFiles(tx).map(({ collection, file }) => [collection, file]));
     for (const definition of definitionsOfFormerRules(tx)) {
       const { name } = definition;

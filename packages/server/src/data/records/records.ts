@@ -389,9 +389,11 @@ export class Records {
       await batch.run(tx, caller, (done) => at(tx, done));
       throw takenBack;
     };
-    await this.#options.database.transactLongFor(principal, attempt).catch((thrown: unknown) => {
-      if (thrown !== takenBack) throw thrown;
-    });
+    await this.#options.database
+      .transactLongFor(principal, attempt, { whileReadOnly: true })
+      .catch((thrown: unknown) => {
+        if (thrown !== takenBack) throw thrown;
+      });
   }
 
   /** The batch, with the present roles of the users under whose rules the operations are. @throws AppError `unauthorized`. */

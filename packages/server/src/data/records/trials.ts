@@ -67,7 +67,7 @@ export class Trials {
       answer = this.#change(tx, change);
       throw takenBack;
     };
-    await this.#database.transactFor(admin, attempt).catch((thrown: unknown) => {
+    await this.#database.transactFor(admin, attempt, { whileReadOnly: true }).catch((thrown: unknown) => {
       if (thrown !== takenBack) throw thrown;
     });
     if (answer === null) throw new Error("A trial has ended before its end");

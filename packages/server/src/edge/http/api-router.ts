@@ -1,3 +1,8 @@
+/** A read-only service answers reads, so the service is ready. */
+function readOnlyNotes({ readOnly: { state } }: Database): string[] {
+  return state === null ? [] : [`the service is read-only: ${state.text}`];
+}
+
 /** The router of the whole API. */
 
 import type { Config } from "../../base/config/index.ts";
@@ -138,7 +143,7 @@ export function openRouter(parts: ApiParts, connections: Connections): Router {
     lists: listsOf(parts),
     liveStreams,
     metrics: () => parts.admin.overviews.metrics(),
-    notes: instance?.notes,
+    notes: () => [...(instance?.notes() ?? []), ...readOnlyNotes(database)],
     rates,
     run: (operation: RecordOperation) => runOperation(parts.records, operation),
     upgrade,

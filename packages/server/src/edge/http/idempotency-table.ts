@@ -150,7 +150,7 @@ export class KeptAnswers {
       return parts >= sweepParts;
     });
     if (rows.length === 0) return false;
-    await database.transact((tx) => {
+    await database.upkeep((tx) => {
       // A new answer may have the row of an answer that was removed since.
       for (const { row } of rows) tx.run("DELETE FROM _kept_answers WHERE rowid = ? AND expiresAt <= ?", row, now);
     });

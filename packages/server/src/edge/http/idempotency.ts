@@ -155,7 +155,7 @@ export class Idempotency {
     const { start, isWhole } = begun;
     const answer = isWhole ? { status, headers, body: Buffer.concat(start) } : keptError(answeredOnce());
     try {
-      await database.transact((tx) => keep(tx, answer));
+      await database.upkeep((tx) => keep(tx, answer));
     } catch (thrown) {
       void pieces.return();
       throw thrown;

@@ -101,7 +101,7 @@ export class Storage {
   async start(): Promise<void> {
     const { driver, logger, database } = this.#options;
     await driver.open();
-    if (lacksSizes(database.reader)) await database.transact(remakeOwnerIndex);
+    if (lacksSizes(database.reader)) await database.upkeep(remakeOwnerIndex);
     this.#quota.start(database);
     await rm(this.#uploadFolder, { recursive: true, force: true });
     await mkdir(this.#uploadFolder, { recursive: true });
@@ -307,7 +307,7 @@ export class Storage {
     const { database, driver, logger } = this.#options;
     try {
       await driver.remove(id);
-      await database.transact((tx) => unmarkRemains(tx, id), { makesRoom: true });
+      await database.upkeep((tx) => unmarkRemains(tx, id), { makesRoom: true });
     } catch (error) {
       logger.warn("The bytes of a deleted file could not be removed; the next start tries again", { id, error });
     }

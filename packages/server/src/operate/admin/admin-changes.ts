@@ -13,7 +13,7 @@ import {
   system,
 } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
-import type { Database, Migration, MigrationSite, Transactor } from "../../store/database/index.ts";
+import type { Database, Migration, MigrationSite, TransactOptions, Transactor } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
 
 export interface AuditEntry {
@@ -49,7 +49,9 @@ export interface AuditEntry {
     | "failure.muted"
     | "failure.resolved"
     | "failure.reopened"
-    | "undo.started";
+    | "undo.started"
+    | "readOnly.on"
+    | "readOnly.off";
   /** The name or id. */
   readonly target: string;
   /** The target before; left out for a new target. Never a secret. */
@@ -59,6 +61,9 @@ export interface AuditEntry {
 
 /** Writes an entry of the audit in the transaction of the change. */
 export type Audit = (entry: AuditEntry) => void;
+
+/** The options of a deletion, which a read-only service takes from admins. */
+export const deletion = { whileReadOnly: true };
 
 export class AdminChanges {
   readonly #options: { database: Database; events: EventLog; logger: Logger };
@@ -71,10 +76,14 @@ export class AdminChanges {
    * Like `Database.transact`, for an admin's change. @param admin null for the command line.
    * @throws AppError `unauthorized` when the session has ended, `forbidden` when the role has changed.
    */
-  transact<T>(admin: SignedIn | null, work: (tx: Transactor, audit: Audit) => T): Promise<T> {
-    if (admin === null)
-      return this.#options.database.transact((tx) => work(tx, (entry) => this.record(tx, system, entry)));
-    return this.#options.database.transactFor(admin, (tx, caller) => work(tx, this.admit(tx, admin, caller)));
+  transact<T>(
+    admin: SignedIn | null,
+    work: (tx: Transactor, audit: Audit) => T,
+    options: Pick<TransactOptions, "whileReadOnly"> = {},
+  ): Promise<T> {
+    const { database } = this.#options;
+    if (admin === null) return database.transact((tx) => work(tx, (entry) => this.record(tx, system, entry)), options);
+    return database.transactFor(admin, (tx, caller) => work(tx, this.admit(tx, admin, caller)), options);
   }
 
   /** Like `Database.migrate`, for an admin's change. @throws AppError as `transact`. */

@@ -21,6 +21,7 @@ import { KeyAdmin } from "./key-admin.ts";
 import { MailAdmin } from "./mail-admin.ts";
 import type { OverviewSources } from "./metrics-text.ts";
 import { Overviews } from "./overview.ts";
+import { ReadOnlyAdmin } from "./read-only-admin.ts";
 import { RuleTrials } from "./rule-trials.ts";
 import { SchemaAdmin } from "./schema-admin.ts";
 import { ScriptAdmin } from "./script-admin.ts";
@@ -72,6 +73,7 @@ export function buildAdmin(options: AdminOptions) {
     sockets: new SocketAdmin(options),
     overviews: new Overviews(options, status),
     status,
+    readOnly: new ReadOnlyAdmin({ ...options, changes }),
     firstAdmin: new FirstAdmin({ ...options, changes }),
     files: new FileAdmin({ ...options, changes }),
     backups,

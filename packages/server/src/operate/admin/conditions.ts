@@ -28,6 +28,7 @@ export interface StatusSources extends Pick<OverviewSources, "disks" | "readines
   /** The certificate in use, in PEM; null without HTTPS. */
   readonly certificate: () => string | null;
   readonly database: {
+    readonly readOnly: Pick<Database["readOnly"], "state">;
     readonly uncopiedLog: number;
     readonly meter: Pick<Database["meter"], "refused"> & { readonly flushes: { totals(): HistogramTotals } };
   };
@@ -72,6 +73,7 @@ export async function conditions(sources: StatusSources, now: Totals, before: To
   const found = [
     ...(await readiness(sources)),
     ...(await disks(sources)),
+    ...readOnly(sources),
     ...database(sources, now, before),
     ...backups(sources),
     ...(await certificate(sources)),
@@ -107,6 +109,18 @@ async function disks({ disks: paths, config }: StatusSources): Promise<Found[]> 
       });
   }
   return found;
+}
+
+function readOnly({ database: { readOnly: mode } }: StatusSources): Found[] {
+  const { state } = mode;
+  if (state === null) return [];
+  const isAsked = state.cause === "admin";
+  const remedy = isAsked
+    ? "Runs of functions, jobs and queues wait. socle read-only off ends the mode."
+    : "Free space, or enlarge the disk: the mode ends with room. Admins can delete records and files.";
+  return [
+    { id: "read_only", level: isAsked ? "warning" : "error", text: `The service is read-only: ${state.text}`, remedy },
+  ];
 }
 
 function database({ database: { uncopiedLog } }: StatusSources, now: Totals, before: Totals | null): Found[] {

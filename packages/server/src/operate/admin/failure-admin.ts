@@ -99,7 +99,7 @@ export class FailureAdmin {
     const filter = { types: ["function.failed", "job.failed"], from: null, to: null, filePath: null };
     const { items } = await events.search(filter, { limit: maxOld, offset: 0, waiter });
     const logged = items.flatMap(oldFailure);
-    await database.transact((tx) =>
+    await database.upkeep((tx) =>
       groupOld(
         tx,
         [...kept, ...logged].sort((a, b) => a.at - b.at),

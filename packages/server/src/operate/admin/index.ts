@@ -4,6 +4,7 @@ export { AdminChanges } from "./admin-changes.ts";
 export { FailureAdmin } from "./failure-admin.ts";
 export { type ClusterNumbers, replicaMetricsText } from "./metrics-text.ts";
 export { type ProcessNumbers, processNumbers } from "./process-numbers.ts";
+export { ReadOnlyAdmin } from "./read-only-admin.ts";
 export type { TrialOutcome } from "./rule-trials.ts";
 export { additionOf, changeOf, removalOf } from "./schema-admin.ts";
 export { tellChange } from "./schema-plan.ts";

@@ -2,7 +2,7 @@
 import type { ApiKey, CreatedApiKey, NewApiKey } from "@socle/protocol";
 import type { SignedIn } from "../../base/kernel/index.ts";
 import { checkRecent, type Keys } from "../../people/auth/index.ts";
-import type { AdminChanges } from "./admin-changes.ts";
+import { type AdminChanges, deletion } from "./admin-changes.ts";
 
 export class KeyAdmin {
   readonly #changes: AdminChanges;
@@ -38,10 +38,14 @@ export class KeyAdmin {
    * @throws AppError `not_found`.
    */
   async delete(userId: string | null, id: string, admin: SignedIn): Promise<void> {
-    await this.#changes.transact(admin, (tx, audit) => {
-      const before = this.#keys.delete(tx, userId, id);
-      if (userId !== null) this.#keys.tell(tx, userId, { change: "deleted", by: "an administrator" });
-      audit({ action: "key.deleted", target: id, before: { ...before, userId } });
-    });
+    await this.#changes.transact(
+      admin,
+      (tx, audit) => {
+        const before = this.#keys.delete(tx, userId, id);
+        if (userId !== null) this.#keys.tell(tx, userId, { change: "deleted", by: "an administrator" });
+        audit({ action: "key.deleted", target: id, before: { ...before, userId } });
+      },
+      deletion,
+    );
   }
 }

@@ -18,7 +18,7 @@ import type { JobDefinition, Jobs } from "../../code/jobs/index.ts";
 import type { Previews } from "../../code/previews/index.ts";
 import type { FileState } from "../../code/script-host/index.ts";
 import type { Waiter } from "../../store/database/index.ts";
-import type { AdminChanges } from "./admin-changes.ts";
+import { type AdminChanges, deletion } from "./admin-changes.ts";
 
 /** The types of functions. The type of a hook is the name of the handler. */
 const types: { readonly [kind: string]: FunctionEntry["type"] } = {
@@ -206,10 +206,14 @@ export class ScriptAdmin {
 
   /** @throws AppError `not_found`, or `bad_request` for a run that is under way. */
   async deleteQueued(name: string, runId: string, admin: SignedIn): Promise<void> {
-    await this.#options.changes.transact(admin, (tx, audit) => {
-      this.#options.jobs.queues.delete(tx, name, runId);
-      audit({ action: "job.deleted", target: runId, before: { name } });
-    });
+    await this.#options.changes.transact(
+      admin,
+      (tx, audit) => {
+        this.#options.jobs.queues.delete(tx, name, runId);
+        audit({ action: "job.deleted", target: runId, before: { name } });
+      },
+      deletion,
+    );
   }
 
   /** Attempts, newest first; also of a job without a file. @throws AppError `not_found` for an unknown job. */

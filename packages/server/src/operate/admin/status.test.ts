@@ -5,6 +5,7 @@ import { newCertificate } from "../../../test/certificates.ts";
 import { openApi } from "../../../test/kit.ts";
 import type { LimitName } from "../../base/kernel/index.ts";
 import type { HistogramTotals } from "../../base/logging/index.ts";
+import type { ReadOnlyState } from "../../store/database/index.ts";
 import type { StatusSources } from "./conditions.ts";
 import { Status } from "./status.ts";
 
@@ -31,6 +32,7 @@ function well() {
     isJournalReached: true,
     isStorageReached: true,
     leader: "http://one" as string | null,
+    readOnly: null as ReadOnlyState | null,
   };
   const sources: StatusSources = {
     clock: { now: () => state.now },
@@ -47,6 +49,11 @@ function well() {
     disks: ["/"],
     readiness: async () => state.reasons,
     database: {
+      readOnly: {
+        get state() {
+          return state.readOnly;
+        },
+      },
       get uncopiedLog() {
         return state.uncopied;
       },

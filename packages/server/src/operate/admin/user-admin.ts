@@ -22,7 +22,7 @@ import {
   type UserForms,
   type Users,
 } from "../../people/auth/index.ts";
-import { type AdminChanges, refuseOthers } from "./admin-changes.ts";
+import { type AdminChanges, deletion, refuseOthers } from "./admin-changes.ts";
 
 interface UserAdminOptions {
   readonly changes: AdminChanges;
@@ -213,9 +213,13 @@ export class UserAdmin {
 
   /** @throws AppError `not_found`. */
   async endSession(id: string, sessionId: string, admin: SignedIn): Promise<void> {
-    await this.#options.changes.transact(admin, (tx, audit) => {
-      this.#options.users.endSession(tx, id, sessionId);
-      audit({ action: "session.deleted", target: sessionId, before: { userId: id } });
-    });
+    await this.#options.changes.transact(
+      admin,
+      (tx, audit) => {
+        this.#options.users.endSession(tx, id, sessionId);
+        audit({ action: "session.deleted", target: sessionId, before: { userId: id } });
+      },
+      deletion,
+    );
   }
 }

@@ -278,7 +278,7 @@ export class Backups {
     const { database, events, logger } = this.#options;
     const event = { type: `backup.${step}`, source: "admin", payload: { name, ...more }, principal } as const;
     this.#told = database
-      .transact((tx) => void events.append(tx, event))
+      .upkeep((tx) => void events.append(tx, event))
       .catch((error) => logger.error("An event of a backup could not be recorded", { error }));
     return this.#told;
   }

@@ -88,7 +88,7 @@ export class Undos {
       slice = await this.#takeIn(tx, system, changes);
       throw takenBack;
     };
-    await this.#options.database.transactLong(waiter.caller, work).catch((thrown: unknown) => {
+    await this.#options.database.transactLong(waiter.caller, work, { whileReadOnly: true }).catch((thrown: unknown) => {
       if (thrown !== takenBack) throw thrown;
     });
     const effects = effectsOf(slice.taken);
@@ -168,7 +168,7 @@ export class Undos {
     logger.error(`The undo ${row.id} has failed`, { error: thrown });
     const failed = { ...row, status: "failed" as const, error: messageOf(thrown) };
     return database
-      .transact((tx) => saveUndo(tx, failed, lostOf(row)))
+      .upkeep((tx) => saveUndo(tx, failed, lostOf(row)))
       .then(
         () => true,
         () => false,
@@ -184,7 +184,7 @@ export class Undos {
     const limit = row.total <= maxWhole ? maxWhole : sliceSize;
     const changes = await changesOf(this.#options.events, selection, { before: row.before, limit, waiter });
     if (changes.length === 0) {
-      await database.transact((tx) => saveUndo(tx, { ...row, status: "completed" }, lostOf(row)));
+      await database.upkeep((tx) => saveUndo(tx, { ...row, status: "completed" }, lostOf(row)));
       return;
     }
     const principal: System = { ...system, actor: row.actor, cause: { kind: "undo", id: row.id } };

@@ -21,6 +21,9 @@ interface OwnRequest {
   readonly caller: PasswordCaller;
 }
 
+/** Sessions end in a read-only service, too. */
+const whileReadOnly = { whileReadOnly: true };
+
 export class Account {
   readonly #options: AccountOptions;
 
@@ -37,20 +40,29 @@ export class Account {
   /** Ends a session of the caller, also the current session. @throws AppError `not_found` for any other session. */
   async endSession(caller: SignedIn, id: string): Promise<void> {
     const { database, auth } = this.#options;
-    await database.transactFor(caller, (tx) => {
-      auth.users.endSession(tx, caller.userId, id);
-      this.#tell(tx, "auth.logout", caller);
-    });
+    await database.transactFor(
+      caller,
+      (tx) => {
+        auth.users.endSession(tx, caller.userId, id);
+        this.#tell(tx, "auth.logout", caller);
+      },
+      whileReadOnly,
+    );
   }
 
   /** Ends the caller's sessions but the current session, and the sign-ins that wait for the second factor. */
   async endOtherSessions(caller: SignedIn): Promise<void> {
     const { database, auth } = this.#options;
     const { userId, sessionId } = caller;
-    await database.transactFor(caller, (tx) => {
-      for (const { id } of auth.sessions.list(userId, tx)) if (id !== sessionId) this.#tell(tx, "auth.logout", caller);
-      auth.sessions.endAll(tx, userId, sessionId);
-    });
+    await database.transactFor(
+      caller,
+      (tx) => {
+        for (const { id } of auth.sessions.list(userId, tx))
+          if (id !== sessionId) this.#tell(tx, "auth.logout", caller);
+        auth.sessions.endAll(tx, userId, sessionId);
+      },
+      whileReadOnly,
+    );
   }
 
   /**

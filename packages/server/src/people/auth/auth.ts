@@ -51,6 +51,9 @@ interface AuthOptions {
 /** The interval of removing expired sessions and used refresh tokens. */
 const sweepEveryMs = 60_000;
 
+/** Sessions begin and end in a read-only service, too. */
+const whileReadOnly = { whileReadOnly: true };
+
 export class Auth {
   readonly users: Users;
   readonly forms: UserForms;
@@ -229,7 +232,7 @@ export class Auth {
 
   /** @throws AppError `unauthorized` for a token that is unknown, expired or was used before. */
   async refresh(refreshToken: string): Promise<TokenResponse> {
-    const outcome = await this.#database.transact((tx) => this.sessions.refresh(tx, refreshToken));
+    const outcome = await this.#database.upkeep((tx) => this.sessions.refresh(tx, refreshToken));
     if (outcome.kind === "reused")
       this.#options.logger.often("A refresh token was used twice; its session is revoked", {
         userId: outcome.session.userId,
@@ -247,20 +250,24 @@ export class Auth {
   async logout(principal: SignedIn | null, refreshToken: string | null): Promise<void> {
     if (principal === null && refreshToken === null)
       throw new AppError("unauthorized", "Logging out needs the access token or the refresh token.");
-    await this.#database.transactFor(principal, (tx) => {
-      const sessions = new Map<string, { userId: string; role: Role }>();
-      if (principal !== null) sessions.set(principal.sessionId, principal);
-      if (refreshToken !== null) {
-        const session = this.sessions.ofRefreshToken(tx, refreshToken);
-        if (session !== null) sessions.set(session.id, session);
-        else if (principal === null)
-          throw new AppError("unauthorized", "The refresh token is invalid, expired or revoked.");
-      }
-      for (const [id, { userId, role }] of sessions) {
-        this.sessions.end(tx, id);
-        this.#announce(tx, "auth.logout", { userId, role, sessionId: id });
-      }
-    });
+    await this.#database.transactFor(
+      principal,
+      (tx) => {
+        const sessions = new Map<string, { userId: string; role: Role }>();
+        if (principal !== null) sessions.set(principal.sessionId, principal);
+        if (refreshToken !== null) {
+          const session = this.sessions.ofRefreshToken(tx, refreshToken);
+          if (session !== null) sessions.set(session.id, session);
+          else if (principal === null)
+            throw new AppError("unauthorized", "The refresh token is invalid, expired or revoked.");
+        }
+        for (const [id, { userId, role }] of sessions) {
+          this.sessions.end(tx, id);
+          this.#announce(tx, "auth.logout", { userId, role, sessionId: id });
+        }
+      },
+      whileReadOnly,
+    );
   }
 
   /** @throws AppError `unauthorized` when the user is gone. */
@@ -290,7 +297,7 @@ export class Auth {
     const email = normaliseEmail(credentials.email);
     if (email !== null && isAdminEmailSpent(this.#database.reader, email)) return "spent";
     const values = await this.users.prepare(credentials, ownCaller, "allow");
-    await this.#database.transact((tx) => {
+    await this.#database.upkeep((tx) => {
       this.users.makeAdmin(tx, values);
       spendAdminEmail(tx, values.email);
     });
@@ -341,7 +348,7 @@ export class Auth {
 
   /** Two services never share a database, so a missing secret is made at once. */
   async #storedSecret(): Promise<Secret> {
-    return this.#database.transact((tx) => {
+    return this.#database.upkeep((tx) => {
       const stored = storedSecret(tx);
       if (stored !== null) return stored;
       const value = randomToken(32);

@@ -237,7 +237,7 @@ export class FailureTrace {
     const payload = { email, address, count };
     logger.info(message, payload);
     await database
-      .transact((tx) => events.append(tx, { type, source: "auth", payload, principal: null }))
+      .upkeep((tx) => events.append(tx, { type, source: "auth", payload, principal: null }))
       .catch((error) => logger.warn(`The event ${type} was not written`, { error }));
   }
 }

@@ -40,7 +40,7 @@ export interface AskedStep {
    * Runs `work` in a transaction in which the hooks would decide by the same reads; otherwise the hooks are asked again.
    * @throws AppError: the refusal of a hook, the error of `work`, `conflict` when the reads change again and again.
    */
-  transact<T>(work: (tx: Transactor) => T, options?: Pick<TransactOptions, "makesRoom">): Promise<T>;
+  transact<T>(work: (tx: Transactor) => T, options?: Pick<TransactOptions, "makesRoom" | "whileReadOnly">): Promise<T>;
 }
 
 /** The most questions about a step, and the time for which a transaction looks at the reads of hooks, in milliseconds. */
@@ -216,7 +216,7 @@ export class SignIns {
   #tryOnce<T>(
     reads: readonly StepReads[],
     work: (tx: Transactor) => T,
-    options: Pick<TransactOptions, "makesRoom"> & { readonly caller: string },
+    options: Pick<TransactOptions, "makesRoom" | "whileReadOnly"> & { readonly caller: string },
   ): Promise<T | ChangedStep> {
     const tried = async (tx: Transactor): Promise<T | ChangedStep> => {
       const until = performance.now() + lookMs;
@@ -271,7 +271,7 @@ export function signedIn(user: User, session: Session): SignedIn {
   return { userId: user.id, role: user.role, sessionId: session.id };
 }
 
-/** An admin can make room on a full disk, so the login may use the reserve. */
-function roomFor({ role }: User): { makesRoom: boolean } {
-  return { makesRoom: role === "admin" };
+/** A sign-in runs in a read-only service, too. An admin can make room on a full disk, so the login may use the reserve. */
+function roomFor({ role }: User): { makesRoom: boolean; whileReadOnly: true } {
+  return { makesRoom: role === "admin", whileReadOnly: true };
 }

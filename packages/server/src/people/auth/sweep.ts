@@ -35,7 +35,7 @@ async function sweepOnce(database: Database, now: number): Promise<boolean> {
   const found = tables.map(({ over, remove }) => ({ remove, keys: over(database.reader, now, sweepStep) }));
   const longest = Math.max(...found.map(({ keys }) => keys.length));
   if (longest === 0) return false;
-  await database.transact((tx) => {
+  await database.upkeep((tx) => {
     for (const { remove, keys } of found) for (const key of keys) remove(tx, key, now);
   });
   return longest === sweepStep;
@@ -44,7 +44,7 @@ async function sweepOnce(database: Database, now: number): Promise<boolean> {
 /** Stores the noted uses of API keys and access tokens, in small steps. */
 export async function storeUses(uses: Uses, database: Database, signal: AbortSignal): Promise<void> {
   while (uses.size > 0 && !signal.aborted)
-    await database.transact((tx) => {
+    await database.upkeep((tx) => {
       // Until this transaction, a refresh finds the use in memory.
       for (const [id, at] of uses.take(sweepStep))
         if (id.startsWith(keyIdPrefix)) setUsed(tx, id, at);

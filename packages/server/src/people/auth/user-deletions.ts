@@ -1,6 +1,6 @@
 /** Deletions of users: the one way in which a user goes, with the `onDelete` of the relations that point to the user. */
 import type { User } from "@socle/protocol";
-import { AppError, type Principal, system } from "../../base/kernel/index.ts";
+import { AppError, isAdmin, type Principal, system } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { Records } from "../../data/records/index.ts";
 import type { Database, Transactor } from "../../store/database/index.ts";
@@ -38,19 +38,29 @@ export class UserDeletions {
    */
   async delete(id: string, principal: Principal, admit: DeletionCheck): Promise<void> {
     const { database, users, relations } = this.#options;
-    const isDone = await database.transactFor(principal, (tx, caller) => {
-      const done = admit(tx, caller);
-      if (relations.isPointedTo(tx, { collection: "users", id })) return false;
-      done(users.delete(tx, id, principal));
-      return true;
-    });
+    // A deletion by an admin, not by code of the project, runs in a read-only service, too.
+    const options = { whileReadOnly: isAdmin(principal) && principal !== null && "sessionId" in principal };
+    const isDone = await database.transactFor(
+      principal,
+      (tx, caller) => {
+        const done = admit(tx, caller);
+        if (relations.isPointedTo(tx, { collection: "users", id })) return false;
+        done(users.delete(tx, id, principal));
+        return true;
+      },
+      options,
+    );
     if (isDone) return;
-    await database.transactLongFor(principal, async (tx, caller) => {
-      const done = admit(tx, caller);
-      users.get(id, tx);
-      await relations.followUser(tx, principal, id);
-      done(users.delete(tx, id, principal));
-    });
+    await database.transactLongFor(
+      principal,
+      async (tx, caller) => {
+        const done = admit(tx, caller);
+        users.get(id, tx);
+        await relations.followUser(tx, principal, id);
+        done(users.delete(tx, id, principal));
+      },
+      options,
+    );
   }
 
   /**
@@ -59,6 +69,8 @@ export class UserDeletions {
    */
   async removeUnused(before: number, signal: AbortSignal): Promise<void> {
     const { database, logger } = this.#options;
+    // The deletions wait for the end of the mode.
+    if (database.readOnly.state !== null) return;
     let ids: readonly string[];
     do {
       ids = unusedUsers(database.reader, before, sweepStep);
@@ -71,7 +83,7 @@ export class UserDeletions {
         await this.delete(id, system, admit).catch(async (thrown: unknown) => {
           if (!(thrown instanceof AppError) || thrown.code === "unavailable") throw thrown;
           logger.often("An anonymous user without a use was not deleted", { userId: id, error: thrown });
-          await database.transact((tx) => noteUse(tx, id, Date.now()));
+          await database.upkeep((tx) => noteUse(tx, id, Date.now()));
         });
         // Waiting writes run between two users.
         await Bun.sleep(1);

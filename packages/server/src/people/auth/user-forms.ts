@@ -71,7 +71,7 @@ export class UserForms {
     const { database, users } = this.#options;
     let record: Partial<StoredRecord> = {};
     await database
-      .transact((tx) => {
+      .upkeep((tx) => {
         record = users.try(tx, form, creator);
         throw takenBack;
       })

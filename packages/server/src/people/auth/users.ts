@@ -192,7 +192,7 @@ export class Users {
    */
   async normaliseEmails(): Promise<void> {
     const { database, logger } = this.#options;
-    await database.transact((tx) => {
+    await database.upkeep((tx) => {
       for (const { id, present, isTaken } of formerEmails(tx))
         if (present === null) logger.warn("A user cannot log in: the email is no email address", { userId: id });
         else if (!isTaken) this.change(tx, { user: this.get(id, tx), email: present }, null);

@@ -218,7 +218,7 @@ export class MailSender {
     const { database, logger } = this.#options;
     do {
       try {
-        await database.transact(work, { makesRoom: true });
+        await database.upkeep(work, { makesRoom: true });
         return;
       } catch (error) {
         logger.error("The outcome of a mail could not be written", { mailId: mail.id, error });
@@ -238,10 +238,10 @@ export class MailSender {
   async #deleteOld(): Promise<void> {
     const { database, clock, keepMs, keepCount } = this.#options;
     const at = clock.now();
-    await database.transact((tx) => bringForward(tx, at, longestPauseMs));
+    await database.upkeep((tx) => bringForward(tx, at, longestPauseMs));
     this.look();
     for (;;) {
-      const deleted = await database.transact((tx) =>
+      const deleted = await database.upkeep((tx) =>
         deleteEnded(tx, { before: at - keepMs, keep: keepCount, most: sweepSize }),
       );
       if (deleted < sweepSize) return;

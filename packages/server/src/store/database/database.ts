@@ -13,6 +13,7 @@ import {
 import type { Logger } from "../../base/logging/index.ts";
 import type { ChainPlace, History } from "../journal/index.ts";
 import type { CommitEntry, MigrationSite } from "./entry.ts";
+import { ReadOnly } from "./read-only.ts";
 import { Rehearsal, type RehearsalOptions } from "./rehearsal.ts";
 import { Connection, SnapshotReader } from "./sqlite/connection.ts";
 import { SqliteMeter } from "./sqlite/flush.ts";
@@ -68,6 +69,7 @@ export class Database {
   readonly path: string;
   readonly meter = new SqliteMeter();
   readonly projection = new Projection();
+  readonly readOnly = new ReadOnly(this.projection);
   readonly reader: Reader;
   /** Reads on the event loop, for reads that an index answers quickly. */
   readonly rows: Pick<SnapshotReader, keyof Reader | "within">;
@@ -137,7 +139,7 @@ export class Database {
   /** From now on, other processes follow the commits: no transaction is answered before the followers have the commit. */
   async leadBy(followers: Followers): Promise<void> {
     // The first commit that is told is the commit of this transaction.
-    await this.transact(() => this.#writing.writer.lead({ followers, commitPoint: null }));
+    await this.upkeep(() => this.#writing.writer.lead({ followers, commitPoint: null }));
   }
 
   /**
@@ -145,7 +147,7 @@ export class Database {
    * belong to the file, and no journal has their changes.
    */
   async placeInJournal(): Promise<JournalPlace> {
-    await this.transact((tx) => upgradeModule(tx, this.path, positionSchema));
+    await this.upkeep((tx) => upgradeModule(tx, this.path, positionSchema));
     return placeOf(this.reader);
   }
 
@@ -163,7 +165,7 @@ export class Database {
 
   /** In a cluster: the database belongs to a journal from now on. @param entry the id of the entry at the position, if known. */
   async joinJournal(id: string, entry: string | null): Promise<void> {
-    await this.transact((tx) => tx.run("UPDATE _position SET journal = ?, entry = ?", id, entry));
+    await this.upkeep((tx) => tx.run("UPDATE _position SET journal = ?, entry = ?", id, entry));
   }
 
   /** The history of the database in the chain of the journal. */
@@ -188,22 +190,31 @@ export class Database {
 
   /** Runs the entry of the next position, with the id. Resolves when reads see the commit. @throws EntryMismatch; see `replayIn`. */
   replay(entry: CommitEntry, id: string | null): Promise<void> {
-    const options = { site: entry.site, caller: "", makesRoom: true, replayed: id };
+    const options = { site: entry.site, caller: "", makesRoom: true, whileReadOnly: true, replayed: id };
     return this.#writing.writer.transact((tx) => replayIn(tx, entry), options);
   }
 
   /**
    * Runs `work` in a new transaction and resolves with the answer when the change is on disk. An error of `work` rolls
    * the transaction back and is thrown here. `work` must not wait for another transaction.
-   * @throws AppError `unavailable` when the disk refuses the change, or while the service stops.
+   * @throws AppError `unavailable` when the disk refuses the change, while the service is read-only, or while the service stops.
    */
   transact<T>(work: (tx: Transactor) => T, options: TransactOptions = {}): Promise<T> {
     return this.#writing.writer.transact(work, options);
   }
 
+  /** Like `transact`, for what the service keeps for itself, such as sessions and the progress of runs: also while the service is read-only. */
+  upkeep<T>(work: (tx: Transactor) => T, options: TransactOptions = {}): Promise<T> {
+    return this.transact(work, { ...options, whileReadOnly: true });
+  }
+
   /** Like `transact`, for work that takes turns with the event loop. The work runs alone, when `caller` has the turn. */
-  transactLong<T>(caller: string, work: (tx: Transactor) => Promise<T>): Promise<T> {
-    return this.#writing.writer.transact(work, { caller });
+  transactLong<T>(
+    caller: string,
+    work: (tx: Transactor) => Promise<T>,
+    options: Pick<TransactOptions, "whileReadOnly"> = {},
+  ): Promise<T> {
+    return this.#writing.writer.transact(work, { ...options, caller });
   }
 
   /** Whether all further transactions are refused: a flush has failed, or the service stops. */
@@ -213,7 +224,7 @@ export class Database {
 
   /** A write without a change: a success proves that the disk accepts writes. @throws AppError as `transact`. */
   async probe(): Promise<void> {
-    await this.transact((tx) => tx.run("UPDATE _schema SET version = version WHERE module = 'events'"));
+    await this.upkeep((tx) => tx.run("UPDATE _schema SET version = version WHERE module = 'events'"));
   }
 
   /** Registers `guard`, which checks callers again when the right is used. The module `auth` calls this method. */
@@ -234,14 +245,13 @@ export class Database {
    * Like `transact`, for a change that a caller asked for. The session and the role of the caller are checked inside the
    * transaction, after all earlier commits.
    * @param work gets the caller with the present role.
-   * @param options `makesRoom` takes effect only for admins.
+   * @param options `makesRoom` takes effect only for admins; for a signed-in admin also while the service is read-only.
    * @throws AppError `unauthorized` when the session has ended.
    */
   transactFor<T>(principal: Principal, work: CallersWork<T>, options: TransactOptions = {}): Promise<T> {
     const rehearsal = this.#rehearsalOf(principal);
     if (rehearsal !== null) return rehearsal.transact((tx) => work(tx, this.recheck(principal, tx)));
-    const makesRoom = options.makesRoom === true && isAdmin(principal);
-    const checked = { isRepeatable: options.isRepeatable === true, makesRoom };
+    const checked = { isRepeatable: options.isRepeatable === true, ...rightsOf(principal, options) };
     return this.transact((tx) => work(tx, this.recheck(principal, tx)), checked);
   }
 
@@ -252,19 +262,19 @@ export class Database {
   transactLongFor<T>(
     principal: Principal,
     work: CallersWork<Promise<T>>,
-    options: Pick<TransactOptions, "makesRoom"> & { readonly caller?: string | undefined } = {},
+    options: Pick<TransactOptions, "makesRoom" | "whileReadOnly"> & { readonly caller?: string | undefined } = {},
   ): Promise<T> {
     const rehearsal = this.#rehearsalOf(principal);
     if (rehearsal !== null) return rehearsal.transact((tx) => work(tx, this.recheck(principal, tx)));
     const { caller = shareOf(principal) ?? "" } = options;
-    const makesRoom = options.makesRoom === true && isAdmin(principal);
-    return this.#writing.writer.transact((tx) => work(tx, this.recheck(principal, tx)), { caller, makesRoom });
+    const checked = { caller, ...rightsOf(principal, options) };
+    return this.#writing.writer.transact((tx) => work(tx, this.recheck(principal, tx)), checked);
   }
 
   /** Begins a rehearsal: `transactFor` and `transactLongFor` make each change of the code of a preview in the rehearsal alone. */
   rehearse(preview: Preview, options: Omit<RehearsalOptions, "transact">): Rehearsal {
     const transact: RehearsalOptions["transact"] = (work) =>
-      this.#writing.writer.transact(work, { caller: "previews" });
+      this.#writing.writer.transact(work, { caller: "previews", whileReadOnly: true });
     const rehearsal = new Rehearsal({ ...options, transact });
     this.#rehearsals.set(preview, rehearsal);
     return rehearsal;
@@ -307,10 +317,14 @@ export class Database {
    * Like `transact`, for a change of tables. On a "thread", requests go on during the migration: reads see the old tables
    * until the commit, writes wait.
    */
-  async migrate<T>(work: (tx: Migration) => T | Promise<T>, site: MigrationSite): Promise<T> {
+  async migrate<T>(
+    work: (tx: Migration) => T | Promise<T>,
+    site: MigrationSite,
+    options: Pick<TransactOptions, "whileReadOnly"> = {},
+  ): Promise<T> {
     this.#migrations += 1;
     try {
-      return await this.#writing.writer.transact(work, { caller: "", site });
+      return await this.#writing.writer.transact(work, { ...options, caller: "", site });
     } finally {
       this.#migrations -= 1;
     }
@@ -394,6 +408,12 @@ export class Database {
     return { database: statSync(this.path).size, log: statSync(`${this.path}-wal`).size };
   }
 
+  /** Bytes of the pages of the database file that hold nothing. */
+  get unusedBytes(): number {
+    const pages = this.reader.get<{ freelist_count: number }>("PRAGMA freelist_count")?.freelist_count ?? 0;
+    return pages * (this.reader.get<{ page_size: number }>("PRAGMA page_size")?.page_size ?? 0);
+  }
+
   /** Bytes of the log that no checkpoint has copied into the database file yet. */
   get uncopiedLog(): number {
     return this.#writing.checkpointer.uncopied;
@@ -401,7 +421,7 @@ export class Database {
 
   /** Upgrades the tables of the modules to this version, in one transaction. */
   async prepare(schemas: readonly ModuleSchema[]): Promise<void> {
-    await this.transact((tx) => upgradeTables(tx, this.path, schemas));
+    await this.upkeep((tx) => upgradeTables(tx, this.path, schemas));
   }
 
   /** Refuses all new transactions, and the accepted transactions that are not done: the callers get an answer. */
@@ -434,4 +454,14 @@ export class Database {
       }
     }
   }
+}
+
+/** The transactions of a caller that run on a full disk, and while the service is read-only. Code of the project deletes nothing in a read-only service. */
+function rightsOf(
+  principal: Principal,
+  { makesRoom = false, whileReadOnly = false }: TransactOptions,
+): Pick<TransactOptions, "makesRoom" | "whileReadOnly"> {
+  const isRoomy = makesRoom && isAdmin(principal);
+  const isOwn = principal !== null && "sessionId" in principal;
+  return { makesRoom: isRoomy, whileReadOnly: whileReadOnly || (isRoomy && isOwn) };
 }

@@ -4,6 +4,7 @@
  */
 export { Database, type DatabaseOptions } from "./database.ts";
 export { type CommitEntry, changesVersions, EntryMismatch, type MigrationSite, type Note } from "./entry.ts";
+export { type ReadOnlyState, readOnlySchema } from "./read-only.ts";
 export type { Rehearsal } from "./rehearsal.ts";
 export {
   DatabaseFile,

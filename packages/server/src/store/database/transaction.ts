@@ -190,6 +190,11 @@ export interface TransactOptions {
   /** Whether the transaction may use the reserve on a full disk. */
   readonly makesRoom?: boolean;
   /**
+   * Whether the transaction also runs while the service is read-only: for sessions, for what the service keeps for itself, and for
+   * transactions that are taken back.
+   */
+  readonly whileReadOnly?: boolean;
+  /**
    * Whether the function may be called again: the only results are changes to the database and the effects. For transactions
    * that rarely fail after a write: the transaction costs less, but a failure after a write costs more.
    */

@@ -100,7 +100,7 @@ export class EventIndexer {
       const end = (block + 1) * blockSize;
       if (end > this.#flushedSeq() + 1) return;
       const made = this.#blocks.get(block) ?? (await this.#read(block * blockSize));
-      await this.#database.transact((tx) => insertBlock(tx, block, made.entries()));
+      await this.#database.upkeep((tx) => insertBlock(tx, block, made.entries()));
       // Waiting writes run between two blocks.
       await Bun.sleep(pauseMs);
     }

@@ -55,7 +55,7 @@ export class RequestLog {
       while (this.#waiting.length > 0) {
         const requests = this.#waiting.splice(0, rowsAtOnce);
         await this.#database
-          .transact((tx) => insertRequests(tx, requests))
+          .upkeep((tx) => insertRequests(tx, requests))
           .catch((error: unknown) => this.#logger.often(`Requests are left out of the traces: ${messageOf(error)}`));
       }
     });

@@ -61,7 +61,7 @@ class EventTime {
     const moved = Math.round(oldest > now ? followed : Math.max(followed, oldest));
     this.#time = moved;
     if (this.#stored !== null && Math.abs(moved - this.#stored) < storeEveryMs) return;
-    await this.#database.transact((tx) => storeTime(tx, moved));
+    await this.#database.upkeep((tx) => storeTime(tx, moved));
     this.#stored = moved;
   }
 
@@ -141,7 +141,7 @@ export class EventRetention {
     const { database, events } = this.#options;
     const border = this.#border();
     if (border === null) return false;
-    return database.transact((tx) => {
+    return database.upkeep((tx) => {
       const mark = markFrom(tx, (firstMark(tx)?.total ?? 0) + stepBytes);
       events.trim(tx, { until: Math.min(border, mark?.seq ?? border), limit: step });
       return true;
@@ -154,7 +154,7 @@ export class EventRetention {
     const horizon = Math.min(clock.now(), this.#time.now) - config["audit.retention"];
     const maxCount = config["audit.maxCount"];
     if (!isAuditFull(database.reader, horizon, maxCount)) return false;
-    await database.transact((tx) => trimAudit(tx, horizon, maxCount));
+    await database.upkeep((tx) => trimAudit(tx, horizon, maxCount));
     return true;
   }
 
@@ -166,7 +166,7 @@ export class EventRetention {
     const before = Math.max(byAge, oldestEvent(database.reader)?.at ?? 0);
     const old = { before, keep: maxAgeMs === 0 ? 0 : config["events.maxCount"] };
     if (!hasOldRequests(database.reader, old)) return false;
-    await database.transact((tx) => trimRequests(tx, old, step));
+    await database.upkeep((tx) => trimRequests(tx, old, step));
     return true;
   }
 

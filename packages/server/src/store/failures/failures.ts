@@ -71,7 +71,7 @@ export class Failures {
 
   async #write(waiting: readonly Waiting[]): Promise<void> {
     await this.#database
-      .transact((tx) => {
+      .upkeep((tx) => {
         for (const { failures, times } of waiting) addFailures(tx, failures, times);
       })
       .catch((error: unknown) => this.#logger.often(`Failures of calls could not be grouped: ${messageOf(error)}`));

@@ -45,7 +45,7 @@ export class Codes {
     const { requests, mails, users, config } = this.#options;
     this.#checkOn();
     const attempt = this.#newAttempt(email);
-    requests.later({ recipient: email, caller, needs: "code", principal }, (tx) => {
+    requests.later({ recipient: email, caller, needs: "code", principal, isSignIn: true }, (tx) => {
       const code = newCode();
       const claimant = config["auth.registration"] ? users.anonymous(principal, tx) : null;
       const user = findByEmail(tx, email)?.user ?? claimant;

@@ -31,6 +31,8 @@ interface MailRequest {
   readonly needs: "link" | "code";
   /** The caller whose right is looked at again in the transaction. */
   readonly principal?: Principal;
+  /** Whether the mail belongs to a sign-in, which a read-only service takes. */
+  readonly isSignIn?: boolean;
 }
 
 interface MailRequestsOptions {
@@ -83,18 +85,23 @@ export class MailRequests {
   /**
    * Runs `write` in a transaction after the answer to the request; nothing runs beyond the bounds of the recipient. A
    * failure is in the log alone.
-   * @throws AppError `unavailable` as `check`, and when too many requests wait.
+   * @throws AppError `unavailable` as `check`, when too many requests wait, and while the service is read-only.
    */
-  later({ recipient, caller, needs, principal = null }: MailRequest, write: (tx: Transactor) => void): void {
+  later(
+    { recipient, caller, needs, principal = null, isSignIn = false }: MailRequest,
+    write: (tx: Transactor) => void,
+  ): void {
     const { database, logger } = this.#options;
     this.check(needs);
+    // Nobody hears of a refusal after the answer.
+    if (!isSignIn) database.readOnly.demandWritable();
     if (this.#waiting.size >= maxWaiting)
       throw overloaded("mails", "Too many mails are asked for; try again in a moment.");
     if (!this.allows(recipient, caller)) return;
     const work = async (): Promise<void> => {
       this.#waiting.delete(work);
       await database
-        .transactFor(principal, write)
+        .transactFor(principal, write, { whileReadOnly: isSignIn })
         .catch((error) => logger.warn("A mail that was asked for was not written", { error }));
     };
     this.#waiting.add(work);

@@ -192,7 +192,7 @@ export class ProviderAccounts {
     const { database, users } = this.#options;
     const prove = (tx: Transactor): User =>
       this.#proveAddress(tx, users.get(match.user.id, tx), { ...from, sessionId: null });
-    return { ...match, user: await database.transact(prove) };
+    return { ...match, user: await database.upkeep(prove) };
   }
 
   /** The role of a new user: only a proven email is the email of the configured admin. */

@@ -54,7 +54,7 @@ export class AppCodes {
    */
   async leave(target: AppTarget, { refreshToken }: TokenResponse, caller: PasswordCaller): Promise<string> {
     const { database, sessions, steps } = this.#options;
-    const code = await database.transact((tx) => {
+    const code = await database.upkeep((tx) => {
       const session = sessions.ofRefreshToken(tx, refreshToken);
       if (session === null) throw new AppError("conflict", "The user was changed during the login. Try again.");
       sessions.shorten(tx, session.id, ttlMs.code);
@@ -70,7 +70,7 @@ export class AppCodes {
    */
   async exchange({ sessionId }: SessionStep, caller: PasswordCaller): Promise<TokenResponse> {
     const { database, users, sessions, signIns } = this.#options;
-    const opened = await database.transact((tx) => {
+    const opened = await database.upkeep((tx) => {
       const left = findUnexpired(tx, sessionId, Date.now());
       if (left === null) throw invalidProof();
       const user = users.get(left.userId, tx);

@@ -148,7 +148,7 @@ export class Providers {
   ): Promise<string> {
     const provider = this.get(name);
     const asked = typeof from === "string" ? null : { provider: name, ...this.#targetOf(from, secret), linkFor: null };
-    const { step, state } = await this.#options.database.transact((tx) => {
+    const { step, state } = await this.#options.database.upkeep((tx) => {
       const isOwn = (step: ProviderStep): boolean => step.provider === name;
       const step = asked ?? this.#steps.take(tx, "link", { token: String(from), isOwn });
       return {
@@ -192,7 +192,7 @@ export class Providers {
     const token = answer.get("state") ?? "";
     const isOwn = ({ browser = "" }: ProviderStep): boolean => secret !== null && isSameSecret(browser, hashOf(secret));
     this.#steps.look("state", { token, isOwn });
-    const step = await this.#options.database.transact((tx) => this.#steps.take(tx, "state", { token, isOwn }));
+    const step = await this.#options.database.upkeep((tx) => this.#steps.take(tx, "state", { token, isOwn }));
     const provider = this.get(step.provider);
     try {
       if (callback !== (provider.hasOwnCallback ? provider.name : null))
@@ -209,7 +209,7 @@ export class Providers {
       if (step.linkFor !== null) checkLink(database.reader, identity, { userId: step.linkFor.userId, provider });
       // A page tells the person of a conflict itself.
       else if (step.isOnPage !== true) this.accounts.match(database.reader, identity, provider);
-      const code = await database.transact((tx) =>
+      const code = await database.upkeep((tx) =>
         this.#steps.add(tx, "code", { content: { ...step, identity }, caller: caller.key }),
       );
       return withOutcome(step, { code });

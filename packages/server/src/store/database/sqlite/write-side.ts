@@ -1,5 +1,6 @@
 /** Write side: the parts that only the process has that writes the database: the lock, the writer, the checkpoints and the reserve. */
 import type { Logger } from "../../../base/logging/index.ts";
+import type { ReadOnly } from "../read-only.ts";
 import type { Projection } from "../transaction.ts";
 import { Checkpointer } from "./checkpointer.ts";
 import type { SnapshotReader } from "./connection.ts";
@@ -52,7 +53,7 @@ export interface WriteSide {
  */
 export function openWriteSide(
   parts: WriteSideParts,
-): (reader: SnapshotReader, state: { meter: SqliteMeter; projection: Projection }) => WriteSide {
+): (reader: SnapshotReader, state: { meter: SqliteMeter; projection: Projection; readOnly: ReadOnly }) => WriteSide {
   const { path, logger, onFatal, closers, sync, hasReserve, logLimit = 64 * 1024 ** 2 } = parts;
   const lock = new DatabaseLock(path);
   closers.push(() => lock.close());
@@ -61,7 +62,7 @@ export function openWriteSide(
   const connection = openWriter(path);
   closers.push(() => connection.close());
   addFunctions(connection, parts.onProbe);
-  return (reader, { meter, projection }) => {
+  return (reader, { meter, projection, readOnly }) => {
     const { file: logFile, close: closeLog } = openDescriptor(path, "-wal");
     closers.push(closeLog);
     const { file, close } = openDescriptor(path, "");
@@ -71,7 +72,7 @@ export function openWriteSide(
     const reserve = hasReserve === true ? new Reserve({ path, logger, connection }) : null;
     const flusher = new Flusher(sync ?? flushOf(path, logFile), meter);
     const openThread = (): ThreadConnection => new ThreadConnection(path);
-    const shared = { connection, flusher, checkpointer, reader, openThread, onFatal, meter, projection };
+    const shared = { connection, flusher, checkpointer, reader, openThread, onFatal, meter, projection, readOnly };
     const writer = new Writer({ ...shared, logger, reserve });
     lock.watch({ file, log: logFile, logger, onLost: (error) => writer.refuse(error) });
     return {

@@ -3,6 +3,7 @@ import { AppError, nextTurn } from "../../../base/kernel/index.ts";
 import type { Logger } from "../../../base/logging/index.ts";
 import { beginning, type ChainPlace } from "../../journal/index.ts";
 import { type MigrationSite, type Note, StatementLog } from "../entry.ts";
+import type { ReadOnly } from "../read-only.ts";
 import { type CommitParts, JobTransactor, type Lead, type Migration, type Projection } from "../transaction.ts";
 import type { Checkpointer } from "./checkpointer.ts";
 import type { Connection, SnapshotReader } from "./connection.ts";
@@ -37,6 +38,7 @@ interface WriterParts {
   readonly projection: Projection;
   readonly logger: Logger;
   readonly reserve: Reserve | null;
+  readonly readOnly: Pick<ReadOnly, "refusal">;
 }
 
 /** After a short transaction: the next transaction of the commit, the commit, or the commit from the start, perhaps without the transaction. */
@@ -256,16 +258,18 @@ export class Writer {
     this.#endThread();
   }
 
-  /** The transactions that may run: after the reserve is released, only the ones that make room. */
+  /** The transactions that may run: on a full disk, only the ones that make room; while the service is read-only, only the ones that say so. */
   #admitted(jobs: readonly Job[]): Job[] {
     const full = this.#parts.reserve?.releasedFor ?? null;
-    const makesRoom = ({ options }: Job): boolean => options.makesRoom === true;
-    if (full !== null)
-      this.#refuse(
-        jobs.filter((job) => !makesRoom(job)),
-        full,
-      );
-    return full === null ? [...jobs] : jobs.filter(makesRoom);
+    const refusal = full ?? this.#parts.readOnly.refusal;
+    if (refusal === null) return [...jobs];
+    const mayRun = ({ options: { makesRoom, whileReadOnly } }: Job): boolean =>
+      (full === null ? whileReadOnly : makesRoom) === true;
+    this.#refuse(
+      jobs.filter((job) => !mayRun(job)),
+      refusal,
+    );
+    return jobs.filter(mayRun);
   }
 
   #refuse(jobs: readonly Job[], thrown: unknown): void {

@@ -43,6 +43,21 @@ function overviewRoutes(api: Parts): Routes {
         handle: () => api.admin.status.now(),
       }),
     },
+    "/api/admin/read-only": {
+      GET: route({
+        summary: "Whether the service refuses changes",
+        access,
+        answers: { 200: wire.readOnlyMode },
+        handle: () => api.admin.readOnly.mode,
+      }),
+      PUT: route({
+        summary: "Refuse changes, or take changes again",
+        access,
+        body: wire.readOnlySwitch,
+        answers: { 200: wire.readOnlyMode },
+        handle: (_exchange, admin, asked) => api.admin.readOnly.set(asked, admin),
+      }),
+    },
     "/api/admin/sockets": {
       GET: route({
         summary: "The open sockets",
