@@ -1,4 +1,4 @@
-/** The frame of all pages behind the sign-in: navigation, page, undo bars, and the sign-in over a page. */
+/** The frame of all pages behind the sign-in: navigation, page, bars, and the sign-in over a page. */
 import "@mantine/notifications/styles.css";
 import { AppShell, Burger, Group, Image, Modal, Stack, Text, Title } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
@@ -16,6 +16,7 @@ import { signOut, useSession } from "../service/session.ts";
 import { text } from "../texts/index.ts";
 import { Navigation } from "./navigation.tsx";
 import { PaletteHost } from "./palette-host.tsx";
+import { ReadOnlyBar } from "./read-only-bar.tsx";
 import classes from "./shell.module.css";
 import { UndoBars } from "./undo-bars.tsx";
 
@@ -79,6 +80,7 @@ function Frame() {
           <Navigation onSearch={palette.open} onShortcuts={list.open} />
         </AppShell.Navbar>
         <AppShell.Main id="main" tabIndex={-1} className={classes["main"]}>
+          <ReadOnlyBar />
           <Outlet />
         </AppShell.Main>
       </AppShell>

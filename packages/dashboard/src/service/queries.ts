@@ -35,6 +35,13 @@ export const overviewQuery = queryOptions({
   placeholderData: keepPreviousData,
 });
 
+/** Whether the service refuses changes. */
+export const readOnlyQuery = queryOptions({
+  queryKey: ["read-only"],
+  queryFn: () => client.admin.readOnly(),
+  refetchInterval: 15_000,
+});
+
 /** A user with the sessions; for every place that shows an id of a user with a name. */
 export function userQuery(id: string) {
   return queryOptions({

@@ -60,7 +60,7 @@ const audit = async (): Promise<string[]> => {
 
 const refusal = {
   code: "unavailable",
-  message: "The service is read-only at the moment: it takes no changes.",
+  message: "The service is read-only at the moment, and takes no changes.",
 };
 
 beforeEach(async () => {

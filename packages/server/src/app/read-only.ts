@@ -59,5 +59,7 @@ export function answerReadOnly(admin: ReadOnlyAdmin, action: string): Promise<Re
 
 /** Like `answerReadOnly`, for a service that does not serve. */
 export async function readOnlyAlone(service: Service, logger: Logger, action: string): Promise<ReadOnlyMode> {
+  // For the entry of the audit. The whole service is not opened: that would apply definition files.
+  service.events.start();
   return answerReadOnly(new ReadOnlyAdmin({ ...service, changes: new AdminChanges({ ...service, logger }) }), action);
 }

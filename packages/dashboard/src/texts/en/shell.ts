@@ -31,6 +31,14 @@ export const shell = {
   sectionService: "Service",
 };
 
+/** The bar of a service that refuses changes. */
+export const readOnly = {
+  title: "The service is read-only",
+  end: "Accept changes again",
+  ended: "The service accepts changes again",
+  notEnded: "The service is still read-only",
+};
+
 export const shortcuts = {
   title: "Keyboard shortcuts",
   general: "General",

@@ -391,6 +391,9 @@ test("failures for admins", async () => {
   await api.scripts.settled();
   const all = { ...admin, query: { kind: "function", limit: "3" } };
   await check.call("GET /api/admin/status", 200, admin);
+  await check.call("PUT /api/admin/read-only", 200, { ...admin, body: { on: true } });
+  await check.call("GET /api/admin/read-only", 200, admin);
+  await check.call("PUT /api/admin/read-only", 200, { ...admin, body: { on: false } });
   const { items } = await check.call<FailurePage>("GET /api/admin/failures", 200, all);
   await check.refuse("GET /api/admin/failures", 400, { ...admin, query: { status: "closed" } });
   const group = { ...admin, path: { group: items[0]?.id ?? "" } };

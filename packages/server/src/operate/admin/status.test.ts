@@ -154,6 +154,16 @@ for (const [changed, line] of cases)
     expect(found.items[0]?.remedy).not.toBe("");
   });
 
+test("the status tells of a read-only service, as an error if the service has begun the mode", async () => {
+  const { state, status } = well();
+  state.readOnly = { cause: "admin", since: start, text: "an admin has switched changes off" };
+  expect(told(await status.now())).toEqual([
+    "warning read_only: The service is read-only: an admin has switched changes off",
+  ]);
+  state.readOnly = { cause: "disk", since: start, text: "the disk is small" };
+  expect(told(await status.now())).toEqual(["error read_only: The service is read-only: the disk is small"]);
+});
+
 test("the status tells of a disk with less than twice limits.diskFree", async () => {
   const { state, status } = well();
   state.diskFree = Number.MAX_SAFE_INTEGER;

@@ -50,7 +50,7 @@ export class ReadOnly {
   /** The refusal of a change; null while changes are accepted. */
   get refusal(): AppError | null {
     if (this.state === null) return null;
-    return new AppError("unavailable", "The service is read-only at the moment: it takes no changes.", { retryAfter });
+    return new AppError("unavailable", "The service is read-only at the moment, and takes no changes.", { retryAfter });
   }
 
   /** @throws AppError `unavailable` while changes are refused. */

@@ -49,6 +49,8 @@ const callers: readonly (readonly [who: string, token: string | undefined, statu
 const requests: readonly (readonly [method: string, path: string, route: string, status: number, body?: object])[] = [
   ["GET", "/api/admin/overview", "/api/admin/overview", 200],
   ["GET", "/api/admin/status", "/api/admin/status", 200],
+  ["GET", "/api/admin/read-only", "/api/admin/read-only", 200],
+  ["PUT", "/api/admin/read-only", "/api/admin/read-only", 200, { on: false }],
   ["GET", "/api/admin/trace/nothing", "/api/admin/trace/:id", 404],
   ["GET", "/api/admin/sockets", "/api/admin/sockets", 200],
   ["GET", "/api/admin/config", "/api/admin/config", 200],
