@@ -6,6 +6,7 @@
 export { MigrationStopped } from "../code/migrations/index.ts";
 export { buildApi } from "./api.ts";
 export { type App, build, platform, type Running, startApp, version } from "./app.ts";
+export { readAudit } from "./audit.ts";
 export { clientFolder, writeClient, writeTypesModule } from "./client-module.ts";
 export {
   askService,

@@ -1,6 +1,7 @@
 /** The commands that do work, in the order of the help. */
 import type { Command } from "../command.ts";
 import { adminCreate } from "./admin-create.ts";
+import { auditExport } from "./audit.ts";
 import { backup, restore, vacuum, verify } from "./backup.ts";
 import { clusterAdopt, clusterInit, clusterLead, clusterRejoin, clusterStatus } from "./cluster.ts";
 import { failureChanges, failures } from "./failures.ts";
@@ -39,6 +40,7 @@ export const commands: readonly Command[] = [
   ...readOnlySwitches,
   readOnly,
   mailTest,
+  auditExport,
   ...failureChanges,
   failures,
   trace,

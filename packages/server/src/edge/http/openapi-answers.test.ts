@@ -391,6 +391,7 @@ test("failures for admins", async () => {
   await api.scripts.settled();
   const all = { ...admin, query: { kind: "function", limit: "3" } };
   await check.call("GET /api/admin/status", 200, admin);
+  await check.call("GET /api/admin/audit/export", 200, admin);
   await check.call("PUT /api/admin/read-only", 200, { ...admin, body: { on: true } });
   await check.call("GET /api/admin/read-only", 200, admin);
   await check.call("PUT /api/admin/read-only", 200, { ...admin, body: { on: false } });

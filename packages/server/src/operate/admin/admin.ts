@@ -14,6 +14,7 @@ import { changesIn, type Histories } from "../history/index.ts";
 import { Traces } from "../traces/index.ts";
 import type { Undos } from "../undo/index.ts";
 import { AdminChanges } from "./admin-changes.ts";
+import { auditPages } from "./audit-export.ts";
 import { FailureAdmin } from "./failure-admin.ts";
 import { FileAdmin } from "./file-admin.ts";
 import { FirstAdmin } from "./first-admin.ts";
@@ -87,6 +88,11 @@ export function buildAdmin(options: AdminOptions) {
     ): Promise<{ items: EventEntry[]; total: number }> {
       const { items, total } = await events.search(filter, page);
       return { items: items.map(toEntry), total };
+    },
+
+    /** See `auditPages`. @throws AppError `unavailable` when too many wait for a thread. */
+    audit(asked: Parameters<typeof auditPages>[1], waiter: Waiter): AsyncGenerator<string, void, void> {
+      return auditPages((range) => events.audit(range, waiter), asked);
     },
 
     /** Erases the values of a record in the event log. @throws AppError `not_found` for a record without an event. */

@@ -10,7 +10,9 @@ const sources = ["admin", "auth"] as const;
 /** Beginnings of the types with entries in the audit. */
 const auditTypes = ["admin.", "auth.failed", "auth.locked"] as const;
 
-const columns = "seq, at, time, type, source, actor, owner, payload, partial";
+export const auditColumns = "seq, at, time, type, source, actor, owner, payload, partial";
+/** SQL: whether an event of the log belongs to the audit. */
+export const isAudit = "(source = 'admin' OR type IN ('auth.failed', 'auth.locked'))";
 /** Rows that a transaction removes. */
 const step = 500;
 
@@ -42,9 +44,9 @@ export function hasAudit(reader: Reader): boolean {
 /** Copies the events of a range that belong to the audit. To be called before the log removes the range. */
 export function keepAudit(tx: Transactor, first: number, last: number): void {
   tx.run(
-    `INSERT INTO _audit (${columns})
-     SELECT ${columns} FROM _events INDEXED BY _events_other
-     WHERE seq BETWEEN ? AND ? AND source <> 'collections' AND (source = 'admin' OR type IN ('auth.failed', 'auth.locked'))`,
+    `INSERT INTO _audit (${auditColumns})
+     SELECT ${auditColumns} FROM _events INDEXED BY _events_other
+     WHERE seq BETWEEN ? AND ? AND source <> 'collections' AND ${isAudit}`,
     first,
     last,
   );

@@ -43,6 +43,7 @@ import {
 import { eventsByKey, eventsOfTrace, manyEvents, type TraceBounds } from "./events-by-key.ts";
 import { type KeySearch, seqsOf } from "./index-table.ts";
 import { RequestLog } from "./request-log.ts";
+import { type AuditRange, auditAfter } from "./sql/audit.ts";
 import { type ActorSearch, changesBy, type EventFilter, searchEvents, seqRange } from "./sql/search.ts";
 import { TypeBlocks } from "./type-blocks.ts";
 
@@ -400,6 +401,11 @@ export class EventLog {
     const isLong = range !== null && range.last - range.first > manyEvents;
     if (!isLong && !hasAudit(this.#database.reader)) return searchEvents(reader, filter, page);
     return this.#database.readOnThread((thread) => searchEvents(thread, filter, page), page.waiter);
+  }
+
+  /** See `auditAfter`. On a thread: a page may pass over all sign-ins of a long log. */
+  audit(range: AuditRange, waiter: Waiter): Promise<LoggedEvent[]> {
+    return this.#database.readOnThread((thread) => auditAfter(thread, range), waiter);
   }
 
   /** See `eventsByKey`. */

@@ -19,4 +19,5 @@ export {
 export { RequestLog } from "./request-log.ts";
 export type { LoggedRequest } from "./request-table.ts";
 export { EventRetention } from "./retention.ts";
+export { type AuditRange, auditAfter } from "./sql/audit.ts";
 export type { EventFilter } from "./sql/search.ts";

@@ -1,10 +1,11 @@
 /** `/api/admin/events`: the event log with the audit of admins, and a live stream. */
 import * as wire from "@socle/protocol/wire";
-import { AppError, parseDatetime, quote } from "../../../../base/kernel/index.ts";
-import type { Admin } from "../../../../operate/admin/index.ts";
+import { AppError, oneOf, parseDatetime, quote } from "../../../../base/kernel/index.ts";
+import { type Admin, type AuditFormat, auditFormats } from "../../../../operate/admin/index.ts";
 import type { Exchange } from "../../exchange.ts";
+import { disposition } from "../../file-response.ts";
 import type { LiveStreams } from "../../live-streams.ts";
-import { admins, parameter, type Routes, route, textAnswer } from "../../route.ts";
+import { admins, ownRoute, parameter, type Routes, route, textAnswer } from "../../route.ts";
 import { pageRoute, waiterOf } from "./paging.ts";
 
 /** Types that a request may name. */
@@ -36,6 +37,40 @@ export function eventRoutes(api: { admin: Admin; liveStreams: LiveStreams }): Ro
         },
       }),
     },
+    "/api/admin/audit/export": {
+      GET: ownRoute({
+        summary: "The audit, oldest first, as a file",
+        access: "admin",
+        query: {
+          format: parameter("jsonl by default; syslog are lines of RFC 5424.", wire.enumOf(auditFormats)),
+          since: parameter("A time."),
+          until: parameter("A time."),
+        },
+        answers: {
+          200: {
+            description: "The entries, each in a line.",
+            content: { "application/x-ndjson": wire.string.schema, "text/plain": wire.string.schema },
+            headers: ["Content-Disposition"],
+          },
+        },
+        async handle(exchange) {
+          const admin = await exchange.admin();
+          const format = formatOf(exchange);
+          const from = timeOf(exchange, "since") ?? 0;
+          const to = timeOf(exchange, "until") ?? Number.MAX_SAFE_INTEGER;
+          const pages = api.admin.audit({ format, from, to }, waiterOf(exchange, admin));
+          const headers = {
+            "Content-Type": format === "jsonl" ? "application/x-ndjson" : "text/plain; charset=utf-8",
+            "Content-Disposition": disposition(
+              "application/octet-stream",
+              `audit.${format === "jsonl" ? "jsonl" : "log"}`,
+            ),
+            "Cache-Control": "private, no-store",
+          };
+          return exchange.stream(200, bytesOf(pages), { headers });
+        },
+      }),
+    },
     "/api/admin/trace/:id": {
       GET: route({
         summary: "All that followed from a request, a run, an import or an undo, found by any part",
@@ -54,6 +89,19 @@ export function eventRoutes(api: { admin: Admin; liveStreams: LiveStreams }): Ro
       }),
     },
   };
+}
+
+/** @throws AppError `bad_request`. */
+function formatOf(exchange: Exchange): AuditFormat {
+  const asked = exchange.query("format") ?? "jsonl";
+  const format = auditFormats.find((each) => each === asked);
+  if (format !== undefined) return format;
+  throw new AppError("bad_request", `"format" must be ${oneOf(auditFormats)}, not ${quote(asked)}.`);
+}
+
+async function* bytesOf(pages: AsyncIterable<string>): AsyncGenerator<Uint8Array, void, void> {
+  const encoder = new TextEncoder();
+  for await (const page of pages) yield encoder.encode(page);
 }
 
 /** @throws AppError `bad_request`. */
