@@ -110,10 +110,16 @@ test("an instance with superseded files follows and never leads; the way back is
   await eventually(() => isReady(old), "the old instance is ready");
   const command = (...args: string[]) =>
     runCommand(["cluster", "lead", ...args], { cwd: old.folder, env: { ...old.env } });
-  expect([(await command(old.url)).code, columnsOf(old)]).toEqual([2, ["title", "phone"]]);
+  const refused = await command(old.url);
+  expect([refused.code, columnsOf(old)]).toEqual([2, ["title", "phone"]]);
+  expect(refused.stderr).toMatch(/may not lead: the files of the project folder \(\w+\) were superseded/);
+  expect(await cluster.leader()).toBe(other);
   expect((await command("http://nowhere", "--with-its-files")).stderr).toContain("is no running instance");
   const { code, stdout } = await command(old.url, "--with-its-files");
-  expect([code, stdout]).toEqual([0, expect.stringMatching(/^The files [0-9a-f]{12} are in force/)]);
+  expect([code, stdout]).toEqual([
+    0,
+    expect.stringMatching(/^The files [0-9a-f]{12} are in force\.\n\S+ leads; writes were paused for /),
+  ]);
   await eventually(async () => (await cluster.leader()) === old, "the old instance leads");
   await eventually(async () => columnsOf(old).length === 1, "the column is dropped on purpose");
   expect(other.running.output()).toContain("superseded");

@@ -246,6 +246,28 @@ export function journalSuite(name: string, open: (cluster: string) => Journal): 
     expect(await a.leader()).toEqual({ term: 3, instance: "b", address: "http://b", isLive: true });
   });
 
+  test(`${name}: a lease that is passed on is the other instance's alone, and no append of the former leader happens`, async () => {
+    const cluster = clusterName();
+    const { journal: a, lease } = await led(cluster);
+    const b = await opened(cluster);
+    expect(await a.append(entryOf(lease.role, 1))).toBe("appended");
+    expect(await a.passLease({ ...lease, role: "another" }, { instance: "b", address: "http://b", ms: longMs })).toBe(
+      false,
+    );
+    expect(await a.passLease(lease, { instance: "b", address: "http://b", ms: longMs })).toBe(true);
+    expect(await a.leader()).toEqual({ term: lease.term + 1, instance: "b", address: "http://b", isLive: true });
+    expect(await a.append(entryOf(lease.role, 2))).toBe("fenced");
+    expect(await a.renewLease(lease, longMs)).toBe(false);
+    expect(await a.passLease(lease, { instance: "c", address: "http://c", ms: longMs })).toBe(false);
+    for (const instance of ["a", "c"])
+      expect(await a.takeLease({ instance, address: "http://c", ms: longMs })).toBeNull();
+    const next = await leaseOf(b, { instance: "b", address: "http://b", ms: longMs });
+    expect(next.term).toBe(lease.term + 2);
+    const { term } = next;
+    const before = placeOf(lease.role, 1).id;
+    expect(await b.append(entryOf(next.role, 2, { term, before }))).toBe("appended");
+  });
+
   test(`${name}: one of many takes a free lease`, async () => {
     const cluster = clusterName();
     const journals = await Promise.all(Array.from({ length: 4 }, () => opened(cluster)));
@@ -279,8 +301,14 @@ export function journalSuite(name: string, open: (cluster: string) => Journal): 
     while ((await journal.instances())[0]?.isLive === true) await Bun.sleep(1);
     expect(await journal.register({ ...me, run: "second", version: "2.0.0", problem: "lost", files: "f" })).toBe(true);
     await journal.unregister("b", "other");
+    // An instance that lives is not removed.
+    expect([await journal.removeInstance("a"), await journal.removeInstance("b")]).toEqual([false, false]);
     const last = { ...row, position: 7, run: "second", version: "2.0.0", problem: "lost", files: "f" };
     expect(await journal.instances()).toEqual([last]);
+    expect(await journal.register({ ...me, run: "second", ms: 1 })).toBe(true);
+    while ((await journal.instances())[0]?.isLive === true) await Bun.sleep(1);
+    expect(await journal.removeInstance("a")).toBe(true);
+    expect(await journal.instances()).toEqual([]);
   });
 
   test(`${name}: snapshots, newest first`, async () => {

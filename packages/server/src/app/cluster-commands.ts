@@ -1,17 +1,35 @@
 /**
  * Commands for a cluster, which ask or tell the journal, also when no instance runs: a database enters a new journal, becomes the state of the
- * journal, or is set aside; the state of the cluster; the files in force. The first snapshot of a journal has the data, and entries follow the snapshot.
+ * journal, or is set aside; the state of the cluster. And commands to the leader: a snapshot, the removal of an instance, a hand-over. The first snapshot of a journal has the data, and entries follow the snapshot.
  */
 import { existsSync } from "node:fs";
 import type { Config } from "../base/config/index.ts";
-import { messageOf, SetupError } from "../base/kernel/index.ts";
+import { AppError, messageOf, SetupError } from "../base/kernel/index.ts";
 import type { Logger } from "../base/logging/index.ts";
-import { type ClusterStatus, clusterStatus } from "../edge/cluster/index.ts";
+import {
+  ask,
+  askLeader,
+  assertGone,
+  ClusterSecret,
+  type ClusterStatus,
+  clusterStatus,
+  introductionPath,
+  type LeaderCommands,
+  notRunning,
+} from "../edge/cluster/index.ts";
+import { nothingHere } from "../edge/http/index.ts";
 import { isBucket } from "../files/storage/index.ts";
 import { putRight, type Snapshot, setAside } from "../operate/backup/index.ts";
 import type { MirrorState } from "../operate/mirror/index.ts";
 import { type Database, enterJournal, reasonOfEnd } from "../store/database/index.ts";
-import { ChainBroken, type History, type Journal, JournalAway, openJournal } from "../store/journal/index.ts";
+import {
+  ChainBroken,
+  type History,
+  type Journal,
+  JournalAway,
+  openJournal,
+  type SnapshotRow,
+} from "../store/journal/index.ts";
 import { addressOf, checkConfig, snapshotsOf } from "./cluster.ts";
 import { type Branch, compared } from "./instance-database.ts";
 import { dataPathsOf, openDatabase } from "./service.ts";
@@ -19,6 +37,9 @@ import { dataPathsOf, openDatabase } from "./service.ts";
 /** The lease keeps instances away meanwhile. */
 const leaseMs = 30_000;
 const renewMs = 10_000;
+/** The longest wait for an instance that begins to lead, and the time between two looks. */
+const beginMs = 60_000;
+const lookMs = 50;
 
 /** The first position of a database that had data before the journal. */
 const firstPosition = 1;
@@ -174,18 +195,116 @@ export function statusOfCluster(settings: ClusterSettings): Promise<ClusterStatu
   });
 }
 
-/** Puts the files of an instance in force: a leader with other files hands over. Answers the files. @throws SetupError for an instance that does not run. */
-export function leadWithFiles(settings: ClusterSettings, name: string): Promise<string> {
+/** The leader of a cluster, as the journal and the configuration know the leader. */
+type KnownLeader = Parameters<typeof askLeader>[0];
+
+/** Works with the journal and the leader; the leader is null if no instance leads. Errors of the leader are readable lines. */
+function withLeader<T>(
+  settings: ClusterSettings,
+  work: (journal: Journal, leader: KnownLeader | null) => Promise<T>,
+): Promise<T> {
   return withJournal(settings, async (journal) => {
     await journal.open(false);
-    const instances = await journal.instances();
-    const files = instances.find((each) => each.isLive && each.name === name)?.files ?? null;
-    const names = instances.filter(({ isLive }) => isLive).map((each) => each.name);
-    if (files === null)
-      throw new SetupError(
-        `${name}: is no running instance; running: ${names.join(", ") || "none"} (socle cluster status)`,
-      );
-    await journal.addFiles(files);
-    return files;
+    const leader = await journal.leader();
+    const { header: credentials } = new ClusterSecret(checkConfig(settings.config).secret);
+    try {
+      return await work(journal, leader?.isLive === true ? { address: leader.address, credentials } : null);
+    } catch (thrown) {
+      if (!(thrown instanceof AppError)) throw thrown;
+      const isUnknown = thrown.code === "not_found" && thrown.message === nothingHere().message;
+      const reason = isUnknown ? refused : thrown.message;
+      throw new SetupError(`the leader ${leader?.address}: ${reason}`);
+    }
   });
+}
+
+const refused =
+  "does not know this command: the leader has an earlier version, or another cluster.secret than this configuration";
+
+function noLeader({ config }: ClusterSettings): SetupError {
+  return new SetupError(`cluster.name ${config["cluster.name"]}: no instance leads (socle cluster status)`);
+}
+
+/** Has the leader make a snapshot now, unless there is a snapshot of the present state. @throws SetupError when no snapshot was made. */
+export function makeSnapshot(settings: ClusterSettings): Promise<SnapshotRow> {
+  return withLeader(settings, async (_, leader) => {
+    if (leader === null) throw noLeader(settings);
+    for (let position: number | null = null; ; ) {
+      const answer: LeaderCommands["snapshot"]["answer"] = await askLeader(leader, "snapshot", { position });
+      if (answer.snapshot !== null) return answer.snapshot;
+      ({ position } = answer);
+    }
+  });
+}
+
+/** Removes an instance that is gone from the journal, and from the instances that the leader waits for. @throws SetupError for an instance that lives. */
+export function removeInstance(settings: ClusterSettings, name: string): Promise<void> {
+  return withLeader(settings, async (journal, leader) => {
+    if (leader !== null) {
+      await askLeader(leader, "remove", { name });
+      return;
+    }
+    const rows = await journal.instances();
+    if (rows.every((row) => row.name !== name))
+      throw new SetupError(`${name}: is no instance of the cluster; known: ${rows.map((row) => row.name).join(", ")}`);
+    await assertGone(name, rows, false).catch((thrown: unknown) => {
+      throw new SetupError(messageOf(thrown));
+    });
+    await journal.removeInstance(name);
+  });
+}
+
+/** The outcome of a hand-over. */
+export interface HandedOver {
+  /** The files in force, if the hand-over changed them. */
+  readonly files: string | null;
+  /** For how long no write was acknowledged, at most; null if nothing led before, or the instance led before. */
+  readonly pausedMs: number | null;
+  readonly ledBefore: boolean;
+}
+
+/**
+ * Lets an instance lead: the leader hands over when the instance has every commit. Without a leader, only puts the files of the instance in force.
+ * @param withFiles whether the files of the instance are in force from then on.
+ * @throws SetupError when the instance cannot lead: the leader leads on. Error when the instance does not begin in time.
+ */
+export function leadBy(
+  settings: ClusterSettings,
+  { name, withFiles }: { name: string; withFiles: boolean },
+): Promise<HandedOver> {
+  return withLeader(settings, async (journal, leader) => {
+    const before = (await journal.files()).at(-1) ?? null;
+    if (leader === null) {
+      if (!withFiles) throw noLeader(settings);
+      const rows = await journal.instances();
+      const files = rows.find((each) => each.isLive && each.name === name)?.files ?? null;
+      if (files === null) throw new SetupError(`${name}: ${notRunning(rows)}`);
+      await journal.addFiles(files);
+      return { files, pausedMs: null, ledBefore: false };
+    }
+    const { heldMs, files } = await askLeader(leader, "lead", { name, withFiles });
+    if (heldMs === null) return { files: null, pausedMs: null, ledBefore: true };
+    const answeredAt = performance.now();
+    await untilLeads(name, leader);
+    const changed = files === before ? null : files;
+    return { files: changed, pausedMs: heldMs + performance.now() - answeredAt, ledBefore: false };
+  });
+}
+
+/** Waits until an instance serves as the leader. @throws Error after some time. */
+async function untilLeads(address: string, { credentials }: KnownLeader): Promise<void> {
+  const end = performance.now() + beginMs;
+  for (;;) {
+    const signal = AbortSignal.timeout(lookMs * 10);
+    try {
+      await ask({ credentials }, `${address}${introductionPath}`, { body: {}, signal });
+      return;
+    } catch (thrown) {
+      if (performance.now() > end)
+        throw new Error(
+          `${address} has the lease, and does not serve as the leader after ${beginMs / 1_000} s (${messageOf(thrown)}); see its log and socle cluster status`,
+        );
+      await Bun.sleep(lookMs);
+    }
+  }
 }

@@ -231,6 +231,7 @@ class Instance implements Running {
       member: this.#member,
       snapshots: this.#snapshots,
     });
+    leading.snapshotAt = (position) => keeper.snapshotAt(position);
     const isLost = await Promise.race([leading.lost.then(() => true), stopped.then(() => false)]);
     this.#role = null;
     await keeper.stop();

@@ -10,6 +10,7 @@ import {
   clusterNumbers,
   Follower,
   forwardBy,
+  type InstanceState,
   type Introduction,
   LeaderQuestions,
   linkRooms,
@@ -138,19 +139,23 @@ async function followUntilReady(database: Database, { member, logger, stopping }
     if (stopping.aborted) return false;
     await runToEnd(database, member.journal);
     const other = otherTables(database);
+    member.state.tables = other;
     if (other === null) return true;
-    if (!hasTold) logger.notice(`This instance waits for the leader: ${other}`);
+    if (!hasTold) logger.notice(`This instance waits for the leader: ${other.text}`);
     hasTold = true;
     await Bun.sleep(lookMs);
   }
 }
 
 /** How the tables differ from the tables of this version; null for no difference. */
-function otherTables(database: Database): string | null {
+function otherTables(database: Database): InstanceState["tables"] {
   const versions = database.tableVersions();
   for (const [module, version] of Object.entries(knownSchemas)) {
     const present = versions.get(module) ?? 0;
-    if (present !== version) return `the tables of "${module}" have version ${present}, and this socle has ${version}`;
+    if (present !== version) {
+      const text = `the tables of "${module}" have version ${present}, and this socle has ${version}`;
+      return { text, isTooOld: present > version };
+    }
   }
   return null;
 }
@@ -158,7 +163,7 @@ function otherTables(database: Database): string | null {
 /** @throws AppError `unavailable` when the tables are not the tables of this version: the instance waits again then. */
 function assertTables(database: Database): void {
   const other = otherTables(database);
-  if (other !== null) throw new AppError("unavailable", `This instance waits for the leader: ${other}`);
+  if (other !== null) throw new AppError("unavailable", `This instance waits for the leader: ${other.text}`);
 }
 
 /** Starts the modules that a replica has, and follows the journal from then on. */

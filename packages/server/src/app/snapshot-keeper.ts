@@ -8,6 +8,7 @@ import type { Logger } from "../base/logging/index.ts";
 import type { ClusterMember, Leading } from "../edge/cluster/index.ts";
 import type { Snapshots } from "../operate/backup/index.ts";
 import type { Database } from "../store/database/index.ts";
+import type { SnapshotRow } from "../store/journal/index.ts";
 
 /** Between two looks whether a snapshot is due. */
 const lookMs = 1_000;
@@ -37,8 +38,9 @@ export class SnapshotKeeper {
   #bytesBefore = 0;
   /** Bytes that the role had appended at the last snapshot. */
   #appendedBefore = 0;
-  #position = 0;
-  #madeAt = Date.now();
+  #newest: SnapshotRow | null = null;
+  #making: Promise<void> | null = null;
+  readonly #startedAt = Date.now();
   #checkAt = 0;
   /** Whether the bucket has lost the newest snapshot. */
   #isMissing = false;
@@ -52,7 +54,24 @@ export class SnapshotKeeper {
   /** Gives up a snapshot that is being made. */
   async stop(): Promise<void> {
     this.#stopping.abort(new Error("the instance does not lead any more"));
-    await this.#running;
+    await Promise.allSettled([this.#running, this.#making]);
+  }
+
+  /** A snapshot that has a position; made at once if there is none. @throws Error with the reason for which no snapshot was made. */
+  async snapshotAt(position: number): Promise<SnapshotRow> {
+    for (;;) {
+      const newest = this.#newest;
+      if (newest !== null && newest.position >= position && !this.#isMissing) return newest;
+      await this.#makeOne();
+    }
+  }
+
+  /** Makes a snapshot, or waits for the snapshot that is being made. */
+  #makeOne(): Promise<void> {
+    this.#making ??= this.#make().finally(() => {
+      this.#making = null;
+    });
+    return this.#making;
   }
 
   async #run(): Promise<void> {
@@ -63,7 +82,7 @@ export class SnapshotKeeper {
         if (!isKnown) await this.#findLast();
         isKnown = true;
         await this.#check();
-        if (this.#isDue) await this.#make();
+        if (this.#isDue) await this.#makeOne();
         await pause(lookMs, signal);
       } catch (thrown) {
         if (signal.aborted) return;
@@ -80,10 +99,9 @@ export class SnapshotKeeper {
     const { journal } = this.#options.member;
     const [newest] = await journal.snapshots();
     const { first, last, bytes } = await journal.extent();
-    this.#position = newest?.position ?? 0;
-    this.#madeAt = newest?.madeAt ?? Date.now();
+    this.#newest ??= newest ?? null;
     const entries = last + 1 - first;
-    this.#bytesBefore = entries > 0 ? (bytes * Math.min(entries, last - this.#position)) / entries : 0;
+    this.#bytesBefore = entries > 0 ? (bytes * Math.min(entries, last - (newest?.position ?? 0))) / entries : 0;
   }
 
   /** Looks whether the bucket has the newest snapshot. A bucket that does not answer says nothing. */
@@ -102,9 +120,9 @@ export class SnapshotKeeper {
   get #isDue(): boolean {
     const { database, leading, config } = this.#options;
     if (this.#isMissing) return true;
-    if (database.position <= this.#position) return false;
+    if (database.position <= (this.#newest?.position ?? 0)) return false;
     const bytes = this.#bytesBefore + leading.commits.bytes - this.#appendedBefore;
-    return bytes >= config["cluster.snapshotEvery"] || Date.now() - this.#madeAt >= hourMs;
+    return bytes >= config["cluster.snapshotEvery"] || Date.now() - (this.#newest?.madeAt ?? this.#startedAt) >= hourMs;
   }
 
   async #make(): Promise<void> {
@@ -112,12 +130,12 @@ export class SnapshotKeeper {
     const appended = leading.commits.bytes;
     const madeAt = Date.now();
     const snapshot = await snapshots.put(database, this.#stopping.signal);
-    await member.journal.addSnapshot({ ...snapshot, madeAt });
+    const row = { ...snapshot, madeAt };
+    await member.journal.addSnapshot(row);
     this.#isMissing = false;
     this.#bytesBefore = 0;
     this.#appendedBefore = appended;
-    this.#position = snapshot.position;
-    this.#madeAt = madeAt;
+    this.#newest = row;
     await this.#removeOld();
   }
 

@@ -10,7 +10,9 @@ export async function startService(options: AppOptions): Promise<Running> {
 
 /** The commands of a cluster. */
 export async function clusterCommands() {
-  const [{ adoptDatabase, initCluster, leadWithFiles, rejoinCluster, statusOfCluster }, { branchText }] =
-    await Promise.all([import("./cluster-commands.ts"), import("./instance-database.ts")]);
-  return { adoptDatabase, branchText, initCluster, leadWithFiles, rejoinCluster, statusOfCluster };
+  const [commands, { branchText }] = await Promise.all([
+    import("./cluster-commands.ts"),
+    import("./instance-database.ts"),
+  ]);
+  return { ...commands, branchText };
 }

@@ -3,7 +3,15 @@ import type { Command } from "../command.ts";
 import { adminCreate } from "./admin-create.ts";
 import { auditExport } from "./audit.ts";
 import { backup, restore, vacuum, verify } from "./backup.ts";
-import { clusterAdopt, clusterInit, clusterLead, clusterRejoin, clusterStatus } from "./cluster.ts";
+import {
+  clusterAdopt,
+  clusterInit,
+  clusterLead,
+  clusterRejoin,
+  clusterRemove,
+  clusterSnapshot,
+  clusterStatus,
+} from "./cluster.ts";
 import { failureChanges, failures } from "./failures.ts";
 import { health } from "./health.ts";
 import { init } from "./init.ts";
@@ -58,6 +66,8 @@ export const commands: readonly Command[] = [
   upgrade,
   clusterInit,
   clusterStatus,
+  clusterSnapshot,
+  clusterRemove,
   clusterRejoin,
   clusterAdopt,
   clusterLead,

@@ -1,8 +1,8 @@
-/** `socle cluster init`, `status`, `rejoin` and `adopt`: a cluster from the outside, also when no instance runs. */
+/** Commands for a cluster from the outside, which ask the journal, and some of which the leader does: `socle cluster …`. */
 import { clusterCommands, keepFilesPrivate } from "../../app/index.ts";
 import { count, printable } from "../../base/kernel/index.ts";
 import type { MirrorState } from "../../operate/mirror/index.ts";
-import { type Command, UsageError } from "../command.ts";
+import type { Command } from "../command.ts";
 import { readableSize } from "../progress-bar.ts";
 
 export const clusterInit: Command = {
@@ -59,19 +59,50 @@ Next: start this instance with socle serve; on each other instance with commits 
   },
 };
 
+export const clusterSnapshot: Command = {
+  name: "cluster snapshot",
+  summary: "Have the leader make a snapshot now, with every write that was acknowledged before",
+  options: { json: { summary: "as JSON" } },
+  async run({ options, terminal, load }) {
+    const { makeSnapshot } = await clusterCommands();
+    const { name, position, bytes, madeAt } = await makeSnapshot(await load());
+    const made = new Date(madeAt).toISOString();
+    if (options["json"] === true) terminal.out(`${JSON.stringify({ name, position, bytes, madeAt: made })}\n`);
+    else terminal.out(`Snapshot ${name}  position ${position}  ${readableSize(bytes)}  ${made}\n`);
+    return 0;
+  },
+};
+
+export const clusterRemove: Command = {
+  name: "cluster remove",
+  args: ["NAME"],
+  summary: "Forget an instance that is gone for good; NAME is the address in socle cluster status",
+  async run({ args, terminal, load }) {
+    const [name = ""] = args;
+    const { removeInstance } = await clusterCommands();
+    await removeInstance(await load(), name);
+    terminal.out(`${name} is removed: no instance waits for ${name} any more.\n`);
+    return 0;
+  },
+};
+
 export const clusterLead: Command = {
   name: "cluster lead",
   args: ["NAME"],
-  summary: "Let an instance lead whose files were superseded; NAME is the address in socle cluster status",
-  options: { "with-its-files": { summary: "the files of the instance are in force from now on (needed)" } },
+  summary: "Hand the lead over to an instance; NAME is the address in socle cluster status",
+  options: { "with-its-files": { summary: "the files of the instance are in force from now on" } },
   async run({ args, options, terminal, load }) {
-    if (options["with-its-files"] !== true)
-      throw new UsageError("add --with-its-files: the definitions and the code of the instance are in force then");
-    const { leadWithFiles } = await clusterCommands();
-    const files = await leadWithFiles(await load(), args[0] ?? "");
-    terminal.out(
-      `The files ${files} are in force. An instance with these files leads in some seconds; see socle cluster status.\n`,
-    );
+    const [name = ""] = args;
+    const { leadBy } = await clusterCommands();
+    const { files, pausedMs, ledBefore } = await leadBy(await load(), {
+      name,
+      withFiles: options["with-its-files"] === true,
+    });
+    if (files !== null) terminal.out(`The files ${files} are in force.\n`);
+    if (ledBefore) terminal.out(`${name} leads already.\n`);
+    else if (pausedMs === null)
+      terminal.out("An instance with these files leads in some seconds; see socle cluster status.\n");
+    else terminal.out(`${name} leads; writes were paused for ${(pausedMs / 1_000).toFixed(1)} s.\n`);
     return 0;
   },
 };

@@ -33,6 +33,10 @@ export class JournalCommits implements CommitPoint {
   #lease: Lease;
   #isAway = false;
   #isLost = false;
+  /** Resolves when the appends that are held up go on; null while none is held up. */
+  #held: Promise<void> | null = null;
+  /** The append under way, or the last append. */
+  #appending: Promise<void> = Promise.resolve();
   #bytes = 0;
   /** The newest position that the journal has, or may have while an append has no answer yet; 0 before the first append. */
   newest = 0;
@@ -84,11 +88,33 @@ export class JournalCommits implements CommitPoint {
     this.lose();
   }
 
+  /**
+   * Holds up new appends, and waits for the append under way. Answers how to end the hold: an append goes on then, or is refused when the lease is
+   * lost. @throws AppError `unavailable` when an append takes longer than `ms`, `conflict` during another hold; nothing is held up then.
+   */
+  async hold(ms: number): Promise<() => void> {
+    if (this.#held !== null) throw new AppError("conflict", "A hand-over is under way.");
+    const gate = Promise.withResolvers<void>();
+    this.#held = gate.promise;
+    const release = (): void => {
+      this.#held = null;
+      gate.resolve();
+    };
+    const isStill = await Promise.race([this.#appending.then(() => true), Bun.sleep(ms).then(() => false)]);
+    if (isStill) return release;
+    release();
+    throw new AppError("unavailable", `A commit waits for the journal for more than ${ms} ms.`);
+  }
+
   async append(position: number, commit: UndecidedCommit, giveUp: (reason: AppError) => void): Promise<void> {
+    while (this.#held !== null) await this.#held;
+    if (this.#isLost) throw deposed();
     const { newest } = this;
     this.newest = position;
     try {
-      await this.#append(position, commit, giveUp);
+      const appending = this.#append(position, commit, giveUp);
+      this.#appending = appending.catch(() => undefined);
+      await appending;
     } catch (thrown) {
       this.newest = newest;
       throw thrown;

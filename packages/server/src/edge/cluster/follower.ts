@@ -6,7 +6,7 @@ import { isObject, messageOf } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { CommitEntry, Database } from "../../store/database/index.ts";
 import { ChainBroken, JournalAway } from "../../store/journal/index.ts";
-import { questionPath } from "./instance-routes.ts";
+import { questionPath } from "./instance-paths.ts";
 import type { ClusterMember } from "./member.ts";
 import type { LeaderAnswer, ReplicaQuestion } from "./replicas.ts";
 import type { ServingRight } from "./serving-right.ts";

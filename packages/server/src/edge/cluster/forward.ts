@@ -5,7 +5,7 @@
 import { AppError, isObject } from "../../base/kernel/index.ts";
 import { outcomeUnknown } from "../../store/database/index.ts";
 import { errorResponse, type ForwardRequest, nothingHere, pathIn } from "../http/index.ts";
-import { instancePrefix } from "./instance-routes.ts";
+import { instancePrefix } from "./instance-paths.ts";
 import type { ClusterMember } from "./member.ts";
 
 /** How long a request waits for a leader. */

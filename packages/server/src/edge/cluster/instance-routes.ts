@@ -4,35 +4,23 @@ import type { ServerQueries } from "../../code/server-queries/index.ts";
 import type { Realtime, SocketPart, SocketQuery } from "../../live/realtime/index.ts";
 import type { Rooms } from "../../live/rooms/index.ts";
 import { type Exchange, nothingHere, type Routes } from "../http/index.ts";
-import { namesOf, type QueryNames, runFor } from "../processes/index.ts";
+import { namesOf, runFor } from "../processes/index.ts";
+import {
+  type Candidate,
+  candidatePath,
+  commandPath,
+  type Introduction,
+  introductionPath,
+  queryPath,
+  questionPath,
+  roomsPath,
+  socketsPath,
+  usePath,
+} from "./instance-paths.ts";
+import { runCommand } from "./leader-commands.ts";
 import type { ClusterMember } from "./member.ts";
 import type { ReplicaQuestion } from "./replicas.ts";
 import { RoomLinks, type RoomQuestion } from "./room-links.ts";
-
-/** The beginning of the paths between instances. */
-export const instancePrefix = "/_/cluster";
-/** A replica's question for the newest position. */
-export const questionPath = `${instancePrefix}/question`;
-/** The leader's routes and server queries, for a replica that starts. */
-export const introductionPath = `${instancePrefix}/introduction`;
-/** A run of a server query for a live query of a replica. */
-export const queryPath = `${instancePrefix}/query`;
-/** The use of an API key or an access token at a replica. The name is that of an earlier version, which told uses of keys alone. */
-export const usePath = `${instancePrefix}/key`;
-
-/** Members and messages of rooms; see `room-links.ts`. */
-export const roomsPath = `${instancePrefix}/rooms`;
-/** The open sockets of a replica. */
-export const socketsPath = `${instancePrefix}/sockets`;
-
-/** All that a replica must know of the leader. */
-export interface Introduction {
-  /** The address of the files; absent in an earlier version. */
-  readonly storage?: string;
-  /** The paths of the leader's routes. */
-  readonly paths: readonly string[];
-  readonly queries: QueryNames;
-}
 
 export interface InstanceRoutesOptions {
   readonly member: ClusterMember;
@@ -68,7 +56,14 @@ function routeFor(member: ClusterMember, answer: InstanceAnswer): (exchange: Exc
 export function replicaRoutes(member: ClusterMember, realtime: Pick<Realtime, "list">): Routes {
   // An instance of the cluster is the same program.
   const list = async (body: object): Promise<SocketPart> => realtime.list(body as SocketQuery);
-  return { [socketsPath]: { POST: routeFor(member, list) } };
+  const candidate = async ({ withFiles }: { readonly [name: string]: unknown }): Promise<Candidate> => {
+    const refusal = member.refusalToLead(withFiles === true);
+    return { position: member.position, files: member.state.files, refusal };
+  };
+  return {
+    [socketsPath]: { POST: routeFor(member, list) },
+    [candidatePath]: { POST: routeFor(member, candidate) },
+  };
 }
 
 /** The routes of the leader for the replicas. */
@@ -103,6 +98,7 @@ export function instanceRoutes(options: InstanceRoutesOptions): Routes {
       // An instance of the cluster is the same program.
       POST: forInstances((body, { request }) => roomLinks.answer(body as object as RoomQuestion, request.signal)),
     },
+    [commandPath]: { POST: forInstances((body) => runCommand(member, body)) },
     [usePath]: {
       POST: forInstances(async ({ id }) => {
         used(String(id));

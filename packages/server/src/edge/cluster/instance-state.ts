@@ -5,6 +5,14 @@ import type { Logger } from "../../base/logging/index.ts";
 const clockToleranceMs = 10_000;
 const minuteMs = 60_000;
 
+/** The begin of the problem of an instance that can lead, and serves when an instance of its version leads. */
+const waiting = "waits for a leader of its version: ";
+
+/** Whether an instance with this problem waits for a leader of its version, and may lead. */
+export function isWaiting(problem: string | null): boolean {
+  return problem?.startsWith(waiting) === true;
+}
+
 export class InstanceState {
   readonly #address: string;
   readonly #filesOf: () => string;
@@ -15,6 +23,8 @@ export class InstanceState {
   #aheadMs = 0;
   /** Why this instance serves nothing: the journal does not have the state of the instance. */
   lost: string | null = null;
+  /** How the tables of the cluster differ from the tables of this version, while the instance cannot follow for this reason. */
+  tables: { readonly text: string; readonly isTooOld: boolean } | null = null;
   /** Why the bucket does not serve this instance; null when the bucket answers. An instance that the bucket refuses never leads. */
   storage: { readonly text: string; readonly isRefused: boolean } | null = null;
 
@@ -32,7 +42,7 @@ export class InstanceState {
 
   /** All problems in a line, for the status; null for no problem. */
   get problem(): string | null {
-    const problems = [this.lost, this.#ofFiles, this.#ofClock, this.storage?.text ?? null];
+    const problems = [this.#ofTables, this.lost, this.ofFiles, this.#ofClock, this.storage?.text ?? null];
     return problems.filter((each) => each !== null).join("; ") || null;
   }
 
@@ -50,7 +60,7 @@ export class InstanceState {
   compareFiles(order: readonly string[]): void {
     const before = this.#isSuperseded;
     this.#isSuperseded = order.includes(this.files) && order.at(-1) !== this.files;
-    if (this.#isSuperseded && !before) this.#logger.warn(`This instance may not lead: ${this.#ofFiles}`);
+    if (this.#isSuperseded && !before) this.#logger.warn(`This instance may not lead: ${this.ofFiles}`);
   }
 
   /** Takes the difference to the clock of the leader. Answers the difference; 0 within the tolerance. */
@@ -62,9 +72,16 @@ export class InstanceState {
     return this.#aheadMs;
   }
 
-  get #ofFiles(): string | null {
+  /** Why the files keep this instance from leading; null for files that were not superseded. */
+  get ofFiles(): string | null {
     if (!this.#isSuperseded) return null;
     return `the files of the project folder (${this.files}) were superseded: this instance follows and never leads. Give it the files of the leader; or go back to its files on purpose: socle cluster lead ${this.#address} --with-its-files`;
+  }
+
+  get #ofTables(): string | null {
+    if (this.tables === null) return null;
+    const { text, isTooOld } = this.tables;
+    return isTooOld ? `this version is too old for the cluster: ${text}; upgrade the instance` : `${waiting}${text}`;
   }
 
   get #ofClock(): string | null {

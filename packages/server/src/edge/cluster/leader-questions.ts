@@ -5,7 +5,7 @@
 import { AppError, isObject, messageOf } from "../../base/kernel/index.ts";
 import type { SocketPart, SocketQuery } from "../../live/realtime/index.ts";
 import type { QueryRun } from "../processes/index.ts";
-import { type Introduction, introductionPath, queryPath, roomsPath, socketsPath, usePath } from "./instance-routes.ts";
+import { type Introduction, introductionPath, queryPath, roomsPath, socketsPath, usePath } from "./instance-paths.ts";
 import type { ClusterMember } from "./member.ts";
 import type { RoomAnswer, RoomQuestion } from "./room-links.ts";
 import { clusterOverview } from "./status.ts";
@@ -56,8 +56,9 @@ export async function instanceSockets(
   return new Map([...addresses].map((address) => [address, (query) => list(address, query)]));
 }
 
-async function ask(
-  { credentials }: ClusterMember,
+/** Asks another instance. @throws AppError of the answer, or `unavailable` without an answer. */
+export async function ask(
+  { credentials }: Pick<ClusterMember, "credentials">,
   url: string,
   { body, signal }: { body: object; signal: AbortSignal },
 ): Promise<unknown> {

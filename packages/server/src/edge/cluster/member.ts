@@ -2,7 +2,7 @@
  * ClusterMember: this process as an instance of a cluster, from the start to the stop, as a leader or as a replica. A member beats every second:
  * the row of the instance, and the lease of the leader. A member finds out which role the process has.
  */
-import { messageOf, SetupError } from "../../base/kernel/index.ts";
+import { AppError, messageOf, SetupError } from "../../base/kernel/index.ts";
 import { type Logger, Repeats } from "../../base/logging/index.ts";
 import {
   beginning,
@@ -13,10 +13,11 @@ import {
   JournalAway,
   type Leader,
   type Lease,
+  type SnapshotRow,
 } from "../../store/journal/index.ts";
 import { ClusterSecret } from "./cluster-secret.ts";
 import { JournalCommits } from "./commit-point.ts";
-import { InstanceState } from "./instance-state.ts";
+import { InstanceState, isWaiting } from "./instance-state.ts";
 import { Replicas } from "./replicas.ts";
 import { ServingRight } from "./serving-right.ts";
 import { beatMs, leaseMs, withoutEngineMs } from "./timing.ts";
@@ -40,6 +41,8 @@ export interface Leading {
   readonly commits: JournalCommits;
   /** Resolves when another instance leads. */
   readonly lost: Promise<void>;
+  /** Answers a snapshot that has a position; null until the leader serves. */
+  snapshotAt: ((position: number) => Promise<SnapshotRow>) | null;
 }
 
 export class ClusterMember {
@@ -213,7 +216,9 @@ export class ClusterMember {
     const newest = (await this.#compareFiles()) ?? state.files;
     if (state.isSuperseded || state.storage?.isRefused === true) return false;
     const others = newest === state.files ? [] : await this.#others();
-    return !others.some(({ isLive, files, problem }) => isLive && files === newest && problem === null);
+    return !others.some(
+      ({ isLive, files, problem }) => isLive && files === newest && (problem === null || isWaiting(problem)),
+    );
   }
 
   /** Compares the files of this instance with the files in force, and answers these. The files of a leader that serves are in force. */
@@ -227,6 +232,43 @@ export class ClusterMember {
       else if (newest !== state.files) await this.journal.addFiles(state.files);
     }
     return newest;
+  }
+
+  /** Runs work of less than a lease between two beats: no rows of the instances that were read before count afterwards. */
+  async betweenBeats<T>(work: () => Promise<T>): Promise<T> {
+    while (this.#beating !== null) await this.#beating;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#beating = promise;
+    try {
+      return await work();
+    } finally {
+      this.#beating = null;
+      resolve();
+    }
+  }
+
+  /** Gives the lease to another instance; the role of the leader ends in any case. @throws AppError `unavailable` without the lease; JournalAway. */
+  async passLease(to: Pick<InstanceRow, "name" | "address">): Promise<void> {
+    const { leading } = this;
+    if (leading === null) throw doesNotLead();
+    const { commits } = leading;
+    try {
+      const { name: instance, address } = to;
+      if (!(await this.journal.passLease(commits.lease, { instance, address, ms: leaseMs }))) throw doesNotLead();
+      this.#logger.info(`This instance hands over to ${address}`);
+    } finally {
+      // Also without an answer of the engine, which may have given the lease away.
+      commits.lose();
+    }
+  }
+
+  /** Why this instance would not take the lease; null for an instance that would. @param withFiles whether its files will be in force then. */
+  refusalToLead(withFiles: boolean): string | null {
+    const { state } = this;
+    state.readFiles();
+    if (state.lost !== null) return state.lost;
+    if (state.storage?.isRefused === true) return state.storage.text;
+    return withFiles ? null : state.ofFiles;
   }
 
   /** The role of the leader ends, and another instance can lead at once. */
@@ -269,7 +311,7 @@ export class ClusterMember {
       },
       onContact: (isThere) => this.#reached(isThere),
     });
-    this.#leading = { commits, lost };
+    this.#leading = { commits, lost, snapshotAt: null };
     this.hasApplied = false;
     this.state.compareClock(0);
     right.prolong(sentAt + leaseMs);
@@ -391,4 +433,8 @@ export class ClusterMember {
     await this.journal.unregister(this.address, this.#run).catch((thrown) => this.#failed(thrown));
     await this.journal.close();
   }
+}
+
+function doesNotLead(): AppError {
+  return new AppError("unavailable", "This instance does not lead.");
 }

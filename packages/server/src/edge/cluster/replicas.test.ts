@@ -131,3 +131,27 @@ test("an answer reports whether another instance may have a later commit", async
     expect(await behind.answer(question("a", 4), open)).toMatchObject({ position: 5, isNewest: false });
   }
 });
+
+test("a wait for a commit of a replica ends when the replica has the commit, or after the time", async () => {
+  const replicas = replicasAt(5);
+  expect(await replicas.has("a", 5, 1)).toBe(false);
+  const waiting = replicas.has("a", 5, 60_000);
+  void replicas.answer(question("b", 5), open);
+  void replicas.answer(question("a", 4), open);
+  expect(await isSoon(waiting)).toBe(false);
+  void replicas.answer(question("a", 5), open);
+  expect(await waiting).toBe(true);
+});
+
+test("an instance that was forgotten keeps no leader from reads without the engine", async () => {
+  const replicas = replicasAt(5);
+  replicas.keep([
+    { address: "a", isLive: true },
+    { address: "b", isLive: false },
+  ]);
+  void replicas.answer({ ...question("a", 5), isAway: true }, open);
+  await nextTurn();
+  expect(replicas.areAllAway).toBe(false);
+  expect([replicas.forget("b"), replicas.forget("b")]).toEqual([true, false]);
+  expect(replicas.areAllAway).toBe(true);
+});

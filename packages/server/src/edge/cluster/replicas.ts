@@ -116,6 +116,18 @@ export class Replicas implements Followers {
     return this.#known.size > 0 && [...this.#known.keys()].every(isAway);
   }
 
+  /** Waits until a replica has a commit. Answers whether the replica has the commit within the time. */
+  has(address: string, position: number, ms: number): Promise<boolean> {
+    return this.#question.until(() => (this.#replicas.get(address)?.position ?? 0) >= position, ms);
+  }
+
+  /** Waits for an instance no more. Answers whether the instance was known. */
+  forget(address: string): boolean {
+    const [isKnown, hasAsked] = [this.#known.delete(address), this.#replicas.delete(address)];
+    this.#question.happened();
+    return isKnown || hasAsked;
+  }
+
   /** Forgets the replicas that do not live any more. @param instances the other instances that the journal knows. */
   keep(instances: readonly Pick<InstanceRow, "address" | "isLive">[]): void {
     const now = performance.now();

@@ -131,6 +131,8 @@ export interface Journal {
    * the term is over. Waits for appends that run in the engine: a later `read` has every entry of the former term.
    */
   nextTerm(lease: Lease, ms: number): Promise<Lease | null>;
+  /** Gives the lease to another instance, which takes the lease and begins a new term; the term is over. False when the term was over before. */
+  passLease(lease: Lease, to: { instance: string; address: string; ms: number }): Promise<boolean>;
   /** Ends the lease at once; the term stays. */
   releaseLease(lease: Lease): Promise<void>;
   /** Writes the row of this instance, alive for `ms`. False when a living instance with another `run` has the name. */
@@ -149,6 +151,8 @@ export interface Journal {
   /** Puts the fingerprint of a project folder in force. */
   addFiles(files: string): Promise<void>;
   unregister(name: string, run: string): Promise<void>;
+  /** Removes the row of an instance that does not live. False without such a row. */
+  removeInstance(name: string): Promise<boolean>;
   /** By name, also the instances that do not live any more; a row goes a day after the end of the instance. */
   instances(): Promise<readonly InstanceRow[]>;
   /** Replaces the snapshot of the same position. */

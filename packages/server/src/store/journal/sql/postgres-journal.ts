@@ -181,6 +181,13 @@ export class PostgresJournal implements Journal {
     return next === null ? null : { term: next, role };
   }
 
+  async passLease(
+    { term, role }: Lease,
+    { instance, address, ms }: { instance: string; address: string; ms: number },
+  ): Promise<boolean> {
+    return (await this.#term(sql.passLease, [term, role, instance, address, ms])) !== null;
+  }
+
   async releaseLease(lease: Lease): Promise<void> {
     await this.renewLease(lease, 0);
   }
@@ -210,6 +217,10 @@ export class PostgresJournal implements Journal {
 
   async unregister(name: string, run: string): Promise<void> {
     await this.#ask(this.#leases, sql.unregister, [name, run]);
+  }
+
+  async removeInstance(name: string): Promise<boolean> {
+    return (await this.#ask(this.#leases, sql.removeInstance, [name])).length > 0;
   }
 
   async instances(): Promise<readonly InstanceRow[]> {

@@ -123,6 +123,11 @@ RETURNING term`;
 export const renewLease = `
 UPDATE socle_leader SET expires = ${after("$4")} WHERE cluster = $1 AND term = $2::bigint AND role = $3 RETURNING term`;
 
+/** `$2` term, `$3` role, `$4` instance, `$5` address, `$6` milliseconds. The greater term fences the appends of the former leader. */
+export const passLease = `
+UPDATE socle_leader SET term = term + 1, instance = $4, address = $5, expires = ${after("$6")}
+WHERE cluster = $1 AND term = $2::bigint AND role = $3 RETURNING term`;
+
 /** `$2` term, `$3` role, `$4` milliseconds. */
 export const nextTerm = `
 UPDATE socle_leader SET term = term + 1, expires = ${after("$4")}
@@ -143,6 +148,10 @@ RETURNING run`;
 
 /** `$2` name, `$3` run. */
 export const unregister = "DELETE FROM socle_instances WHERE cluster = $1 AND name = $2 AND run = $3";
+
+/** `$2` name. */
+export const removeInstance =
+  "DELETE FROM socle_instances WHERE cluster = $1 AND name = $2 AND expires <= clock_timestamp() RETURNING name";
 
 export const instances = `
 SELECT name, run, address, version, position, problem, files, expires > clock_timestamp() AS live
