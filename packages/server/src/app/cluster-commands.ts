@@ -255,7 +255,7 @@ export function removeInstance(settings: ClusterSettings, name: string): Promise
 }
 
 /** The outcome of a hand-over. */
-export interface HandedOver {
+interface HandedOver {
   /** The files in force, if the hand-over changed them. */
   readonly files: string | null;
   /** For how long no write was acknowledged, at most; null if nothing led before, or the instance led before. */

@@ -14,5 +14,15 @@ export async function clusterCommands() {
     import("./cluster-commands.ts"),
     import("./instance-database.ts"),
   ]);
-  return { ...commands, branchText };
+  const { adoptDatabase, initCluster, leadBy, makeSnapshot, rejoinCluster, removeInstance, statusOfCluster } = commands;
+  return {
+    adoptDatabase,
+    branchText,
+    initCluster,
+    leadBy,
+    makeSnapshot,
+    rejoinCluster,
+    removeInstance,
+    statusOfCluster,
+  };
 }
