@@ -3,7 +3,7 @@
  * validation of the service, the plans of migrations, and the forms of the dashboard read the table. A new attribute is a property
  * of `FieldDefinition` and a row of the table.
  */
-import { FIELD_TYPES, type FieldDefinition, type FieldType, ON_DELETE, USERS } from "./collections.ts";
+import { FIELD_TYPES, type FieldDefinition, type FieldType, ON_DELETE, TEXT_FORMATS, USERS } from "./collections.ts";
 
 /** The limits of a definition. */
 export const DEFINITION_LIMITS = {
@@ -35,6 +35,8 @@ const forms = {
   number: (value: unknown) => typeof value === "number" && Number.isFinite(value),
   string: (value: unknown) => typeof value === "string",
   collection: (value: unknown) => typeof value === "string",
+  unique: (value: unknown) => typeof value === "boolean" || value === "nocase",
+  format: (value: unknown) => TEXT_FORMATS.some((format) => format === value),
   onDelete: (value: unknown) => ON_DELETE.some((action) => action === value),
   /** Texts, or texts with the former names. */
   values: (value: unknown) => Array.isArray(value) && value.every(isValueOrRename),
@@ -70,7 +72,8 @@ export const ATTRIBUTES: { readonly [name in AttributeName]: Attribute } = {
   min: { form: "number", types: bounded, isRule: true },
   max: { form: "number", types: bounded, isRule: true },
   regex: { form: "string", types: texts, isRule: true },
-  unique: { form: "boolean", types: FIELD_TYPES.filter((type) => type !== "json") },
+  unique: { form: "unique", types: FIELD_TYPES.filter((type) => type !== "json") },
+  format: { form: "format", types: texts, isRule: true },
   collection: { form: "collection", types: ["relation"] },
   owner: { form: "boolean", types: ["relation"], target: "users" },
   onDelete: { form: "onDelete", types: ["relation"] },
@@ -80,7 +83,7 @@ export const ATTRIBUTES: { readonly [name in AttributeName]: Attribute } = {
   sequence: { form: "scope", types: ["integer"], excludes: ["required", "unique", "min", "max", "default"] },
   default: { form: "any", types: FIELD_TYPES.filter((type) => type !== "file"), target: "users", excludes: ["owner"] },
   multiple: { form: "boolean", types: ["string", "relation", "file"], excludes: ["unique", "owner"] },
-  values: { form: "values", types: ["string"], excludes: ["min", "max", "regex"] },
+  values: { form: "values", types: ["string"], excludes: ["min", "max", "regex", "format"] },
   permissions: { form: "rules" },
 };
 
@@ -114,6 +117,11 @@ function isValueOrRename(value: unknown): boolean {
   return typeof name === "string" && forms.formerName(renamedFrom) && Object.keys(others).length === 0;
 }
 
+/** Whether no two records may have the same value in a field. */
+export function isUnique({ unique = false }: Pick<FieldDefinition, "unique">): boolean {
+  return unique !== false;
+}
+
 /** The measure of `min` and `max`: the length in code points, the value, or the number of items. */
 export type Bounds = "length" | "value" | "items";
 
@@ -140,7 +148,7 @@ export function excludedBeside(field: FieldDefinition, name: AttributeName): rea
   const { excludes = [] } = ATTRIBUTES[name];
   if (field[name] === undefined || field[name] === false) return [];
   // The bounds of a multiple field count the items.
-  return name === "values" && field.multiple === true ? ["regex"] : excludes;
+  return name === "values" && field.multiple === true ? ["regex", "format"] : excludes;
 }
 
 /** The attributes that a field may have beside the attributes that the field has. */

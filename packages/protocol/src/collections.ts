@@ -50,6 +50,10 @@ export function isSystemFieldName(name: string): boolean {
 export const ON_DELETE = ["restrict", "cascade", "clear"] as const;
 export type OnDelete = (typeof ON_DELETE)[number];
 
+/** The forms of texts that a field of type string or text may have. */
+export const TEXT_FORMATS = ["email", "url", "markdown"] as const;
+export type TextFormat = (typeof TEXT_FORMATS)[number];
+
 /** Names of collections and fields; collections are unique without regard to case. */
 export const NAME_PATTERN = /^[A-Za-z][A-Za-z0-9_]{0,62}$/;
 
@@ -86,7 +90,10 @@ export interface FieldDefinition {
   max?: number;
   /** A pattern that must match a part of the string. The pattern runs in linear time: no backreferences, no lookaround. */
   regex?: string;
-  unique?: boolean;
+  /** No two records have the same value; with "nocase", also not in another case of letters: see `foldCase`. */
+  unique?: boolean | "nocase";
+  /** For a string or text: the form of the text; of each item of a multiple field. `isFormatted` has the check. */
+  format?: TextFormat;
   /** For a relation: the target collection. */
   collection?: string;
   /** For a relation: the effect on the record when the target is deleted. By default, the reference stays. */

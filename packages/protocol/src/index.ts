@@ -15,6 +15,7 @@ export * from "./rooms.ts";
 export * from "./series.ts";
 export * from "./storage.ts";
 export * from "./testing.ts";
+export * from "./texts.ts";
 export * from "./transfer.ts";
 export * from "./versions.ts";
 export type * from "./wire/index.ts";

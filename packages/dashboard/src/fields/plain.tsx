@@ -12,6 +12,7 @@ import {
 } from "../icons/index.ts";
 import { formatDateTime, formatFieldTime } from "../kit/format.ts";
 import { preloadable } from "../kit/preloadable.tsx";
+import { addressLink } from "../pages/records/data/addresses.ts";
 import { shownJson, shownText } from "../pages/records/data/rows.ts";
 import { parseDateTime } from "../pages/records/editor/datetimes.ts";
 import { parseNumber } from "../pages/records/editor/numbers.ts";
@@ -30,12 +31,16 @@ import {
   words,
 } from "./kind.ts";
 
-/** The text, or the pieces around the matches of a search. */
+/** The text, or the pieces around the matches of a search; a link for an address. */
 function TextCell({ row, column, value }: CellProps) {
   if (value === "") return <span className={classes["null"]}>{text.records.emptyText}</span>;
   const found = row.found?.get(column.name);
+  const link = addressLink(column.field, String(value));
+  const Text = link === null ? "span" : "a";
+  // The grid is a single stop of the Tab key: Ctrl-Enter in the cell follows the link.
+  const linked = link === null ? {} : { ...link, tabIndex: -1, "data-follow": true };
   return (
-    <span className={`cut ${classes["text"]}`}>
+    <Text className={`cut ${classes[link === null ? "text" : "link"]}`} {...linked}>
       {found === undefined
         ? shownText(String(value), column.size)
         : found.map((piece, i) =>
@@ -48,7 +53,7 @@ function TextCell({ row, column, value }: CellProps) {
               shownText(piece.text)
             ),
           )}
-    </span>
+    </Text>
   );
 }
 

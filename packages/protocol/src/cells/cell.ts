@@ -1,6 +1,7 @@
 /** The value of a cell of CSV for a field. A cell that may mean several values has no value until the style says which. */
 
 import type { FieldDefinition } from "../collections.ts";
+import { isFormatted } from "../texts.ts";
 import type { CsvCell } from "./csv-rows.ts";
 import { parseDatetime, readDatetime } from "./datetime.ts";
 import { parseJsonText } from "./json-text.ts";
@@ -54,8 +55,8 @@ export function readCell(cell: CsvCell, field: FieldDefinition, style: CellStyle
 }
 
 /** Whether "" can be a value of a field of text. */
-function mayBeEmpty({ values, min = 0 }: FieldDefinition): boolean {
-  return values === undefined && min <= 0;
+function mayBeEmpty({ values, min = 0, format = "markdown" }: FieldDefinition): boolean {
+  return values === undefined && min <= 0 && isFormatted("", format);
 }
 
 function readJson(text: string): CellValue {

@@ -1,12 +1,13 @@
 /** Definitions of collections, migrations and trials of rules, as the document has them. */
 
-import { FIELD_TYPES, NAME_PATTERN, ON_DELETE, OPERATIONS } from "../collections.ts";
+import { FIELD_TYPES, NAME_PATTERN, ON_DELETE, OPERATIONS, TEXT_FORMATS } from "../collections.ts";
 import { user } from "./accounts.ts";
 import {
   about,
   anything,
   arrayOf,
   boolean,
+  constant,
   count,
   either,
   enumOf,
@@ -37,7 +38,8 @@ const field = {
   min: optional(number),
   max: optional(number),
   regex: optional(string),
-  unique: optional(boolean),
+  unique: optional(either(boolean, constant("nocase"))),
+  format: optional(enumOf(TEXT_FORMATS)),
   collection: optional(string),
   onDelete: optional(enumOf(ON_DELETE)),
   anyTarget: optional(boolean),
@@ -163,7 +165,7 @@ export const migrationStep = named("MigrationStep", () =>
     unique: optional(boolean),
     /** For a rename: the old name. For a relation: the former target collection. For a collection: the former name. For a type: the former type. */
     from: optional(string),
-    /** For a relation: the new target collection. For a collection: the new name. For a type: the new type. */
+    /** For a relation: the new target collection. For a collection: the new name. For a type: the new type. For a unique field: "nocase", without regard to case. */
     to: optional(string),
     /** For values: the values that take the place of other values. */
     renamed: optional(arrayOf(object({ from: string, to: string }))),

@@ -1,6 +1,6 @@
 /** The second step: the action for the rows, and the column for each field. */
 import { Badge, Group, SegmentedControl, Select, Stack, Text, TextInput } from "@mantine/core";
-import type { CollectionEntry } from "@socle/protocol";
+import { type CollectionEntry, isUnique } from "@socle/protocol";
 import { Choice, choicesOf, Dim, Notice, Panel } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import type { LoadedSource } from "./file-step.tsx";
@@ -168,7 +168,7 @@ function FieldRow(props: {
             {field.multiple === true && "[]"}
           </Dim>
           {field.required === true && <Mark label={text.import.requiredMark} />}
-          {field.unique === true && <Mark label={text.import.uniqueMark} />}
+          {isUnique(field) && <Mark label={text.import.uniqueMark} />}
           {field.owner === true && <Mark label={text.import.ownerMark} />}
           {field.default !== undefined && <Mark label={text.import.defaultMark} />}
         </Group>

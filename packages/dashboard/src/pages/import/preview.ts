@@ -2,7 +2,7 @@
  * Rows in their stored form, each cell with its problem: all checks that are possible before the first request. The preview and
  * the check of the whole file share the check of a row.
  */
-import type { FieldDefinition, JsonValue } from "@socle/protocol";
+import { type FieldDefinition, foldCase, isUnique, type JsonValue } from "@socle/protocol";
 import { text } from "../../texts/index.ts";
 import type { FieldMapping } from "./mapping/mapping.ts";
 import { brokenRule, isGiven } from "./mapping/rules.ts";
@@ -77,14 +77,15 @@ export class RowCheck {
         const key = { collection: field.collection ?? "", field: "id", value: String(id) };
         if ((await this.#search(key)) === null) return text.import.notFound(key.collection, "id", key.value);
       }
-    if (field.unique !== true || this.#plan.match !== null) return null;
+    if (!isUnique(field) || this.#plan.match !== null) return null;
     if (this.#isTwice(field, value)) return text.import.twice;
     if (this.#search === null || (typeof value !== "string" && typeof value !== "number")) return null;
     const found = await this.#search({ collection: this.#plan.collection, field: field.name, value });
     return found === null ? null : text.import.taken;
   }
 
-  #isTwice({ name }: FieldDefinition, value: JsonValue): boolean {
+  #isTwice({ name, unique }: FieldDefinition, given: JsonValue): boolean {
+    const value = unique === "nocase" && typeof given === "string" ? foldCase(given) : given;
     const values = this.#seen.get(name) ?? new Set();
     this.#seen.set(name, values);
     const isTwice = values.has(value);

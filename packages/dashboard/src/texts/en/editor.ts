@@ -115,6 +115,7 @@ export const editor = {
   removeItem: (n: number, field: string) => `Remove item ${n} of ${field}`,
   addItem: "Add another",
   typeTag: "Type a text, and Enter",
+  openAddress: { email: "Write to the address", url: "Open the address" },
   danglingItem: "gone",
   visibility: "Visibility of the upload",
   fileIs: "This file is",

@@ -48,6 +48,8 @@ export const json = {
   fieldName: `A field needs a "name", a string.`,
   type: (types: string) => `A field needs a "type": ${types}.`,
   forms: {
+    unique: (key: string) => `"${key}" is true, false or "nocase".`,
+    format: (key: string) => `"${key}" is email, url or markdown.`,
     boolean: (key: string) => `"${key}" is true or false.`,
     number: (key: string) => `"${key}" is a number.`,
     string: (key: string) => `"${key}" is a string.`,
@@ -158,6 +160,7 @@ export const plan = {
     `${count(records, "record")} keep the values`.replace(/^1 record keep/, "1 record keeps"),
   require: (field: string) => `Require a value in \`${field}\``,
   unique: (field: string) => `Make \`${field}\` unique`,
+  uniqueInAnyCase: (field: string) => `Make \`${field}\` unique without regard to case`,
   notUnique: (field: string) => `Let \`${field}\` have equal values`,
   owner: (field: string) => `Show the owner in \`${field}\``,
   notOwner: (field: string) => `Show the owner in \`${field}\` no longer`,

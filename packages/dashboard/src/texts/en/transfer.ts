@@ -169,6 +169,7 @@ export const importing = {
   atLeast: (bound: string) => `must be at least ${bound}`,
   atMost: (bound: string) => `must be at most ${bound}`,
   mustMatch: (pattern: string) => `must match ${pattern}`,
+  mustHaveForm: (words: string) => `must be ${words}`,
   mustBe: (values: string) => `must be one of ${values}`,
   taken: "is taken by another record",
   twice: "is in the file twice",

@@ -300,7 +300,7 @@ function describe({
     case "require":
       return `~ ${field} is required`;
     case "unique":
-      return `~ ${field} is ${on === true ? "" : "no longer "}unique`;
+      return `~ ${field} is ${on === true ? "" : "no longer "}unique${to === "nocase" ? " without regard to case" : ""}`;
     case "retarget":
       return `~ ${field} points to ${to} instead of ${from}`;
     case "rules":

@@ -1,5 +1,5 @@
 /** The type declarations of a project: `.socle/types.d.ts`, written from the collections of the project. */
-import { type CollectionDefinition, type FieldDefinition, isAccountField, USERS } from "@socle/protocol";
+import { type CollectionDefinition, type FieldDefinition, isAccountField, isUnique, USERS } from "@socle/protocol";
 import queryTypes from "@socle/protocol/query-types.txt" with { type: "text" };
 import type { Config } from "../../base/config/index.ts";
 import { quote } from "../../base/kernel/index.ts";
@@ -38,7 +38,11 @@ function noteOf(field: FieldDefinition): string {
   if (field.max !== undefined) about.push(`max ${field.max}`);
   if (field.regex !== undefined && !enumPattern.test(field.regex))
     about.push(`matches ${field.regex.replaceAll("*/", "*\\/")}`);
-  if (field.unique === true) about.push("unique");
+  if (field.format !== undefined)
+    about.push(
+      field.format === "markdown" ? "Markdown" : `an ${field.format === "url" ? "address" : "e-mail address"}`,
+    );
+  if (isUnique(field)) about.push(field.unique === "nocase" ? "unique without regard to case" : "unique");
   if (field.default !== undefined) about.push(`default ${quote(field.default).replaceAll("*/", "*\\/")}`);
   const text = about.filter((each) => each !== undefined).join(", ");
   return text === "" ? "" : `      /** ${text} */\n`;
@@ -87,7 +91,7 @@ function relationsOf(fields: readonly FieldDefinition[]): string {
 function collectionType(definition: CollectionDefinition): string {
   const owner = definition.fields.filter((field) => field.owner === true);
   const numbers = definition.fields.filter((field) => field.sequence !== undefined);
-  const unique = definition.fields.filter((field) => field.unique === true);
+  const unique = definition.fields.filter(isUnique);
   return `  ${definition.name}: {
     record: {
       id: string;

@@ -41,7 +41,23 @@ const attributes: { readonly [attribute: string]: Cases } = {
       FIELD_TYPES.filter((type) => type !== "json"),
       [true],
     ),
-    malformed: notBoolean,
+    malformed: ["yes", "NOCASE", 1, [], {}].map((value) => [value, /must be true, false or "nocase"/]),
+    fields: [
+      [{ type: "integer", unique: "nocase" }, /"unique" is "nocase", which is for string and text, not for integer/],
+      [{ type: "string", unique: "nocase", multiple: true }, /"unique" means nothing beside "multiple"/],
+      [{ type: "string", unique: "nocase", default: "a" }, /would be the same in every record/],
+    ],
+  },
+  format: {
+    good: each(["string", "text"], ["email", "url", "markdown"]),
+    malformed: ["mail", "EMAIL", true, 1, []].map((value) => [value, /must be email, url or markdown/]),
+    fields: [
+      [{ type: "string", format: "email", values: ["a@b.cd"] }, /"format" means nothing beside "values"/],
+      [
+        { type: "string", format: "email", default: "ann" },
+        /breaks a rule of its own field: it must be an e-mail address/,
+      ],
+    ],
   },
   min: {
     good: { ...each(["string", "text"], [0, 5]), ...each(["integer", "float"], [-5, 0, 1.5]) },

@@ -5,6 +5,7 @@
 import {
   type CollectionDefinition,
   type FieldDefinition,
+  isUnique,
   type PermissionRule,
   RECORD_TIMES,
   USERS,
@@ -112,6 +113,11 @@ export function itemTableName(collection: string, field: string): string {
   return `_items_${tableName(collection)}.${plainColumn(field)}`;
 }
 
+/** The unquoted name of the table of the folded texts of a field that is unique without regard to case. */
+export function foldedTableName(collection: string, field: string): string {
+  return `_folded_${tableName(collection)}.${plainColumn(field)}`;
+}
+
 /** The unquoted name of the search table. No table of a collection begins with `_search_`. */
 export function searchTableName(collection: string): string {
   return `_search_${tableName(collection)}`;
@@ -157,9 +163,9 @@ export function tableIndexes({ definition, isChronological }: IndexedTable): Tab
   const order = isChronological ? [] : ["createdAt"];
   const wanted: TableIndex[] = definition.fields
     // A multiple field has a table of items.
-    .filter((field) => field.unique === true || (typeOf(field).reference !== null && field.multiple !== true))
+    .filter((field) => isUnique(field) || (typeOf(field).reference !== null && field.multiple !== true))
     .map((field) => {
-      const unique = field.unique === true;
+      const unique = isUnique(field);
       return { columns: [indexColumn(field), ...(unique ? [] : order)], unique };
     });
   // A sequence gives each number once, and records are looked up by number.

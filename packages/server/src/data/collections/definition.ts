@@ -24,6 +24,7 @@ import {
   PERMISSION_RULES,
   RECORD_TIMES,
   type Rule,
+  TEXT_FORMATS,
 } from "@socle/protocol";
 import { duration } from "../../base/config/index.ts";
 import { AppError, isObject, nearest, oneOf, quote } from "../../base/kernel/index.ts";
@@ -52,6 +53,8 @@ const formsInWords: { readonly [form in AttributeForm]: string } = {
   number: "must be a number",
   string: "must be a string",
   collection: "must be the name of a collection",
+  unique: 'must be true, false or "nocase"',
+  format: `must be ${oneOf(TEXT_FORMATS)}`,
   onDelete: `must be ${oneOf(ON_DELETE)}`,
   values: 'must be an array of texts, or of { "name", "renamedFrom" } for a text with another name before',
   scope: "must be true, or an array of names of fields",

@@ -4,7 +4,7 @@
  */
 import type { CollectionDefinition, DroppedEntry, FieldDefinition } from "@socle/protocol";
 import { identifier, literal, type Reader, type SlowTransactor, type Transactor } from "../../store/database/index.ts";
-import { noItems } from "../fields/index.ts";
+import { foldedSql, noItems } from "../fields/index.ts";
 import { plainColumn, tableName } from "./collection.ts";
 import type { RecordSource } from "./plan.ts";
 
@@ -133,9 +133,12 @@ export async function giveBack(
   const { field, n } = at;
   const table = identifier(tableName(collection));
   const column = `${table}.${identifier(plainColumn(field.name))}`;
-  const ofDrop = "SELECT record FROM _dropped_values WHERE dropped = ?";
+  const ofDrop = "SELECT record FROM _dropped_values WHERE dropped = ?1";
+  const folded = foldedSql("value");
+  // The table of folded texts is made afterwards, so that the first record with a folding gets the value.
+  const first = `SELECT record FROM (SELECT record, ${folded} AS folded, row_number() OVER (PARTITION BY ${folded} ORDER BY record) AS place FROM _dropped_values WHERE dropped = ?1) WHERE place = 1 AND folded NOT IN (SELECT ${foldedSql(column)} FROM ${table} WHERE ${column} IS NOT NULL)`;
   await tx.run(
-    `UPDATE OR IGNORE ${table} SET ${identifier(plainColumn(field.name))} = ${restoredSql(field, { table, n })} WHERE NOT ${isSetSql(field, column)} AND id IN (${ofDrop})`,
+    `UPDATE OR IGNORE ${table} SET ${identifier(plainColumn(field.name))} = ${restoredSql(field, { table, n })} WHERE NOT ${isSetSql(field, column)} AND id IN (${field.unique === "nocase" ? first : ofDrop})`,
     n,
   );
   const left = `SELECT count(*) FROM _dropped_values WHERE dropped = ${n}`;

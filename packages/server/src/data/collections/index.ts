@@ -5,6 +5,7 @@ export {
   columnName,
   columnsOf,
   expressionSchema,
+  foldedTableName,
   indexesOf,
   itemTableName,
   orderColumn,

@@ -6,6 +6,7 @@ import {
   type FieldDefinition,
   type FieldType,
   type IndexDefinition,
+  isUnique,
   type JsonValue,
 } from "@socle/protocol";
 import { isLiteral } from "@socle/protocol/filter";
@@ -67,7 +68,8 @@ export type PlanStep =
   /** The owner column takes over from, or hands over to, a column of the field. */
   | { step: "owner"; field: string; on: boolean }
   | { step: "require"; field: string }
-  | { step: "unique"; field: string; on: boolean }
+  /** `to`: case of letters makes no difference. */
+  | { step: "unique"; field: string; on: boolean; to?: "nocase" }
   | { step: "retarget"; field: string; from: string; to: string }
   /** `stricter`: the rules that existing values may break. */
   | { step: "rules"; field: string; stricter: readonly BoundRule[] }
@@ -90,7 +92,7 @@ export type PlanStep =
   /** The same fields in another order, or the same indexes in other words. */
   | { step: "order" };
 
-export type BoundRule = "min" | "max" | "regex";
+export type BoundRule = "min" | "max" | "regex" | "format";
 
 /** The way of a collection from the former definition to the next. */
 export interface CollectionPlan {
@@ -226,6 +228,7 @@ function stricterRules(old: FieldDefinition, field: FieldDefinition): BoundRule[
   if (field.min !== undefined && (isOther || old.min === undefined || field.min > old.min)) rules.push("min");
   if (max !== undefined && (isOther || oldMax === undefined || max < oldMax)) rules.push("max");
   if (field.regex !== undefined && field.regex !== old.regex) rules.push("regex");
+  if (field.format !== undefined && field.format !== old.format) rules.push("format");
   return rules;
 }
 
@@ -275,8 +278,9 @@ function compareField(
     steps.push({ step: "owner", field: name, on: field.owner === true });
   if (field.required === true && old.required !== true) steps.push({ step: "require", field: name });
   const takesOwner = field.owner === true && old.owner !== true;
-  if ((old.unique === true) !== (field.unique === true) || (takesOwner && field.unique === true))
-    steps.push({ step: "unique", field: name, on: field.unique === true });
+  const { unique = false } = field;
+  if ((old.unique ?? false) !== unique || (takesOwner && unique !== false))
+    steps.push({ step: "unique", field: name, on: unique !== false, ...(unique === "nocase" && { to: unique }) });
   if (turns(old, field)) steps.push({ step: "multiple", field: name, on: field.multiple === true });
   const renamed = pendingRenames(old, field, renamedValues?.get(name));
   if (JSON.stringify(old.values) !== JSON.stringify(field.values))
@@ -396,7 +400,7 @@ export function planMigration(before: CollectionDefinition | null, parsed: Parse
       if (field.permissions !== undefined) changes.push({ step: "permissions", field: field.name });
       if (field.sequence !== undefined) changes.push({ step: "sequence", field: field.name, on: true });
       // Any other new field is empty, and empty values are always unique.
-      if (field.unique === true && field.owner === true) changes.push({ step: "unique", field: field.name, on: true });
+      if (isUnique(field) && field.owner === true) changes.push({ step: "unique", field: field.name, on: true });
       continue;
     }
     continued.add(old.name);

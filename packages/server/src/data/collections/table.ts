@@ -16,7 +16,7 @@ import {
 import { Counters } from "./counter-table.ts";
 import { type DropCause, followRename, giveBack, keepField, keepTable, watchDeletions } from "./dropped-table.ts";
 import { type CollectionPlan, originOf, type PlanStep, type ValueRename } from "./plan.ts";
-import { ItemTables, SearchTable } from "./side-table.ts";
+import { SearchTable, ValueTables } from "./side-table.ts";
 
 /** The seq of the newest row: about as many rows as the table ever had. */
 export async function lastNumber(reader: SlowReader, table: string): Promise<number> {
@@ -88,14 +88,14 @@ export class Table {
   readonly #sqlName: string;
   readonly #by: DropCause;
   readonly #search: SearchTable;
-  readonly #items: ItemTables;
+  readonly #values: ValueTables;
   readonly #counters: Counters;
 
   constructor(tx: SlowTransactor, collection: string, by: DropCause) {
     this.#tx = tx;
     this.#by = by;
     this.#search = new SearchTable(tx, collection);
-    this.#items = new ItemTables(tx, collection);
+    this.#values = new ValueTables(tx, collection);
     this.#counters = new Counters(tx, collection);
     this.#collection = collection;
     this.#name = tableName(collection);
@@ -106,7 +106,7 @@ export class Table {
   async drop(definition: CollectionDefinition): Promise<void> {
     await this.#dropTriggers(this.#name);
     if (definition.search !== undefined) await this.#search.drop();
-    await this.#items.drop(definition);
+    await this.#values.drop(definition);
     // A later collection of the name makes indexes of the same names.
     for (const { name } of await presentIndexes(this.#tx, this.#sqlName))
       await this.#tx.run(`DROP INDEX ${identifier(name)}`);
@@ -129,7 +129,7 @@ export class Table {
     const isChronological = base === undefined ? wasChronological : await this.isChronological();
     await this.reconcileIndexes({ definition: after, isChronological });
     await this.#search.restore(plan);
-    await this.#items.restore(plan);
+    await this.#values.restore(plan);
     await watchDeletions(this.#tx, after.name);
     return isChronological;
   }
@@ -151,7 +151,7 @@ export class Table {
   async #takeOver(before: CollectionDefinition): Promise<void> {
     await this.#tx.run(`ALTER TABLE ${identifier(tableName(before.name))} RENAME TO ${this.#sqlName}`);
     if (before.search !== undefined) await this.#search.takeOver(before.name);
-    await this.#items.takeOver(before);
+    await this.#values.takeOver(before);
     await this.#counters.takeOver(before.name);
     await followRename(this.#tx, before.name, this.#collection);
   }

@@ -10,6 +10,7 @@ import {
   DEFINITION_LIMITS,
   excludedBeside,
   type FieldDefinition,
+  isUnique,
   type JsonValue,
   mayHave,
   SCOPE_TYPES,
@@ -79,7 +80,7 @@ const problemsOf: Problems = {
     if (type === "relation") return value === caller ? [] : [`must be "${caller}" on a relation`];
     if (value === caller) return [`is "${caller}", which is for a relation to "users"`];
     if (value === now && type !== "datetime") return [`is "${now}", which is for datetime`];
-    if (field.unique === true) return ["would be the same in every record, and the field is unique"];
+    if (isUnique(field)) return ["would be the same in every record, and the field is unique"];
     if (value === now) return [];
     const checked = checkOf(field, regex === undefined ? undefined : compilePattern(regex))(value);
     return "stored" in checked ? [] : [`breaks a rule of its own field: it ${checked.message}`];
@@ -89,6 +90,10 @@ const problemsOf: Problems = {
     if (action === "clear" && isMultiple === true && min > 1)
       return [`is "clear", which could leave fewer than ${min} items`];
     return [];
+  },
+  unique({ type, unique }) {
+    const isText = type === "string" || type === "text";
+    return unique === "nocase" && !isText ? [`is "nocase", which is for string and text, not for ${type}`] : [];
   },
   sequence({ name, sequence: by }) {
     const { scope } = DEFINITION_LIMITS;
@@ -110,6 +115,11 @@ function twinProblems(verb: string, texts: readonly string[]): string[] {
 export function positionSql(all: readonly string[], text: string): string {
   const cases = all.map((value, position) => ` WHEN ${literal(value)} THEN ${position}`);
   return `CASE ${text}${cases.join("")} END`;
+}
+
+/** The folding of a text, as SQL: see `foldCase`. A connection that only reads needs no such function for the records. */
+export function foldedSql(text: string): string {
+  return `_fold(${text})`;
 }
 
 /** The defaults that are another value for each record. */

@@ -1,5 +1,5 @@
 /** The check of one value: the type of the field, and the rules without the database. */
-import { boundsOf, type ErrorRule, type FieldDefinition } from "@socle/protocol";
+import { boundsOf, type ErrorRule, type FieldDefinition, FORMATS_IN_WORDS, isFormatted } from "@socle/protocol";
 import { count, nearest, oneOf, quote } from "../../base/kernel/index.ts";
 import type { Value } from "../../store/database/index.ts";
 import { emptyOf, type FieldType, maxItemLength, maxItemsOf, type OperatorName, typeOf } from "./types.ts";
@@ -53,7 +53,10 @@ function checkType(field: FieldDefinition, type: FieldType, value: unknown): Che
   const stored = type.encode(value);
   if (stored === undefined) return { rule: "type", message: `must be ${type.expected}` };
   const outside = field.values === undefined ? null : valuesProblem(field.values, String(stored));
-  return outside === null ? { stored } : { rule: "type", message: outside };
+  if (outside !== null) return { rule: "type", message: outside };
+  const { format } = field;
+  if (format === undefined || isFormatted(String(stored), format)) return { stored };
+  return { rule: "type", message: `must be ${FORMATS_IN_WORDS[format]}` };
 }
 
 /** The problem of a text that is not among the `values` of the field; null for an allowed text. */

@@ -4,6 +4,7 @@ export {
   attributeProblems,
   type Creation,
   fillOf,
+  foldedSql,
   positionSql,
   scopeOf,
   scopeProblems,

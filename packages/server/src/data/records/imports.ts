@@ -1,5 +1,5 @@
 /** Imports: records that another source has checked, created or changed in one transaction. */
-import type { ErrorDetail, FieldDefinition } from "@socle/protocol";
+import { type ErrorDetail, type FieldDefinition, foldCase, type JsonValue } from "@socle/protocol";
 import { AppError, LoopTurns, type Principal, quote } from "../../base/kernel/index.ts";
 import type { Transactor } from "../../store/database/index.ts";
 import { typeOf } from "../fields/index.ts";
@@ -108,11 +108,16 @@ function matching(
   throw AppError.validation([...given.problems, { field: name, rule: "refused", message }]);
 }
 
+/** A value in a key: texts that differ in case alone are one value of a field that is unique without regard to case. */
+function keyValue(field: FieldDefinition | null, value: JsonValue): JsonValue {
+  return field?.unique === "nocase" && typeof value === "string" ? foldCase(value) : value;
+}
+
 /** A rehearsal takes the records of earlier transactions back: the keys of the records are kept instead. */
 function refuseTaken(table: RecordTable, { record }: SavedRecord, isTaken: (key: string) => boolean): void {
   const keys = [["id"], ...table.uniqueKeys.map(({ fields }) => fields)];
   const taken = keys.filter((fields) => {
-    const values = fields.map((name) => record[name] ?? null);
+    const values = fields.map((name) => keyValue(table.field(name), record[name] ?? null));
     return !values.includes(null) && isTaken(JSON.stringify([fields, values]));
   });
   const details = taken

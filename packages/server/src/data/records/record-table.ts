@@ -1,9 +1,33 @@
 /** Record tables: the SQL of a collection's records, and values derived from the definition once for all requests. */
-import { type FieldDefinition, isAccountField, type JsonValue, type StoredRecord, versionOf } from "@socle/protocol";
+import {
+  type FieldDefinition,
+  isAccountField,
+  isUnique,
+  type JsonValue,
+  type StoredRecord,
+  versionOf,
+} from "@socle/protocol";
 import { AppError, BoundedMap, type JsonText, type Principal, quote } from "../../base/kernel/index.ts";
 import { identifier, type Value } from "../../store/database/index.ts";
-import { type Collection, columnName, columnsOf, indexesOf, itemTableName, orderColumn } from "../collections/index.ts";
-import { type CheckedValue, checkOf, decode, needsDecoding, positionSql, scopeOf, typeOf } from "../fields/index.ts";
+import {
+  type Collection,
+  columnName,
+  columnsOf,
+  foldedTableName,
+  indexesOf,
+  itemTableName,
+  orderColumn,
+} from "../collections/index.ts";
+import {
+  type CheckedValue,
+  checkOf,
+  decode,
+  foldedSql,
+  needsDecoding,
+  positionSql,
+  scopeOf,
+  typeOf,
+} from "../fields/index.ts";
 import { type FieldLimits, ownerColumn } from "../permissions/index.ts";
 
 const idPattern = /^rec_[0-9a-f-]{36}$/;
@@ -202,6 +226,10 @@ export class RecordTable {
   /** The record, as `byIdWithOwner`, with a value of a unique field, or with an id. Parameter: the value. */
   rowBy(name: string): string {
     const field = this.field(name);
+    if (field?.unique === "nocase") {
+      const folded = identifier(foldedTableName(this.collection.name, name));
+      return `${this.#withOwner} _seq = (SELECT record FROM ${folded} WHERE value = ${foldedSql("?")})`;
+    }
     const order = field === null ? null : orderColumn(field);
     // The index of a field with named values is by the positions of the values.
     if (field === null || order === null) return `${this.#withOwner} ${this.column(name)} = ?`;
@@ -210,7 +238,7 @@ export class RecordTable {
 
   #uniqueKeys(): UniqueKey[] {
     const { definition } = this.collection;
-    const unique = this.fields.filter((field) => field.unique === true).map(({ name }) => [name]);
+    const unique = this.fields.filter(isUnique).map(({ name }) => [name]);
     const numbered = this.fields
       .filter((field) => field.sequence !== undefined)
       .map((field) => [...scopeOf(field), field.name]);
@@ -219,6 +247,8 @@ export class RecordTable {
       [...unique, ...numbered, ...indexed.map(({ fields }) => fields)].map((fields) => [fields.join(), fields]),
     );
     return [...keys.values()].map((fields) => {
+      const [only = ""] = fields;
+      if (fields.length === 1 && this.field(only)?.unique === "nocase") return this.#foldedKey(only);
       const conditions = columnsOf(definition, fields).map((name, i) => {
         const column = identifier(name);
         const own = `SELECT own.${column} FROM ${this.sqlName} AS own WHERE own.id = ?`;
@@ -228,6 +258,15 @@ export class RecordTable {
       });
       return { fields, duplicate: `SELECT 1 FROM ${this.sqlName} WHERE ${conditions.join("")}id <> ?` };
     });
+  }
+
+  #foldedKey(name: string): UniqueKey {
+    const folded = identifier(foldedTableName(this.collection.name, name));
+    const own = (column: string): string => `(SELECT own.${column} FROM ${this.sqlName} AS own WHERE own.id = ?)`;
+    const text = foldedSql(`coalesce(?, ${own(identifier(this.columnName(name)))})`);
+    // A new record has no seq yet.
+    const duplicate = `SELECT 1 FROM ${folded} WHERE value = ${text} AND record IS NOT ${own("_seq")}`;
+    return { fields: [name], duplicate };
   }
 
   /**

@@ -1,4 +1,5 @@
 /** Upserts: the value of a unique field in a body finds the record that the body changes. */
+import { isUnique } from "@socle/protocol";
 import { AppError, oneOf, type Principal, quote } from "../../base/kernel/index.ts";
 import type { Value } from "../../store/database/index.ts";
 import { validateBody } from "./preparation.ts";
@@ -11,7 +12,7 @@ import type { Body } from "./references.ts";
  */
 export function keyIn(table: RecordTable, principal: Principal, { by, body }: { by: string; body: Body }): Value {
   const closed = fieldLimits(table.collection, principal)?.closed;
-  const unique = table.fields.filter((field) => field.unique === true && closed?.has(field.name) !== true);
+  const unique = table.fields.filter((field) => isUnique(field) && closed?.has(field.name) !== true);
   if (!unique.some(({ name }) => name === by)) {
     const known =
       unique.length === 0

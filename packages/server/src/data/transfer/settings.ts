@@ -1,4 +1,5 @@
 /** Settings of an import: how to read the file, and what the rows do. The query of a request has the options, and so does the command. */
+import { isUnique } from "@socle/protocol";
 import { AppError, oneOf, quote, readChoice } from "../../base/kernel/index.ts";
 import type { Collection } from "../collections/index.ts";
 import type { RecordMatch } from "../records/index.ts";
@@ -60,7 +61,7 @@ function matchOf(options: URLSearchParams, { definition }: Collection): RecordMa
   if (update !== null && upsert !== null)
     throw new AppError("bad_request", `"update" and "upsert" exclude each other.`);
   const field = (update ?? upsert) || "id";
-  const keys = ["id", ...definition.fields.filter(({ unique }) => unique === true).map(({ name }) => name)];
+  const keys = ["id", ...definition.fields.filter(isUnique).map(({ name }) => name)];
   if (keys.includes(field)) return { field, creates: upsert !== null };
   const name = update === null ? "upsert" : "update";
   throw new AppError("bad_request", `"${name}" must be the id or a unique field: ${oneOf(keys)}, not ${quote(field)}.`);

@@ -4,6 +4,7 @@ import {
   type CollectionDefinition,
   type FieldDefinition,
   isAccountField,
+  isUnique,
   type Operation,
   USERS,
 } from "@socle/protocol";
@@ -52,7 +53,8 @@ function noteOf(field: FieldDefinition, { knows }: DescribedCollection): string 
   const notes = [
     field.collection === undefined ? typeOf(field).typescript.note : targetNote(field.collection, knows),
     field.owner === true ? "The owner." : undefined,
-    field.unique === true ? "Unique." : undefined,
+    field.unique === "nocase" ? "Unique without regard to case." : isUnique(field) ? "Unique." : undefined,
+    field.format === "markdown" ? "Markdown." : undefined,
     field.sequence === undefined ? undefined : "Numbered by the service.",
     field.regex !== undefined && patternOf(field.regex) === null ? `Matches ${field.regex} (RE2).` : undefined,
     field.default === undefined ? undefined : `By default ${quote(field.default)}.`,
@@ -65,7 +67,7 @@ function noteOf(field: FieldDefinition, { knows }: DescribedCollection): string 
 function rulesOf(field: FieldDefinition, mode: Mode): Schema {
   // The rules may be newer than the value.
   if (mode === "record") return {};
-  const { min, max, regex, required } = field;
+  const { min, max, regex, required, format } = field;
   const bounds = boundsOf({ type: field.type });
   const pattern = regex === undefined ? null : patternOf(regex);
   const least = bounds === "length" && required === true ? Math.max(min ?? 1, 1) : min;
@@ -75,6 +77,7 @@ function rulesOf(field: FieldDefinition, mode: Mode): Schema {
     ...(isBounded && least !== undefined && { [minName]: least }),
     ...(isBounded && max !== undefined && { [maxName]: max }),
     ...(pattern !== null && { pattern }),
+    ...((format === "email" || format === "url") && { format: format === "url" ? "uri" : format }),
   };
 }
 
@@ -185,7 +188,7 @@ function changeOf(collection: DescribedCollection): Schema {
 /** The fields by which an upsert may find a record. Users are created by a registration. */
 export function uniqueFieldsOf({ definition, unread }: DescribedCollection): string[] {
   if (definition.name === USERS) return [];
-  return definition.fields.filter(({ name, unique }) => unique === true && !unread.has(name)).map(({ name }) => name);
+  return definition.fields.filter((field) => isUnique(field) && !unread.has(field.name)).map(({ name }) => name);
 }
 
 /** The body of an upsert, which a create and an update take. */

@@ -2,7 +2,7 @@
  * The column of the file, or the constant, for the value of each field, and the conversion. The first mapping is a guess, which
  * the user can change.
  */
-import type { CollectionEntry, FieldDefinition } from "@socle/protocol";
+import { type CollectionEntry, type FieldDefinition, isUnique } from "@socle/protocol";
 import { type CellStyle, readCell } from "@socle/protocol/cells";
 import type { Cell } from "../source/source.ts";
 import { toUtcFrom } from "./dates.ts";
@@ -69,7 +69,7 @@ export function guessColumn(columns: readonly string[], name: string): number {
 /** The fields that identify a record: `id` and the unique fields. */
 export function keysOf(fields: readonly FieldDefinition[]): string[] {
   const isKey = (field: FieldDefinition): boolean =>
-    field.unique === true && ["string", "text", "integer"].includes(field.type);
+    isUnique(field) && ["string", "text", "integer"].includes(field.type);
   return ["id", ...fields.filter(isKey).map(({ name }) => name)];
 }
 

@@ -1,5 +1,5 @@
 /** The rules of a definition, for the preview only: the service checks every value again. */
-import type { FieldDefinition, JsonValue } from "@socle/protocol";
+import { type FieldDefinition, FORMATS_IN_WORDS, isFormatted, type JsonValue } from "@socle/protocol";
 import { text } from "../../../texts/index.ts";
 
 /** Most characters for a pattern test: patterns of the browser may take exponential time, patterns of the service do not. */
@@ -27,6 +27,8 @@ export function brokenRule(field: FieldDefinition, value: JsonValue | undefined)
   }
   if (field.values !== undefined && typeof value === "string" && !field.values.includes(value))
     return text.import.mustBe(field.values.join(", "));
+  if (field.format !== undefined && typeof value === "string" && !isFormatted(value, field.format))
+    return text.import.mustHaveForm(FORMATS_IN_WORDS[field.format]);
   if (field.regex !== undefined && typeof value === "string" && value.length <= longestTried) {
     const pattern = patternOf(field.regex);
     if (pattern !== null && !pattern.test(value)) return text.import.mustMatch(field.regex);

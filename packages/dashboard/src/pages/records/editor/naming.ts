@@ -1,6 +1,6 @@
 /** Names of records: a readable name, the fields for a search, the rules of a field in few words. */
 import { filter } from "@socle/client";
-import type { FieldDefinition, JsonValue, StoredRecord } from "@socle/protocol";
+import { type FieldDefinition, isUnique, type JsonValue, type StoredRecord } from "@socle/protocol";
 
 import { visible } from "../../../kit/format.ts";
 
@@ -79,7 +79,8 @@ export function fieldHint(field: FieldDefinition): string {
   if (field.values !== undefined) parts.push(clip(field.values.join(", "), 60));
   if (field.sequence !== undefined) parts.push("sequence");
   if (field.default !== undefined) parts.push(`default ${shortValue(field.default, 40)}`);
-  if (field.unique === true) parts.push("unique");
+  if (field.format !== undefined) parts.push(field.format);
+  if (isUnique(field)) parts.push(field.unique === "nocase" ? "unique in any case" : "unique");
   if (field.owner === true) parts.push("owner");
   return parts.join(" · ");
 }

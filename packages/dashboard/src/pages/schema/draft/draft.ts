@@ -12,12 +12,14 @@ import {
   type FieldOperation,
   type FieldType,
   type IndexDefinition,
+  isUnique,
   type JsonValue,
   type OnDelete,
   OPERATIONS,
   type Operation,
   type Rule,
   SCOPE_TYPES,
+  type TextFormat,
   USERS,
 } from "@socle/protocol";
 import { defaultText, defaultValue } from "./defaults.ts";
@@ -38,6 +40,10 @@ export interface FieldDraft {
   readonly isTypeChosen: boolean;
   readonly isRequired: boolean;
   readonly isUnique: boolean;
+  /** Whether texts that differ in case alone are equal in a unique field. */
+  readonly ignoresCase: boolean;
+  /** The form of a text; "any" for every text. */
+  readonly format: TextFormat | "any";
   readonly min: string;
   readonly max: string;
   readonly regex: string;
@@ -101,7 +107,8 @@ export type WrittenField = ChangedField;
 
 /** A field in the form of the draft. */
 export function fieldDraft(key: string, field: WrittenField, stored: FieldDefinition | null): FieldDraft {
-  const { name, type, required, unique, min, max, regex, collection, owner, multiple, values, ...rest } = field;
+  const { name, type, required, unique, min, max, regex, format, ...others } = field;
+  const { collection, owner, multiple, values, ...rest } = others;
   const { default: given, onDelete, permissions, sequence, renamedFrom: _, convertedFrom: __, ...extra } = rest;
   const isSeveral = multiple === true;
   const written = (values ?? []).map((value) => (typeof value === "string" ? { name: value } : value));
@@ -114,7 +121,9 @@ export function fieldDraft(key: string, field: WrittenField, stored: FieldDefini
     type,
     isTypeChosen: true,
     isRequired: required === true,
-    isUnique: unique === true,
+    isUnique: isUnique(field),
+    ignoresCase: unique === "nocase",
+    format: format ?? "any",
     min: String(min ?? ""),
     max: String(max ?? ""),
     regex: regex ?? "",
@@ -158,9 +167,10 @@ export function isPlaceholder(field: FieldDraft): boolean {
 }
 
 function hasOptions(field: FieldDraft): boolean {
-  const { isRequired, isUnique, isOwner, isMultiple: isSeveral, min, max, regex, collection, values } = field;
+  const { isRequired, isUnique: isOnly, isOwner, isMultiple: isSeveral, min, max, regex, collection, values } = field;
+  if (field.format !== "any") return true;
   const isTyped = [min, max, regex, collection, values].some((value) => value !== "");
-  return isRequired || isUnique || isOwner || isSeveral || isTyped || field.default !== null || hasRules(field);
+  return isRequired || isOnly || isOwner || isSeveral || isTyped || field.default !== null || hasRules(field);
 }
 
 /** Whether a field has its own rules. */
@@ -204,6 +214,7 @@ function setAttributes(field: FieldDraft): FieldDefinition {
   const { type, collection, onDelete, sequence, permissions, regex } = field;
   const [min, max, values] = [numberOf(field.min), numberOf(field.max), valuesOf(field)];
   const isOwner = type === "relation" && field.isOwner;
+  const isText = type === "string" || type === "text";
   return {
     name: field.name.trim(),
     type,
@@ -213,7 +224,8 @@ function setAttributes(field: FieldDraft): FieldDefinition {
     ...(onDelete !== null && { onDelete }),
     ...(field.isMultiple && { multiple: true }),
     ...(field.isRequired && { required: true }),
-    ...(field.isUnique && { unique: true }),
+    ...(field.isUnique && { unique: field.ignoresCase && isText ? "nocase" : true }),
+    ...(field.format !== "any" && { format: field.format }),
     ...(min !== null && { min }),
     ...(max !== null && { max }),
     ...(regex !== "" && { regex }),

@@ -80,6 +80,25 @@ export const FieldOptions = memo(function FieldOptions(props: FieldOptionsProps)
           onChange={(isUnique) => onPatch({ isUnique })}
         />
       )}
+      {has.has("unique") && field.isUnique && (field.type === "string" || field.type === "text") && (
+        <Flag
+          label={words.ignoresCase}
+          hint={words.ignoresCaseHint}
+          isOn={field.ignoresCase}
+          onChange={(ignoresCase) => onPatch({ ignoresCase })}
+        />
+      )}
+      {has.has("format") && (
+        <Choice
+          {...line}
+          maw={420}
+          label={words.format}
+          description={words.formatHints[field.format]}
+          words={words.formats}
+          value={field.format}
+          onChange={(format) => onPatch({ format })}
+        />
+      )}
       {bounds !== null && has.has("min") && (
         <SimpleGrid cols={2} spacing="md" maw={420}>
           <Bound {...option} bound="min" label={words.min[bounds]} />

@@ -323,7 +323,8 @@ function badgesOf(field: FieldDraft, isNewCollection: boolean) {
   if (definition.owner) rule(words.badges.owner);
   if (onDelete !== undefined) rule(words.badges.onDelete[onDelete]);
   if (definition.required) rule(words.badges.required);
-  if (definition.unique) rule(words.badges.unique);
+  if (definition.unique) rule(definition.unique === "nocase" ? words.badges.ignoresCase : words.badges.unique);
+  if (definition.format !== undefined) rule(words.formats[definition.format]);
   if (definition.default !== undefined) rule(words.badges.default(field.default?.slice(0, 20) ?? ""));
   if (definition.permissions !== undefined) rule(words.badges.rules);
   if (sequence !== undefined) rule(words.badges.sequence);

@@ -88,7 +88,10 @@ const wordsBy: { readonly [step: string]: (facts: Facts) => Words } = {
   follow: ({ field, from, to }) => [words.follow(field, from, to)],
   rename: ({ field, from, records }) => [words.rename(from, field), words.keepValues(records)],
   require: ({ field, records }) => [words.require(field), words.checked(records)],
-  unique: ({ field, on, records }) => (on ? [words.unique(field), words.checked(records)] : [words.notUnique(field)]),
+  unique: ({ field, on, to, records }) => {
+    if (!on) return [words.notUnique(field)];
+    return [to === "nocase" ? words.uniqueInAnyCase(field) : words.unique(field), words.checked(records)];
+  },
   multiple: ({ field, on, records }) => [on ? words.multiple(field) : words.notMultiple(field), words.checked(records)],
   type: ({ field, from, to, records }) => [words.type(field, from, to), words.keepValues(records)],
   owner: ({ field, on, records }) => [on ? words.owner(field) : words.notOwner(field), words.concerns(records)],

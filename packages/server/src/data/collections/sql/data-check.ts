@@ -1,11 +1,20 @@
 /** Data check of a migration: checks before any change whether the records allow the new definition. */
-import { boundsOf, type ErrorDetail, type FieldDefinition, RECORD_TIMES } from "@socle/protocol";
+import {
+  boundsOf,
+  type ErrorDetail,
+  type ErrorRule,
+  type FieldDefinition,
+  FORMATS_IN_WORDS,
+  isFormatted,
+  RECORD_TIMES,
+} from "@socle/protocol";
 import { AppError, count, nearest, nextTurn, quote } from "../../../base/kernel/index.ts";
 import { identifier, literal, type SlowReader, type Value } from "../../../store/database/index.ts";
 import {
   compilePattern,
   decode,
   fillOf,
+  foldedSql,
   isEmptySql,
   maxItemLength,
   maxItemsOf,
@@ -35,7 +44,7 @@ interface Offenders {
 /** The parts of the message about records that contradict a change: "field cannot …: 3 records have …". */
 interface Contradiction {
   readonly field: string;
-  readonly rule: "required" | "type" | "unique" | "relation" | BoundRule;
+  readonly rule: ErrorRule;
   readonly why: string;
   readonly state: string;
   /** The way out; absent if the contradiction tells the way. */
@@ -99,6 +108,7 @@ class DataCheck {
         );
       }
       case "unique":
+        if (step.to === "nocase") return this.#refuseTwins(name, value);
         return step.on ? this.#refuseDuplicates([name]) : undefined;
       case "retarget": {
         const why = `cannot point to "${step.to}" instead of "${step.from}":`;
@@ -115,7 +125,7 @@ class DataCheck {
         return this.#refuseBounds(field, value, step.stricter);
       case "restore":
         await this.#refuseOthers(field, value);
-        return this.#refuseBounds(field, value, ["min", "max", "regex"]);
+        return this.#refuseBounds(field, value, ["min", "max", "regex", "format"]);
       default:
     }
   }
@@ -158,13 +168,18 @@ class DataCheck {
         limit,
       );
     }
-    if (field.regex !== undefined && rules.includes("regex")) {
-      const why = `cannot have "regex" ${quote(field.regex)}:`;
-      this.#refuse(
-        { field: field.name, rule: "regex", why, state: "a text that does not match" },
-        await this.#unmatched(field, value),
-      );
-    }
+    const { regex, format } = field;
+    const wrong = async (rule: "regex" | "format", state: string, test: (text: string) => boolean): Promise<void> => {
+      if (!rules.includes(rule)) return;
+      const why = `cannot have "${rule}" ${quote(field[rule])}:`;
+      const broken = rule === "format" ? "type" : rule;
+      this.#refuse({ field: field.name, rule: broken, why, state }, await this.#unmatched(field, value, test));
+    };
+    if (format !== undefined)
+      await wrong("format", `a text that is not ${FORMATS_IN_WORDS[format]}`, (text) => isFormatted(text, format));
+    if (regex === undefined) return;
+    const pattern = compilePattern(regex);
+    await wrong("regex", "a text that does not match", (text) => pattern.test(text));
   }
 
   /** Refuses records with several items in a field that turns single, or with a value that is too long for an item. */
@@ -179,6 +194,18 @@ class DataCheck {
           ]
         : ["cannot hold a single value:", "several items", `json_array_length(${old}) > 1`];
     await this.#refuseWhere({ field: name, rule: "max", why, state }, condition);
+  }
+
+  /** Refuses records whose texts differ in case at most, and names texts of a group. */
+  async #refuseTwins(field: string, value: string): Promise<void> {
+    const folded = foldedSql(value);
+    const group = `SELECT ${folded} FROM ${this.#records} WHERE ${value} IS NOT NULL GROUP BY 1 HAVING count(*) > 1`;
+    const texts = await this.#reader.all<{ text: string }>(
+      `SELECT substr(${value}, 1, 100) AS text FROM ${this.#records} WHERE ${folded} IN (${group}) ORDER BY ${folded}, _seq LIMIT ${maxExamples}`,
+    );
+    const state = `a text that another has too, but for case: ${texts.map(({ text }) => quote(text)).join(", ")}`;
+    const why = 'cannot be unique ("nocase"):';
+    await this.#refuseWhere({ field, rule: "unique", why, state }, `${folded} IN (${group})`);
   }
 
   /** Refuses records that share the values of all of these fields, without nulls. */
@@ -211,10 +238,8 @@ class DataCheck {
   }
 
   /** Patterns are no part of SQL, so the values are read: as many at a time as are not too heavy. */
-  async #unmatched(field: FieldDefinition, value: string): Promise<Offenders> {
-    const pattern = compilePattern(field.regex ?? "");
-    const matches = (stored: string): boolean =>
-      [decode(field, stored)].flat().every((each) => pattern.test(String(each)));
+  async #unmatched(field: FieldDefinition, value: string, test: (text: string) => boolean): Promise<Offenders> {
+    const matches = (stored: string): boolean => [decode(field, stored)].flat().every((each) => test(String(each)));
     const examples: string[] = [];
     let [records, after] = [0, 0];
     while (true) {

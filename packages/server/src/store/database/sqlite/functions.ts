@@ -1,4 +1,5 @@
 /** The SQL functions that the statements of the service use and SQLite does not have. */
+import { foldCase } from "@socle/protocol";
 import { containsText, matchWeight, searchText } from "../../../base/kernel/index.ts";
 import type { Connection } from "./connection.ts";
 
@@ -38,7 +39,8 @@ export function addFunctions(connection: Connection, onProbe: () => void): void 
   });
 }
 
-/** Adds `_search_text(text)`, which answers the words of a text; triggers of searched collections call `_search_text`. */
+/** Adds the functions that triggers call: `_search_text(text)` answers the words of a text, `_fold(text)` the folding: see `foldCase`. */
 export function addTriggerFunctions(connection: Connection): void {
+  connection.define("_fold", (text) => (typeof text === "string" ? foldCase(text) : null));
   connection.define("_search_text", (text) => (typeof text === "string" ? searchText(text) : null));
 }

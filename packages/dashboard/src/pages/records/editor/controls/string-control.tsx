@@ -1,8 +1,10 @@
 /** Controls for `string` and `text`: a typed text, a choice, or tags. The empty string and null are different values, and look different. */
-import { MultiSelect, Select, TagsInput, Text, Textarea, TextInput } from "@mantine/core";
+import { Anchor, MultiSelect, Select, TagsInput, Text, Textarea, TextInput } from "@mantine/core";
+import type { FieldDefinition } from "@socle/protocol";
 import { type ReactNode, useState } from "react";
 import { isLarge } from "../../../../kit/index.ts";
 import { text } from "../../../../texts/index.ts";
+import { addressLink } from "../../data/addresses.ts";
 import { type ControlProps, inputProps, isCompact, typedProps } from "./control.tsx";
 import { itemsOf } from "./items.ts";
 import { LargeText } from "./large-text.tsx";
@@ -25,7 +27,8 @@ function TypedText(props: ControlProps) {
     ...typed,
     value: content,
     placeholder: value === null ? typed.placeholder : text.editor.empty,
-    description: lengthNote(content, field.max),
+    description: lengthNote(content, field.max) ?? linkNote(field, content),
+    ...(field.format === "email" || field.format === "url" ? { inputMode: field.format } : {}),
   };
   const hasLines = field.type === "text" || content.includes("\n");
   if (!hasLines) return <TextInput {...shared} onChange={(event) => onChange(event.currentTarget.value)} />;
@@ -53,6 +56,17 @@ function lengthNote(content: string, max: number | undefined): ReactNode {
     <Text span size="xs" className="numbers" c={length > max ? "var(--mantine-color-error)" : "dimmed"}>
       {text.editor.length(length, max)}
     </Text>
+  );
+}
+
+/** The link of an address; null for any other text. */
+function linkNote(field: FieldDefinition, content: string): ReactNode {
+  const link = addressLink(field, content);
+  if (link === null) return null;
+  return (
+    <Anchor {...link} size="xs">
+      {text.editor.openAddress[field.format === "email" ? "email" : "url"]}
+    </Anchor>
   );
 }
 
