@@ -44,11 +44,13 @@ test("a condition without a value is refused with its place", () => {
 
 const asked: URL[] = [];
 const answers: object[] = [];
+const posted: unknown[] = [];
 const server = Bun.serve({
   port: 0,
   hostname: "127.0.0.1",
-  fetch(request) {
+  async fetch(request) {
     asked.push(new URL(request.url));
+    if (request.url.endsWith("/query")) posted.push(await request.json());
     return Response.json(answers.shift() ?? { items: [], nextCursor: null });
   },
 });
@@ -210,4 +212,15 @@ test("a collection with the name of a member is at collection(name), and a live 
   await client.collection("login").first();
   expect(asked[0]?.pathname).toBe("/api/login");
   expect(() => tasks.live(() => undefined)).toThrow("createClient({ live })");
+});
+
+test("a query that is too long for an address is sent in a body, with the same parameters", async () => {
+  const ids = Array.from({ length: 1_000 }, (_, i) => `rec_${String(i).padStart(36, "0")}`);
+  const query = client.collection("posts").where({ id: ids }).orderBy("-title").limit(5);
+  answers.push({ items: [{ id: "rec_1" }], nextCursor: null });
+  expect((await query).items).toMatchObject([{ id: "rec_1" }]);
+  expect(asked.map(({ pathname, search }) => pathname + search)).toEqual(["/api/posts/query"]);
+  expect(posted).toEqual([{ filter: filterOf({ id: ids }), sort: "-title", limit: 5 }]);
+  await client.collection("posts").where({ id: ids.slice(0, 3) });
+  expect([asked.at(-1)?.pathname, posted.length]).toEqual(["/api/posts", 1]);
 });

@@ -29,6 +29,9 @@ export interface RecordQuery extends RecordSelection {
   snippet?: string;
 }
 
+/** The most collections of a search in several collections (`POST /api/query`). */
+export const MAX_SEARCHED_COLLECTIONS = 10;
+
 /** A query of groups: the values that the records of a group share, and the aggregates of each group. */
 export interface GroupQuery {
   /** Names and paths, separated by commas; a datetime may have a unit: `status,createdAt:month`. */

@@ -8,6 +8,7 @@ export {
   type Call,
   calls,
   isLiteral,
+  LIST_FILTER_BYTES,
   type Macro,
   macros,
   needsUser,

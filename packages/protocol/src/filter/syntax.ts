@@ -74,6 +74,8 @@ export type Call = (typeof calls)[number];
 
 /** The bounds of one filter. */
 const filterLimits = { bytes: 4_096, terms: 100, levels: 20 } as const;
+/** The bytes of the filter of a list, which may name a thousand ids. */
+export const LIST_FILTER_BYTES: number = 64 * 1024;
 
 const literals = new Map<string, boolean | null>([
   ["true", true],
@@ -377,10 +379,11 @@ export function needsUser(node: Syntax): boolean {
 
 /**
  * Parses the text of a filter.
+ * @param bytes the most bytes of the text: by default those of rules and of live queries.
  * @throws FilterSyntaxError with the place and the expectation, or with the bound that is exceeded.
  */
-export function parseSyntax(text: string): Syntax {
-  return new Parser(tokensWithin(text)).parse();
+export function parseSyntax(text: string, bytes: number = filterLimits.bytes): Syntax {
+  return new Parser(tokensWithin(text, bytes)).parse();
 }
 
 /** The text of a path alone, for example `author.name`, for a sort. @throws FilterSyntaxError. */
@@ -391,11 +394,10 @@ export function parsePathSyntax(text: string): PathTerm {
   return syntax.left;
 }
 
-function tokensWithin(text: string): Token[] {
+function tokensWithin(text: string, most: number = filterLimits.bytes): Token[] {
   // No character takes more than three bytes for each unit.
-  const bytes = text.length * 3 > filterLimits.bytes ? new TextEncoder().encode(text).length : 0;
-  if (bytes > filterLimits.bytes)
-    throw new FilterSyntaxError(0, `${bytes} bytes are too many; at most ${filterLimits.bytes} are allowed`);
+  const bytes = text.length * 3 > most ? new TextEncoder().encode(text).length : 0;
+  if (bytes > most) throw new FilterSyntaxError(0, `${bytes} bytes are too many; at most ${most} are allowed`);
   return tokensOf(text);
 }
 

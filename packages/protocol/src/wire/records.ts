@@ -1,6 +1,7 @@
 /** Records: batches, imports, events and the problems of values. */
 import { MAX_BATCH_OPERATIONS } from "../batch.ts";
 import { CAUSE_KINDS, EVENT_SOURCES } from "../events.ts";
+import { MAX_SEARCHED_COLLECTIONS } from "../queries.ts";
 import {
   about,
   anything,
@@ -15,6 +16,7 @@ import {
   mapOf,
   named,
   object,
+  only,
   optional,
   orNull,
   type Shape,
@@ -58,6 +60,46 @@ export const batchOperation = named("BatchOperation", () =>
 
 export const batch = named("Batch", () =>
   object({ operations: arrayOf(batchOperation, { maxItems: MAX_BATCH_OPERATIONS }) }),
+);
+
+/** The parameters of a list, in the body of a request (`POST /api/{collection}/query`). */
+export const listParameters = named("ListParameters", () =>
+  only({
+    filter: optional(string),
+    sort: optional(string),
+    limit: optional(integer),
+    cursor: optional(string),
+    offset: optional(count),
+    count: optional(constant("exact")),
+    fields: optional(string),
+    expand: optional(string),
+    search: optional(string),
+    snippet: optional(string),
+    group: optional(string),
+    aggregate: optional(string),
+  }),
+);
+
+/** A search in several collections (`POST /api/query`). */
+export const searchRequest = named("SearchRequest", () =>
+  only({
+    search: string,
+    in: arrayOf(string, { minItems: 1, maxItems: MAX_SEARCHED_COLLECTIONS }),
+    limit: optional(integer),
+  }),
+);
+
+/** The records of several collections that match a search, the best matches first. */
+export const searchResults = named("SearchResults", () =>
+  object({
+    items: arrayOf(
+      object({
+        collection: string,
+        /** The record, as a list of the collection answers the record. */
+        record: freeObject,
+      }),
+    ),
+  }),
 );
 
 const status: Shape<number> = { ...integer, schema: { type: "integer", enum: [200, 201, 204] } };

@@ -38,10 +38,14 @@ export function syntaxOf(text: string): Syntax {
 
 /**
  * Parses an expression over the records of a collection.
+ * @param bytes the most bytes of the text; by default those of a rule.
  * @throws ExpressionError with the position and the expectation; the errors of the schema.
  */
-export function parseExpression(text: string, schema: ExpressionSchema): Expression {
-  return checkSyntax(syntaxOf(text), schema);
+export function parseExpression(text: string, schema: ExpressionSchema, bytes?: number): Expression {
+  return checkSyntax(
+    inForm((each) => parseSyntax(each, bytes), text),
+    schema,
+  );
 }
 
 /**

@@ -2,5 +2,6 @@
 export { type LiveList, LiveLists, type LivePage, type LiveParameters } from "./live-lists.ts";
 export { type PreparedList, Queries, type QueryCaller } from "./queries.ts";
 export { classOf, parseSubscriptionFilter } from "./read-scope.ts";
+export { recordWeight } from "./search.ts";
 export { ShownFiles } from "./sql/file-uses.ts";
 export type { LaterPages } from "./whole-list.ts";

@@ -7,6 +7,7 @@
  * position is a few ranges of this index, and otherwise a single condition with an order that SQLite makes.
  */
 
+import { LIST_FILTER_BYTES } from "@socle/protocol/filter";
 import { AppError, quote } from "../../base/kernel/index.ts";
 import { type Collection, tableIndexes } from "../collections/index.ts";
 import {
@@ -205,7 +206,7 @@ function queryOfGroups({ collection, text, scope, schema, source, conditions }: 
 
 function parseFilter(text: string, schema: ExpressionSchema): Expression {
   try {
-    return parseExpression(text, schema);
+    return parseExpression(text, schema, LIST_FILTER_BYTES);
   } catch (thrown) {
     if (!(thrown instanceof ExpressionError)) throw thrown;
     throw refuseParameter("filter", thrown.message);

@@ -1,8 +1,10 @@
 /** Live lists: the queries of live windows. A window is the first page of a list, with the id of each record. */
 import { JsonText, type Principal } from "../../base/kernel/index.ts";
 import type { Collection } from "../collections/index.ts";
+import { syntaxOf } from "../expressions/index.ts";
 import type { Records } from "../records/index.ts";
 import type { PreparedList, Queries, QueryCaller } from "./queries.ts";
+import { refusing } from "./query-text.ts";
 import type { Dependencies } from "./read-scope.ts";
 
 /** Records in a window, at most and without the parameter `limit`. */
@@ -71,6 +73,9 @@ export class LiveLists {
     const fields = all.get("fields") ?? "";
     // Changes of the window name records by the id.
     if (fields !== "" && !fields.split(",").some((each) => each.trim() === "id")) all.set("fields", `id,${fields}`);
+    // Each change of a record of the collection asks the filter, and each window keeps the text.
+    const filter = all.get("filter") ?? "";
+    if (filter !== "") refusing("filter", () => syntaxOf(filter));
     const list = this.#queries.prepare(collection, principal, String(new URLSearchParams([...all])));
     return { collection, list };
   }

@@ -389,6 +389,7 @@ export class Queries {
       collection: query.collection.name,
       ms: Math.round(ms),
       ...text,
+      ...(text.filter !== undefined && { filter: text.filter.slice(0, maxCharacters) }),
       ...(cursor === undefined ? {} : { page: "a later one" }),
       plan: steps.join("; "),
       index: indexAdvice(query),

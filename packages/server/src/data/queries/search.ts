@@ -6,7 +6,9 @@
  * character is text. The text for FTS5 contains only words, so no search is an error of the database.
  */
 
+import type { StoredRecord } from "@socle/protocol";
 import {
+  matchWeight,
   quote,
   type SearchTerm,
   type SearchWord,
@@ -98,6 +100,13 @@ function snippetsOf(
   if (names.length > 0 && collection.definition.fields.some((field) => field.name === "snippet"))
     throw refuseParameter("snippet", "the collection has a field of this name, which would be hidden");
   return names;
+}
+
+/** The weight of a record for a search, by the texts that the record shows to the caller: records of several collections compare. */
+export function recordWeight({ definition }: Collection, record: StoredRecord, search: string): number {
+  const terms = termsOf(search);
+  const texts = (definition.search ?? []).map((field) => record[field]).filter((text) => typeof text === "string");
+  return texts.reduce((weight, text) => weight + matchWeight(text, terms), 0);
 }
 
 /** The best matches first: by the rank of FTS5, least for the best, or by the weight of the texts that the caller may read. */

@@ -75,6 +75,8 @@ export class Exchange extends IncomingRequest {
   caller: string | null = null;
   /** Whether the cause was asked for: the request may have changed something. */
   isCause = false;
+  /** Whether the request is a query in the form of a POST, which changes nothing. */
+  isQuery = false;
   /** Whether the request counts in the measures of requests; a question between instances waits on purpose. */
   isMeasured = true;
   readonly #service: ExchangeService;
@@ -138,7 +140,7 @@ export class Exchange extends IncomingRequest {
 
   #asCause(principal: Bearer | null): Bearer | null {
     this.caller = identityOf(principal);
-    if (principal === null || this.request.method === "GET") return principal;
+    if (principal === null || this.request.method === "GET" || this.isQuery) return principal;
     return { ...principal, cause: this.#importOf(principal) ?? this.cause };
   }
 
@@ -163,7 +165,7 @@ export class Exchange extends IncomingRequest {
     { json, tag }: { json: JsonText | Uint8Array; tag: string },
     headers: Readonly<Record<string, string>> = {},
   ): Response {
-    if (!hasTag(this.request.headers, tag))
+    if (this.isQuery || !hasTag(this.request.headers, tag))
       return this.respond(200, json, { ...cacheHeaders(tag, principal, jsonType), ...headers });
     if (json instanceof JsonText) json.free();
     return this.respond(304, null, { ...cacheHeaders(tag, principal), ...headers });
@@ -260,7 +262,7 @@ export class Exchange extends IncomingRequest {
   /** Whether the request may have changed something: such a request is answered in any case. */
   get #isWrite(): boolean {
     const { method } = this.request;
-    return method !== "GET" && method !== "HEAD" && method !== "OPTIONS";
+    return method !== "GET" && method !== "HEAD" && method !== "OPTIONS" && !this.isQuery;
   }
 
   get #isHead(): boolean {

@@ -44,9 +44,12 @@ export class Lists {
     this.#secretOf = options.secret;
   }
 
-  /** The caller may read the collection. */
-  answer(exchange: Exchange, collection: Collection, principal: Principal): Response | Promise<Response> {
-    const list = this.#queries.prepare(collection, principal, exchange.search);
+  /** The caller may read the collection. @param asked `search`: the percent-encoded parameters. */
+  answer(
+    exchange: Exchange,
+    { collection, principal, search }: Pick<ListRequest, "collection" | "principal"> & { readonly search: string },
+  ): Response | Promise<Response> {
+    const list = this.#queries.prepare(collection, principal, search);
     const { version, isShared } = this.#queries.state(collection, principal, list);
     // Cursors are the caller's own, so whoever is signed in has separate pages.
     const reader = isShared && list.query === null ? "" : (identityOf(principal) ?? "");
@@ -55,7 +58,8 @@ export class Lists {
     const kept = isShared ? this.#cache.get(address) : undefined;
     if (kept?.version === version) return exchange.tagged(principal, { tag: kept.tag, json: kept.body });
     const tag = this.#tagOf(`${version} ${address}`);
-    if (hasTag(exchange.request.headers, tag)) return exchange.respond(304, null, cacheHeaders(tag, principal));
+    if (!exchange.isQuery && hasTag(exchange.request.headers, tag))
+      return exchange.respond(304, null, cacheHeaders(tag, principal));
     const keep = isShared ? (body: Uint8Array): void => this.#cache.set(address, { version, tag, body }) : null;
     return this.#read(exchange, { collection, principal, list, tag, keep });
   }

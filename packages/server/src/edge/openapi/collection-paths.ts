@@ -78,7 +78,7 @@ function idOf(
   name: string,
   { path, method, operation = "read", query }: DescribedRoute,
 ): { verb: string; named: string } {
-  const [, transfer] = /\/(import|export)$/.exec(path) ?? [];
+  const [, transfer] = /\/(import|export|query)$/.exec(path) ?? [];
   if (transfer !== undefined) return { verb: transfer, named: name };
   const isList = operation === "read" && !path.includes(":id");
   if (operation === "history" && method === "DELETE")

@@ -1,11 +1,17 @@
 /** The routes of records: `/api/{collection}` and `/api/{collection}/:id` (spec, "Collection records"). In the descriptions, `:collection` stands for the name of the collection. */
-import { isReservedCollectionName, type Operation } from "@socle/protocol";
+import {
+  isReservedCollectionName,
+  MAX_SEARCHED_COLLECTIONS,
+  type Operation,
+  type RecordPage,
+  type StoredRecord,
+} from "@socle/protocol";
 import * as wire from "@socle/protocol/wire";
 import type { Config } from "../../../base/config/index.ts";
-import { AppError, JsonText, type Principal } from "../../../base/kernel/index.ts";
+import { AppError, JsonText, type Principal, quote, readShape } from "../../../base/kernel/index.ts";
 import type { Collection } from "../../../data/collections/index.ts";
 import { admitOperation } from "../../../data/permissions/index.ts";
-import type { Queries } from "../../../data/queries/index.ts";
+import { type Queries, recordWeight } from "../../../data/queries/index.ts";
 import { type Records, recordTag, type SavedRecord } from "../../../data/records/index.ts";
 import type { Transactor } from "../../../store/database/index.ts";
 import { isLarge, requireJsonType } from "../bodies.ts";
@@ -15,7 +21,7 @@ import { jsonType, nothingHere } from "../headers.ts";
 import { type Idempotency, idempotencyKey, keptJson, keyOf } from "../idempotency.ts";
 import type { Lists } from "../lists.ts";
 import type { RecordOperation, RunOperation } from "../record-operations.ts";
-import { type Methods, noContent, ownRoute, parameter, type Routes } from "../route.ts";
+import { jsonBody, type Methods, noContent, ownRoute, parameter, type Routes, route } from "../route.ts";
 
 /** Two callers may be answered different fields under one tag. */
 const recordHeaders = { "Content-Type": jsonType, Vary: "Authorization" };
@@ -57,9 +63,26 @@ interface RecordReadParts {
 /** The paths of records, with the reads alone. */
 export function recordReads(api: RecordReadParts): {
   readonly "/api/:collection": Methods;
+  readonly "/api/:collection/query": Methods;
+  readonly "/api/query": Methods;
   readonly "/api/:collection/:id": Methods;
 } {
   return {
+    "/api/query": {
+      POST: route({
+        summary: "Search in several collections",
+        description: "The best matches first. Each collection is searched by its rules, as its list.",
+        access: readers,
+        keys,
+        body: {
+          ...jsonBody(wire.searchRequest),
+          read: (exchange: Exchange) => queryBody(exchange, wire.searchRequest, readers.admit),
+        },
+        answers: { 200: wire.searchResults },
+        errors: [403, 404, 413],
+        handle: (exchange, principal, asked) => searchAll(api, exchange, { ...asked, principal }),
+      }),
+    },
     "/api/:collection": {
       GET: ownRoute({
         summary: "List records of :collection",
@@ -89,7 +112,30 @@ export function recordReads(api: RecordReadParts): {
         },
         async handle(exchange) {
           const [collection, principal] = admitted("read", collectionAt(api, exchange), await exchange.principal());
-          return api.lists.answer(exchange, collection, principal);
+          return api.lists.answer(exchange, { collection, principal, search: exchange.search });
+        },
+      }),
+    },
+    "/api/:collection/query": {
+      POST: ownRoute({
+        summary: "List records of :collection, by parameters in the body",
+        description: "As the list; for parameters that are too long for an address. At most 64 KiB.",
+        access,
+        operation: "read",
+        keys,
+        rate,
+        body: jsonBody(wire.listParameters),
+        answers: { 200: { description: "The records.", content: { [jsonType]: schemaOf("list") } } },
+        errors: [413],
+        async handle(exchange) {
+          exchange.isQuery = true;
+          const find = async (): Promise<[Collection, Principal]> =>
+            admitted("read", collectionAt(api, exchange), await exchange.principal());
+          const parameters = await queryBody(exchange, wire.listParameters, find);
+          const texts = Object.entries(parameters).map(([name, value]): [string, string] => [name, String(value)]);
+          const search = String(new URLSearchParams(texts));
+          const [collection, principal] = await find();
+          return api.lists.answer(exchange, { collection, principal, search });
         },
       }),
     },
@@ -118,6 +164,59 @@ export function recordReads(api: RecordReadParts): {
   };
 }
 
+/** The most bytes of the body of a query. */
+const maxQueryBytes = 64 * 1024;
+
+/** The caller of a query, which changes nothing. */
+const readers = {
+  kind: "anybody",
+  admit(exchange: Exchange): ReturnType<Exchange["principal"]> {
+    exchange.isQuery = true;
+    return exchange.principal();
+  },
+} as const;
+
+/** The body of a query. Rights are told before the error of a body. */
+async function queryBody<T>(
+  exchange: Exchange,
+  shape: wire.Shape<T>,
+  admit: (exchange: Exchange) => unknown,
+): Promise<T> {
+  await admit(exchange);
+  requireJsonType(exchange.request);
+  return readShape(shape, await exchange.parse(await exchange.body(maxQueryBytes)));
+}
+
+interface SearchAsked extends wire.TypeOf<typeof wire.searchRequest> {
+  readonly principal: Principal;
+}
+
+/** Searches each collection as its list does, and puts the records in the order of their matches. */
+async function searchAll(
+  api: RecordReadParts,
+  exchange: Exchange,
+  { search, in: names, limit = 20, principal }: SearchAsked,
+): Promise<wire.TypeOf<typeof wire.searchResults>> {
+  const odd = names.find((name, i) => names.indexOf(name) < i);
+  if (odd !== undefined) throw new AppError("bad_request", `"in" names ${quote(odd)} twice.`);
+  if (names.length === 0 || names.length > MAX_SEARCHED_COLLECTIONS)
+    throw new AppError("bad_request", `"in" names 1 to ${MAX_SEARCHED_COLLECTIONS} collections, not ${names.length}.`);
+  if (limit < 1 || limit > 100)
+    throw new AppError("bad_request", `"limit" must be a whole number from 1 to 100, not ${limit}.`);
+  const collections = names.map((name) => admitted("read", collectionOf(api.records, name), principal)[0]);
+  const parameters = String(new URLSearchParams({ search, limit: String(limit) }));
+  const found: { collection: string; record: StoredRecord; weight: number }[] = [];
+  for (const collection of collections) {
+    const list = api.queries.prepare(collection, principal, parameters);
+    const { text } = await api.queries.page(collection, list, exchange.reader(principal));
+    const { items } = JSON.parse(text) as RecordPage;
+    for (const record of items)
+      found.push({ collection: collection.name, record, weight: recordWeight(collection, record, search) });
+  }
+  found.sort((a, b) => b.weight - a.weight);
+  return { items: found.slice(0, limit).map(({ collection, record }) => ({ collection, record })) };
+}
+
 interface RecordParts extends RecordReadParts {
   readonly config: Config;
   /** Runs an operation in the process that writes. */
@@ -129,6 +228,7 @@ interface RecordParts extends RecordReadParts {
 export function recordRoutes(api: RecordParts): Routes {
   const reads = recordReads(api);
   return {
+    ...reads,
     "/api/:collection": {
       ...reads["/api/:collection"],
       POST: ownRoute({
