@@ -15,6 +15,7 @@ import type { Realtime } from "../live/realtime/index.ts";
 import { type AdminOptions, buildAdmin } from "../operate/admin/index.ts";
 import { Backups } from "../operate/backup/index.ts";
 import { Histories } from "../operate/history/index.ts";
+import type { SpanExporter } from "../operate/traces/index.ts";
 import { positionsOf, type RoleParts } from "./parts.ts";
 import type { Scripts } from "./scripts.ts";
 import { dataPathsOf, type Service } from "./service.ts";
@@ -42,6 +43,8 @@ export interface ApiOptions {
   cluster?: AdminOptions["cluster"];
   /** The certificate in use, in PEM; null without HTTPS. */
   certificate: () => string | null;
+  /** The export of spans; null without a collector. */
+  spans?: SpanExporter | null;
   /** The reader processes of the service; null for a single process. */
   readers?: ReaderProcesses | null;
 }
@@ -86,6 +89,7 @@ export function buildApi(options: ApiOptions): { api: ApiParts; backups: Backups
     realtime,
     scriptFiles: () => scripts.host.states(),
     previews: scripts.previews,
+    spans: options.spans ?? null,
     version,
   });
   const api: ApiParts = {

@@ -36,6 +36,7 @@ import { checkRooms, reloadRooms } from "./room-definitions.ts";
 import { Scripts } from "./scripts.ts";
 import { seedFrom } from "./seed.ts";
 import { dataPathsOf, openService, type Service, type ServiceOptions } from "./service.ts";
+import { openWriterTelemetry, spansMs } from "./telemetry.ts";
 import { commandLine } from "./traces.ts";
 import { exportFile, importFile } from "./transfer-file.ts";
 import { typesFile, writeTypes } from "./types-file.ts";
@@ -120,6 +121,8 @@ async function start(options: AppOptions) {
   });
   const service = starting.adopt(await opening, (opened) => opened.close(Math.max(closeMs, leftMs())));
   const { clock, database, events } = service;
+  const spans = openWriterTelemetry({ config, logger, service, version });
+  starting.defer(() => spans?.stop(Math.min(leftMs(), spansMs)));
   starting.defer(() => service.mails.stop(Math.min(leftMs(), mailsMs)));
   const stopping = starting.adopt(new AbortController(), (controller) => controller.abort());
   const { signal } = stopping;
@@ -182,6 +185,7 @@ async function start(options: AppOptions) {
     readiness: () => readiness.reasons(),
     scripts,
     service,
+    spans,
   });
   if (instance !== undefined) events.noteLiveParts();
   starting.adopt(backups, () => backups.stop()).start();

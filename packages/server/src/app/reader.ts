@@ -163,6 +163,8 @@ class ReaderRole {
     link.channel.tell("rooms", null);
     parts.realtime.rooms.connect(this.#rooms);
     service.events.requests.tellTo((request) => link.channel.tell("answered", request));
+    if (config["telemetry.otlp.url"] !== undefined)
+      service.events.requests.watcher = (request) => link.channel.tell("watched", request);
     service.auth.uses.tellTo((id) => link.channel.tell("used", id));
     // Writes that were answered before this process followed must be here, too.
     await reached(await link.channel.call("followed", null));

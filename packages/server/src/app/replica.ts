@@ -22,6 +22,7 @@ import { RemoteQueries } from "../edge/processes/index.ts";
 import { readRooms } from "../live/rooms/index.ts";
 import { processNumbers, replicaMetricsText } from "../operate/admin/index.ts";
 import { putRight } from "../operate/backup/index.ts";
+import type { SpanExporter } from "../operate/traces/index.ts";
 import { asSetupError, changesVersions, type Database } from "../store/database/index.ts";
 import type { EventLog } from "../store/events/index.ts";
 import { openControl } from "./control.ts";
@@ -32,6 +33,7 @@ import { admitBy } from "./instance-part.ts";
 import { openParts, positionsOf } from "./parts.ts";
 import { reloadRooms } from "./room-definitions.ts";
 import { assemble, dataPathsOf, knownSchemas, openDatabase, type Service } from "./service.ts";
+import { openTelemetry, spansMs } from "./telemetry.ts";
 
 /** The pause between two looks for the leader, and for the tables of this version. */
 const lookMs = 250;
@@ -94,7 +96,10 @@ export async function startReplica(options: ReplicaOptions): Promise<ReplicaServ
     );
   });
   starting.defer(() => follower.stop());
-  const http = await serve({ options, right, follower, questions, queries, paths: introduction.paths, service });
+  const spans = openTelemetry({ config, logger, service, version: options.version });
+  starting.defer(() => spans?.stop(spansMs));
+  const paths = introduction.paths;
+  const http = await serve({ options, right, follower, questions, queries, paths, service, spans });
   const started = starting.move();
   return {
     url: http.server.url,
@@ -241,6 +246,7 @@ interface ServingReplica {
   readonly follower: Follower;
   readonly questions: LeaderQuestions;
   readonly queries: RemoteQueries;
+  readonly spans: SpanExporter | null;
   /** The paths of the leader's routes. */
   readonly paths: readonly string[];
 }
@@ -248,7 +254,7 @@ interface ServingReplica {
 async function serve(
   serving: ServingReplica,
 ): Promise<{ server: HttpServer; giveUp: () => void; reloadRooms: () => Promise<void> }> {
-  const { options, service, right, follower, questions, queries, paths } = serving;
+  const { options, service, right, follower, questions, queries, paths, spans } = serving;
   const { config, logger, member, stopping, version } = options;
   const { events, auth } = service;
   const front = await openFront(config, logger);
@@ -277,6 +283,7 @@ async function serve(
         version,
         readiness,
         process: processNumbers(parts),
+        spans,
         cluster: clusterNumbers(member, follower.lagMs),
       }),
     notes: () => member.state.notes,

@@ -27,6 +27,7 @@ import {
 } from "../code/script-host/index.ts";
 import { ServerQueries, serverQueryOf } from "../code/server-queries/index.ts";
 import { fileQueryTable } from "../files/storage/index.ts";
+import { sampledPercentOf } from "../operate/traces/index.ts";
 import { userQueryTable } from "../people/auth/index.ts";
 import { eventQueryTable } from "../store/events/index.ts";
 import type { LogLine, RunRequest } from "./control.ts";
@@ -362,6 +363,7 @@ function openHost({ config, environment, inspectPort, logger, processes, root }:
     inspectPort,
     logger,
     memoryLimit: config["scripts.memory"],
+    sampledPercent: sampledPercentOf(config),
     process: (cwd) => ({
       cwd,
       environment,

@@ -104,6 +104,7 @@ const values: { [path in KeyPath]: [unknown, string, unknown] } = {
   "limits.endpointBody": ["2KiB", "2048", 2_048],
   "limits.queuedRuns": [9, "9", 9],
   "limits.mails": [500, "500", 500],
+  "limits.spans": [2_000, "2000", 2_000],
   "limits.payload": ["2KiB", "2048", 2_048],
   "limits.hooks": ["2MiB", "2097152", 2097152],
   "limits.thumbnails": [5, "5", 5],
@@ -165,6 +166,14 @@ const values: { [path in KeyPath]: [unknown, string, unknown] } = {
   "events.before": [false, "false", false],
   "dropped.keep": ["2d", "172800", 172_800_000],
   "metrics.token": ["hush", "hush", "hush"],
+  "telemetry.otlp.url": ["http://otel:4318/v1/traces", "http://otel:4318/", "http://otel:4318"],
+  "telemetry.otlp.headers": [
+    { authorization: "Bearer x=1" },
+    "authorization=Bearer x=1",
+    '{"authorization":"Bearer x=1"}',
+  ],
+  "telemetry.otlp.sample": [10, "10", 10],
+  "telemetry.otlp.name": ["shop", "shop", "shop"],
   "log.level": ["WARN", "warn", "WARN"],
   "log.format": ["json", "JSON", "json"],
   "log.access": [5, "5", 5],
@@ -172,7 +181,7 @@ const values: { [path in KeyPath]: [unknown, string, unknown] } = {
 };
 
 /** Keys that have no effect alone, which is a warning. */
-const needsAnother: readonly KeyPath[] = ["admin.password", "mail.smtp", "tls.redirectPort"];
+const needsAnother: readonly KeyPath[] = ["admin.password", "mail.smtp", "telemetry.otlp.headers", "tls.redirectPort"];
 
 function seen(config: Config, path: KeyPath): unknown {
   const value = config[path];

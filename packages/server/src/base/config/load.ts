@@ -216,6 +216,8 @@ function advice(config: Config): string[] {
     warnings.push("admin.password has no effect without admin.email");
   if (config["mail.smtp"] !== undefined && config["mail.from"] === undefined)
     warnings.push("mail.smtp has no effect without mail.from");
+  if (config["telemetry.otlp.headers"] !== undefined && config["telemetry.otlp.url"] === undefined)
+    warnings.push("telemetry.otlp.headers has no effect without telemetry.otlp.url");
   if (config["tls.redirectPort"] !== undefined && !isSecure(config))
     warnings.push("tls.redirectPort has no effect without tls.cert or tls.acme.domains");
   if (/^http:\/\/(?!localhost\b|127\.|\[::1\])/.test(config.publicUrl ?? ""))

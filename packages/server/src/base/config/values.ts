@@ -132,6 +132,36 @@ export const publicAddress: ValueKind<string> = {
   allowed: "an address such as https://example.com, without a query",
 };
 
+/** The address of a collector without a slash at the end; the path of traces, which is added, may be there. */
+export const collectorAddress: ValueKind<string> = {
+  ...publicAddress,
+  parse: (value) => publicAddress.parse(value)?.replace(/\/v1\/traces$/, ""),
+  allowed: "an address such as http://localhost:4318, without a query",
+};
+
+/** Names and values of headers, kept as JSON; in the environment as in `OTEL_EXPORTER_OTLP_HEADERS`: separated by commas. */
+export const headerList: ValueKind<Secret> = {
+  parse(value) {
+    const pairs = Object.entries(isObject(value) ? value : {});
+    const isGood = pairs.every(([name, text]) => /^[\w!#$%&'*+.^`|~-]+$/.test(name) && isHeaderValue(text));
+    return pairs.length > 0 && isGood ? new Secret(JSON.stringify(value)) : undefined;
+  },
+  fromText: (list) =>
+    Object.fromEntries(
+      listFromText(list).map((pair) => {
+        const [, name = pair, text] = /^([^=]*?)\s*=\s*(.*)$/.exec(pair) ?? [];
+        return [name, text];
+      }),
+    ),
+  allowed:
+    'an object such as { "authorization": "Bearer TOKEN" } (in the environment: authorization=Bearer TOKEN, separated by commas)',
+  isSecret: true,
+};
+
+function isHeaderValue(value: unknown): boolean {
+  return typeof value === "string" && /^[\x20-\x7e]+$/.test(value);
+}
+
 /**
  * An origin as a browser sends the origin (RFC 6454, 6.2): a default port goes, a domain is in its ASCII form. `*.` before
  * the host stands for all subdomains; `*` alone for every origin.

@@ -5,7 +5,7 @@ import type { ChangeCause, PreviewCall, PreviewLogEntry, Role } from "@socle/pro
 export interface TraceOrigin {
   /** The id of the first cause; absent for the first cause itself. */
   readonly trace?: string;
-  /** The caller's part of a larger trace: trace and parent of `traceparent` (W3C Trace Context), with a hyphen between. */
+  /** The caller's part of a larger trace: trace and parent of `traceparent` (W3C Trace Context), with a hyphen between; see `linkIn`. */
   readonly link?: string;
 }
 

@@ -10,6 +10,7 @@
  */
 import { isTimeMovable, type Preview, timeOffset } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
+import { traceparentOf } from "../../store/events/index.ts";
 import { type Attempt, BodyExchange, type CallOutcome } from "./attempt.ts";
 import { type CallAnswers, CallTransport } from "./call-transport.ts";
 import { EarlierLists } from "./earlier.ts";
@@ -48,6 +49,8 @@ export interface ScriptProcessOptions {
   /** Bytes of resident memory. */
   readonly memoryLimit: number;
   readonly logger: Logger;
+  /** The percentage of the traces that are recorded, by default all; see `isSampled`. */
+  readonly sampledPercent?: number | undefined;
   /** The preview that the process is for, which takes the log of the code. */
   readonly preview?: Preview;
 }
@@ -193,8 +196,10 @@ export class ScriptProcess {
     this.#unbegun.set(number, attempt);
     if (exchange !== undefined) this.#exchanges.set(number, new BodyExchange(attempt, exchange, this.#host));
     const request = exchange && { request: exchange.request };
+    const { cause = { id: input.runId } } = attempt.task.principal;
+    const traceparent = traceparentOf(cause, this.#options.sampledPercent ?? 100);
     void attempt.outcome.then(() => this.#abort(attempt));
-    this.#invocations.push({ attempt: number, path, handler, input, ...request });
+    this.#invocations.push({ attempt: number, path, handler, input, traceparent, ...request });
     if (this.#invocations.length === 1) setImmediate(() => this.#sendInvocations());
     this.#watch();
   }

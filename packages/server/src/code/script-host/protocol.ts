@@ -60,6 +60,8 @@ export interface Invocation {
   /** The name of the export. */
   readonly handler: string;
   readonly input: RunInput;
+  /** The `traceparent` of the requests of the handler (W3C Trace Context). */
+  readonly traceparent: string;
   /** For the handler of an endpoint, which gets the request before the context and answers a response. */
   readonly request?: RequestData;
 }

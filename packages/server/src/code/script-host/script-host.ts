@@ -56,6 +56,8 @@ const laneOptions: {
 export interface ScriptHostOptions {
   /** Bytes of resident memory of a process. */
   readonly memoryLimit: number;
+  /** See `ScriptProcessOptions`. */
+  readonly sampledPercent?: number | undefined;
   readonly logger: Logger;
   /** The path of the file in which processes note the attempts that begin; the folder need not be there. */
   readonly begunFile: string;
@@ -175,13 +177,13 @@ export class ScriptHost {
   openPreview(preview: Preview): PreviewProcesses | null {
     const load = this.#used;
     if (load === null || this.#isStopped) return null;
-    const { memoryLimit, logger, process } = this.#options;
+    const { memoryLimit, sampledPercent, logger, process } = this.#options;
     const { calls, root, state } = load;
     const from = process(root);
     const marked = { ...from, options: { ...from.options, isPreview: true } };
     const spawn: SupervisorOptions["spawn"] = (onMessage) =>
       this.#begunFile().give((place) => new FramedProcess(marked, place, onMessage));
-    const common = { memoryLimit, logger, calls, spawn, code: state.code, preview };
+    const common = { memoryLimit, sampledPercent, logger, calls, spawn, code: state.code, preview };
     const processes = new PreviewProcesses((lane) => new ScriptProcess({ ...common, ...laneOptions[lane] }));
     this.#previews.set(preview, processes);
     return processes;
@@ -359,7 +361,7 @@ export class ScriptHost {
   }
 
   #start(lane: Lane, { root, state, calls }: Load): readonly Supervisor[] {
-    const { memoryLimit, logger, process } = this.#options;
+    const { memoryLimit, sampledPercent, logger, process } = this.#options;
     const begun = this.#begunFile();
     const options = process(root);
     const ports = this.#debugPorts;
@@ -371,7 +373,7 @@ export class ScriptHost {
     const onLost = (): void => {
       this.#processesLost += 1;
     };
-    const shared = { memoryLimit, logger, calls, spawn, code: state.code, onLost };
+    const shared = { memoryLimit, sampledPercent, logger, calls, spawn, code: state.code, onLost };
     const supervised = { ...shared, ...laneOptions[lane], isDebugged: ports !== null };
     return Array.from({ length: this.#options.processes }, () => new Supervisor(supervised));
   }

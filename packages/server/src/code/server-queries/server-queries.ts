@@ -160,7 +160,10 @@ export class ServerQueries implements ScriptKind, NamedQueries {
       handler: "default",
       timeoutMs,
       input: { runId, attempt: 1, user, args },
-      principal: actingFor(user?.id ?? null, 0, [`${path}:default`]),
+      principal: {
+        ...actingFor(user?.id ?? null, 0, [`${path}:default`]),
+        ...(cause !== null && { cause }),
+      },
       caller: signal,
       onCall: (call) => reads.note(call),
       onStray: ({ message, stack }) => logger.error(`query of ${path} failed: ${message}`, { runId, stack }),

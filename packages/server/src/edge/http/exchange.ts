@@ -12,12 +12,12 @@ import {
   visitorFor,
 } from "../../base/kernel/index.ts";
 import type { FileBody } from "../../files/storage/index.ts";
+import { linkIn } from "../../store/events/index.ts";
 import { errorParts } from "./error-response.ts";
 import { type Cors, cacheHeaders, hasTag, jsonType } from "./headers.ts";
 import { countedBytes, type Hold, type InFlight, presentTurn, Stopping } from "./in-flight.ts";
 import { IncomingRequest, type RequestService } from "./incoming-request.ts";
 import { lateBody, madePieces, type Pieces, partsOf, streamOf } from "./response-stream.ts";
-import { linkIn } from "./trace-context.ts";
 
 const encoder = new TextEncoder();
 

@@ -109,7 +109,7 @@ interface RouterOptions {
   readonly rates: RateLimiter;
   readonly meter: RequestMeter;
   /** Takes the requests that may have changed something. */
-  readonly requests: Pick<RequestLog, "note">;
+  readonly requests: Pick<RequestLog, "note" | "watcher">;
   /** The part of the requests that the access log has, in percent. */
   readonly accessPercent: number;
 }
@@ -351,10 +351,14 @@ export class Router {
     if (exchange.isMeasured) this.#options.meter.count(exchange.request.method, status, ms);
     const { accessPercent, requests } = this.#options;
     // A refused request has changed nothing.
-    if (exchange.isCause && exchange.request.method !== "GET" && (status < 400 || status >= 500)) {
+    const isKept = exchange.isCause && exchange.request.method !== "GET" && (status < 400 || status >= 500);
+    if (isKept || requests.watcher !== null) {
       const { requestId: id, method, path } = shown(exchange);
       const { caller, link } = exchange;
-      requests.note({ id, method, path, status, at: Date.now() - Math.round(ms), ms: rounded(ms), caller, link });
+      const at = Date.now() - Math.round(ms);
+      const answered = { id, method, path, status, at, ms: rounded(ms), caller, link };
+      if (isKept) requests.note(answered);
+      if (exchange.isCause || path.startsWith("/api/")) requests.watcher?.(answered);
     }
     if (accessPercent > 0 && Math.random() * 100 < accessPercent) {
       const { address } = exchange;

@@ -64,6 +64,8 @@ export interface ForLeader {
   used(id: string): void;
   /** A request was answered; see `RequestLog`. */
   answered(request: LoggedRequest): void;
+  /** A request was answered here, for the collector of spans; see `RequestLog`. */
+  watched(request: LoggedRequest): void;
   log(entry: LogEntry): void;
   /** News of the members and messages of rooms; null before the first news: the process is ready for the leader's news. */
   rooms(news: RoomNews | null): void;

@@ -271,6 +271,7 @@ export class ReaderProcesses implements Followers, PausableReads {
       },
       used: (id) => auth.uses.note(id),
       answered: (request) => events.requests.note(request),
+      watched: (request) => events.requests.watcher?.(request),
       log: (entry) => onEntry({ ...entry, fields: { ...entry.fields, process: process.number } }),
     };
   }

@@ -14,6 +14,7 @@ import type { Mails } from "../../people/mail/index.ts";
 import type { Database } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
 import type { Backups } from "../backup/index.ts";
+import type { SpanTotals } from "../traces/index.ts";
 import { type ProcessNumbers, processNumbers } from "./process-numbers.ts";
 import type { RunMeter } from "./run-meter.ts";
 
@@ -55,6 +56,8 @@ export interface OverviewSources {
   meter: RequestMeter;
   limits: LimitMeter;
   backups: Backups;
+  /** The export of spans; null without a collector. */
+  spans: { readonly totals: SpanTotals } | null;
   /** The numbers of the reader processes, by number; absent for a service of a single process. */
   otherProcesses?: (() => Promise<ReadonlyMap<number, ProcessNumbers>>) | undefined;
   /** Absent outside of a cluster. */
@@ -123,6 +126,7 @@ export async function metricsText(overview: Overview, sources: OverviewSources, 
     ...codeMetrics(sources),
     ...mailMetrics(sources),
     ...backupMetrics(sources),
+    ...(sources.spans === null ? [] : spanMetrics(sources.spans.totals)),
     ...(await serviceMetrics(sources)),
     ...processMetrics(processes),
     ...(sources.cluster === undefined ? [] : clusterMetrics(sources.cluster.numbers())),
@@ -131,12 +135,16 @@ export async function metricsText(overview: Overview, sources: OverviewSources, 
 
 /** The metrics of a replica, which knows itself alone. */
 export async function replicaMetricsText(
-  parts: Pick<OverviewSources, "version" | "readiness"> & { process: ProcessNumbers; cluster: ClusterNumbers },
+  parts: Pick<OverviewSources, "version" | "readiness" | "spans"> & {
+    process: ProcessNumbers;
+    cluster: ClusterNumbers;
+  },
 ): Promise<string> {
   const processes = [[{}, parts.process]] as const;
   return [
     ...requestMetrics(processes),
     ...socketMetrics(processes),
+    ...(parts.spans === null ? [] : spanMetrics(parts.spans.totals)),
     ...(await serviceMetrics(parts)),
     ...processMetrics(processes),
     ...clusterMetrics(parts.cluster),
@@ -322,6 +330,17 @@ function backupMetrics({ backups }: OverviewSources): string[] {
     gauge("socle_backup_last_success_timestamp_seconds", successHelp, endedAt / 1_000),
     gauge("socle_backup_last_size_bytes", "The size of the last backup.", size),
     gauge("socle_backup_last_duration_seconds", "How long the last backup took.", durationMs / 1_000),
+  ];
+}
+
+function spanMetrics({ sent, dropped }: SpanTotals): string[] {
+  return [
+    counter("socle_spans_sent_total", "Spans that the collector has taken.", sent),
+    counter(
+      "socle_spans_dropped_total",
+      "Spans that found no place in the queue, or that the collector has refused.",
+      dropped,
+    ),
   ];
 }
 

@@ -10,7 +10,7 @@ import type { Functions } from "../../code/functions/index.ts";
 import type { Jobs } from "../../code/jobs/index.ts";
 import type { Mails } from "../../people/mail/index.ts";
 import type { Waiter } from "../../store/database/index.ts";
-import { causeIn, type EventLog, type LoggedEvent, traceIn } from "../../store/events/index.ts";
+import { causeIn, type EventLog, firstCausesOf, type LoggedEvent, traceIn } from "../../store/events/index.ts";
 import type { Undos } from "../undo/index.ts";
 import { type Span, SpanTree } from "./span-tree.ts";
 import {
@@ -49,10 +49,21 @@ export class Traces {
 
   /**
    * The trace to which something belongs.
-   * @param id of a request, an event (also the seq), a run, an import, an undo or a mail.
+   * @param id of a request, an event (also the seq), a run, an import, an undo or a mail; or the trace id of a `traceparent` of the service.
    * @throws AppError `not_found`.
    */
   async find(id: string, waiter: Waiter): Promise<Trace> {
+    for (const first of firstCausesOf(id)) {
+      try {
+        return await this.#find(first, waiter);
+      } catch (thrown) {
+        if (!(thrown instanceof AppError) || thrown.code !== "not_found") throw thrown;
+      }
+    }
+    return this.#find(id, waiter);
+  }
+
+  async #find(id: string, waiter: Waiter): Promise<Trace> {
     const { events, functions, jobs } = this.#options;
     const asked = await this.#eventOf(id, waiter);
     const key = asked?.origin.trace ?? this.#keyOf(id);
@@ -134,6 +145,6 @@ function kindOf(key: string): "undo" | "job" | "request" {
 function noTrace(id: string): AppError {
   return new AppError(
     "not_found",
-    `No trace has the part ${quote(id)}, or the event log has lost the part (events.retention). Allowed: the id of a request, an event, a run, an import, an undo or a mail.`,
+    `No trace has the part ${quote(id)}, or the event log has lost the part (events.retention). Allowed: the id of a request, an event, a run, an import, an undo or a mail, or the trace id of a traceparent of the service.`,
   );
 }

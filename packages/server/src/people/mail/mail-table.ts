@@ -37,6 +37,12 @@ export interface MailRow extends MailHead {
   readonly html: string | null;
 }
 
+/** A mail that was sent, or has failed for good. */
+export interface EndedMail extends Pick<MailHead, "id" | "kind" | "cause" | "createdAt"> {
+  readonly endedAt: number;
+  readonly hasFailed: boolean;
+}
+
 /** A mail that no attempt was made for. */
 export type FreshMail = Omit<MailRow, "seq" | "since" | "notBefore" | "attempts" | "error">;
 

@@ -22,6 +22,7 @@ import type { GivenMail } from "./given-mail.ts";
 import {
   allMails,
   countWaiting,
+  type EndedMail,
   failedMails,
   findMail,
   insertMail,
@@ -82,6 +83,8 @@ export class Mails {
   readonly #sender: MailSender;
   #templates: Templates;
   #isTesting = false;
+  /** Takes each mail that was sent or has failed for good; null without a listener. */
+  watcher: ((mail: EndedMail) => void) | null = null;
 
   /** @throws SetupError for a file of a text that is not valid. */
   constructor(options: MailsOptions) {
@@ -96,6 +99,7 @@ export class Mails {
       server: this.#from === null || smtp === undefined ? null : new SmtpServer(smtp, this.#from, times?.timeouts),
       keepMs: config["mail.keep"],
       keepCount: config["limits.mails"],
+      onEnded: (mail) => this.watcher?.(mail),
       ...(times && { pauseFactor: times.pauseFactor }),
     });
   }

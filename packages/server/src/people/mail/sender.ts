@@ -10,6 +10,7 @@ import {
   bringForward,
   deleteEnded,
   dueMail,
+  type EndedMail,
   failOld,
   failureOf,
   type MailRow,
@@ -52,6 +53,7 @@ interface MailSenderOptions {
   /** How long ended mails are kept, in milliseconds, and how many. */
   readonly keepMs: number;
   readonly keepCount: number;
+  onEnded(mail: EndedMail): void;
   /** Shortens the pauses of a test. */
   readonly pauseFactor?: number;
 }
@@ -170,8 +172,9 @@ export class MailSender {
     const { clock, logger } = this.#options;
     const { secrets, html } = mail;
     this.#outages = 0;
+    const at = clock.now();
     const left = {
-      at: clock.now(),
+      at,
       subject: withoutSecrets(secrets, mail.subject),
       text: withoutSecrets(secrets, mail.text),
       html: html && withoutSecrets(secrets, html),
@@ -179,6 +182,7 @@ export class MailSender {
     await this.#write(mail, (tx) => markSent(tx, mail.seq, left));
     this.#sent += 1;
     logger.debug("A mail was sent", { mailId: mail.id, kind: mail.kind, answer });
+    this.#options.onEnded({ ...mail, endedAt: at, hasFailed: false });
     this.noteEnded();
   }
 
@@ -209,6 +213,7 @@ export class MailSender {
       error: message,
     });
     if (overdue > 0) logger.warn(`After a day without the SMTP server, ${count(overdue, "more mail")} failed`);
+    if (isOver) this.#options.onEnded({ ...mail, endedAt: at, hasFailed: true });
     if (isOver || overdue > 0) this.noteEnded();
     this.#failed += Number(isOver) + overdue;
   }

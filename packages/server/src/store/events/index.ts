@@ -21,3 +21,13 @@ export type { LoggedRequest } from "./request-table.ts";
 export { EventRetention } from "./retention.ts";
 export { type AuditRange, auditAfter } from "./sql/audit.ts";
 export type { EventFilter } from "./sql/search.ts";
+export {
+  callerSpanOf,
+  firstCausesOf,
+  isSampled,
+  linkIn,
+  spanIdOf,
+  type TraceOf,
+  traceIdOf,
+  traceparentOf,
+} from "./trace-context.ts";

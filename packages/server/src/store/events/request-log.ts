@@ -18,6 +18,8 @@ export class RequestLog {
   readonly #logger: Logger;
   readonly #waiting: LoggedRequest[] = [];
   #tell: ((request: LoggedRequest) => void) | null = null;
+  /** Takes each request that was answered, also a request that changed nothing; null without a listener. */
+  watcher: ((request: LoggedRequest) => void) | null = null;
   #timer: Timer | undefined;
   #writing: Promise<void> = Promise.resolve();
 
@@ -26,7 +28,7 @@ export class RequestLog {
     this.#logger = logger;
   }
 
-  /** Takes a request that was answered. */
+  /** Takes a request that was answered and may have changed something. */
   note(request: LoggedRequest): void {
     if (this.#tell !== null) this.#tell(request);
     else if (this.#waiting.length >= maxWaiting)

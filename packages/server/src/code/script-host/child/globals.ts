@@ -88,7 +88,10 @@ export function isDecoded(response: Response, encoding: string): boolean {
 
 const { fetch: runtimeFetch } = globalThis;
 
-/** `fetch` of the user's code: the end of the attempt's time aborts a request, and errors name the line of the call. */
+/**
+ * `fetch` of the user's code: the end of the attempt's time aborts a request, errors name the line of the call, and a request over HTTP carries the
+ * `traceparent` of the attempt.
+ */
 function boundFetch(input: string | URL | Request, init?: BunFetchRequestInit): Promise<Response> {
   const scope = scopes.getStore();
   if (isRecorded(input)) return recordFetch(() => requestFor(input, init), scope?.calls ?? null);
@@ -96,7 +99,7 @@ function boundFetch(input: string | URL | Request, init?: BunFetchRequestInit): 
   const own = init?.signal ?? (input instanceof Request ? input.signal : null);
   const signal = own === null ? scope.signal : AbortSignal.any([own, scope.signal]);
   const call = new Error();
-  return mockableFetch(input, { ...init, signal }).then(
+  return tracedFetch(input, { ...init, signal }, scope.traceparent).then(
     (response) => {
       if (init?.decompress === false) encoded.add(response);
       return response;
@@ -107,6 +110,18 @@ function boundFetch(input: string | URL | Request, init?: BunFetchRequestInit): 
       throw thrown;
     },
   );
+}
+
+/** `fetch` with a `traceparent`, unless the request has one. */
+async function tracedFetch(
+  input: string | URL | Request,
+  init: BunFetchRequestInit,
+  traceparent: string,
+): Promise<Response> {
+  const headers = new Headers(init.headers ?? (input instanceof Request ? input.headers : {}));
+  if (headers.has("traceparent")) return mockableFetch(input, init);
+  headers.set("traceparent", traceparent);
+  return mockableFetch(input, { ...init, headers });
 }
 
 /** The stack of an error that the network has caused: the frames of the call, which the runtime leaves out, and the frames that await the call. */

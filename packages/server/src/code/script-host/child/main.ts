@@ -290,7 +290,7 @@ class Child {
   }
 
   async #call(
-    { attempt, path, handler, input, request }: Invocation,
+    { attempt, path, handler, input, request, traceparent }: Invocation,
     recorder: ReadRecorder | null,
     onUser: (() => void) | null,
   ): Promise<unknown> {
@@ -299,7 +299,8 @@ class Child {
     const calls = new ServiceClient(attempt, this.#send, this.#options);
     const requestBody =
       request?.body === "pieces" ? new RequestBody(() => this.#send({ type: "want", attempt })) : null;
-    const active = { attempt, budget: new Budget(), signal, path, controller, calls, requestBody, responseBody: null };
+    const parts = { path, controller, requestBody, responseBody: null };
+    const active = { attempt, budget: new Budget(), signal, calls, traceparent, ...parts };
     this.#active.set(attempt, active);
     this.#begun.write(attempt);
     const file = this.#loader.file(path);

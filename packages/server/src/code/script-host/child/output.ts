@@ -42,6 +42,8 @@ export interface AttemptScope {
   /** Aborted when the time is up. */
   readonly signal: AbortSignal;
   readonly calls: ServiceClient;
+  /** See `Invocation`. */
+  readonly traceparent: string;
 }
 
 /** The scope of the code that is running. */
