@@ -262,7 +262,7 @@ export const keys = {
     10_000,
     "mails that wait to be sent; `mail.send` of your code may fill half of this number; the outbox keeps the same number of other mails",
   ),
-  "limits.spans": key(wholeNumber(512, 1_000_000), 10_000, "spans that wait for the collector; more are dropped"),
+  "limits.spans": key(wholeNumber(512, 1_000_000), 10_000, "spans that wait for the collector; the rest is dropped"),
   "limits.payload": key(size(64, 1_024 ** 2), "64KiB", "payload of a run of a queue, as JSON"),
   "limits.hooks": key(
     size(1_024 ** 2, 1_024 ** 4),

@@ -15,7 +15,7 @@ const pauseMs = 1_000;
 const longestPauseMs = 60_000;
 const answerMs = 10_000;
 
-/** What became of a batch: an error of `later` or `final` has the reason. */
+/** The outcome of a batch. `later`: the batch is sent again. `smaller`: the batch is too large for the collector. */
 type Outcome =
   | { readonly kind: "taken"; readonly rejected: number }
   | { readonly kind: "later" | "final" | "smaller"; readonly reason: string };
