@@ -193,6 +193,8 @@ async function start(options: AppOptions) {
   await scripts.start({ signal: AbortSignal.any([signal, interrupted ?? signal]) });
   api.admin.failures.start(signal);
   api.admin.status.start(signal);
+  api.admin.alerts.start(signal);
+  starting.defer(() => api.admin.alerts.posts.settled());
   await guardDisks({ config, database, logger: logger.for("database"), paths: disksOf(config) }, signal);
   starting.defer(() => api.admin.failures.settled());
   const retention = new EventRetention({ clock, config, database, events, logger: logger.for("events") });

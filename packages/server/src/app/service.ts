@@ -13,6 +13,7 @@ import { Records } from "../data/records/index.ts";
 import { Transfers } from "../data/transfer/index.ts";
 import { keptAnswerSchema } from "../edge/http/index.ts";
 import { fileAccess, isBucket, openDriver, Storage, storageSchema } from "../files/storage/index.ts";
+import { alertSchema } from "../operate/admin/index.ts";
 import { type DataPaths, hasMoves, putRight } from "../operate/backup/index.ts";
 import { Undos, undoSchema } from "../operate/undo/index.ts";
 import { Account, Auth, authSchema, type PasswordCost, UserDeletions, userTable } from "../people/auth/index.ts";
@@ -60,6 +61,7 @@ const schemas: readonly ModuleSchema[] = [
   keptAnswerSchema,
   failureSchema,
   undoSchema,
+  alertSchema,
   positionSchema,
   readOnlySchema,
 ];

@@ -165,6 +165,10 @@ const values: { [path in KeyPath]: [unknown, string, unknown] } = {
   "events.maxBytes": ["2MiB", "2097152", 2_097_152],
   "events.before": [false, "false", false],
   "dropped.keep": ["2d", "172800", 172_800_000],
+  "alerts.mail": ["ops@example.com", "ops@example.com", "ops@example.com"],
+  "alerts.webhook": ["https://example.com/hook?k=1", "https://example.com/hook?k=1", "https://example.com/hook?k=1"],
+  "alerts.secret": ["a secret of alarms", "a secret of alarms", "a secret of alarms"],
+  "alerts.after": ["1m", "60", 60_000],
   "metrics.token": ["hush", "hush", "hush"],
   "telemetry.otlp.url": ["http://otel:4318/v1/traces", "http://otel:4318/", "http://otel:4318"],
   "telemetry.otlp.headers": [

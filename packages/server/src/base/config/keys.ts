@@ -28,6 +28,7 @@ import {
   textOf,
   type ValueKind,
   variableNames,
+  webhookAddress,
   wholeNumber,
 } from "./values.ts";
 
@@ -458,6 +459,20 @@ export const keys = {
     duration(0),
     "30d",
     "how long the values of dropped fields and collections are stored, for a restore",
+  ),
+  "alerts.mail": optional(
+    email,
+    "address that gets a mail when a condition of `socle status` with the level error or warning begins, and when the condition ends; needs mail.from",
+  ),
+  "alerts.webhook": optional(
+    webhookAddress,
+    "address that gets the same as a signed POST of JSON; needs alerts.secret",
+  ),
+  "alerts.secret": optional(clusterSecret, "secret that signs the posts to alerts.webhook (HMAC-SHA256)"),
+  "alerts.after": key(
+    duration(0),
+    "30s",
+    "how long a condition must hold before its begin is told, and be over before its end is told",
   ),
   "metrics.token": optional(secret, "bearer token with which /metrics also answers callers that are not admins"),
   "telemetry.otlp.url": optional(collectorAddress, "collector that gets traces, by OTLP over HTTP (docs/trace.md)"),

@@ -95,6 +95,17 @@ export const httpUrl: ValueKind<string> = {
   allowed: "an address such as https://s3.example.com",
 };
 
+/** An address that may hold a secret in its path or its query. */
+export const webhookAddress: ValueKind<Secret> = {
+  parse(value) {
+    const url = urlOf(value);
+    const isGood = url !== null && /^https?:$/.test(url.protocol) && `${url.username}${url.password}${url.hash}` === "";
+    return isGood ? new Secret(url.href) : undefined;
+  },
+  allowed: "an address such as https://example.com/hook, without a user",
+  isSecret: true,
+};
+
 export function textOf<const T extends string>(values: readonly T[]): ValueKind<T> {
   return {
     parse: (value) => values.find((candidate) => candidate === value),

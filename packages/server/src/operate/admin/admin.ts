@@ -1,5 +1,6 @@
 /** The admin module's face: everything that only an admin may do, by the noun. */
 import type { EffectiveConfig, EventEntry } from "@socle/protocol";
+import type { Config } from "../../base/config/index.ts";
 import type { Clock, SignedIn } from "../../base/kernel/index.ts";
 import type { Logger, LogRing } from "../../base/logging/index.ts";
 import type { Previews } from "../../code/previews/index.ts";
@@ -14,6 +15,7 @@ import { changesIn, type Histories } from "../history/index.ts";
 import { Traces } from "../traces/index.ts";
 import type { Undos } from "../undo/index.ts";
 import { AdminChanges } from "./admin-changes.ts";
+import { Alerts } from "./alerts.ts";
 import { auditPages } from "./audit-export.ts";
 import { FailureAdmin } from "./failure-admin.ts";
 import { FileAdmin } from "./file-admin.ts";
@@ -31,11 +33,12 @@ import { Status, type StatusSources } from "./status.ts";
 import { UndoAdmin } from "./undo-admin.ts";
 import { UserAdmin } from "./user-admin.ts";
 
-type StatusOptions = Pick<StatusSources, "certificate" | "config">;
+type StatusOptions = Pick<StatusSources, "certificate">;
 
 export interface AdminOptions extends OverviewSources, StatusOptions, Pick<SocketSources, "otherSockets"> {
   /** Absent outside of a cluster. */
   cluster?: (NonNullable<OverviewSources["cluster"]> & NonNullable<SocketSources["cluster"]>) | undefined;
+  config: Config;
   effective: () => EffectiveConfig;
   histories: Histories;
   clock: Clock;
@@ -74,6 +77,7 @@ export function buildAdmin(options: AdminOptions) {
     sockets: new SocketAdmin(options),
     overviews: new Overviews(options, status),
     status,
+    alerts: new Alerts({ ...options, status }),
     readOnly: new ReadOnlyAdmin({ ...options, changes }),
     firstAdmin: new FirstAdmin({ ...options, changes }),
     files: new FileAdmin({ ...options, changes }),

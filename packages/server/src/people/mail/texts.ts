@@ -14,6 +14,13 @@ export interface MailValues {
   readonly invitation: { readonly link: string };
   /** Tells of a change of credentials. `change` is a plain sentence; `origin` names the address and the browser of the caller. */
   readonly notice: { readonly change: string; readonly origin: string };
+  /** Tells an operator that a condition of the service has begun, or is over. `state` is "Alarm" or "Over". */
+  readonly alert: {
+    readonly state: string;
+    readonly condition: string;
+    readonly remedy: string;
+    readonly since: string;
+  };
   /** Tells the owner of an address that somebody tried to register with the address. */
   readonly taken: Readonly<Record<never, string>>;
 }
@@ -105,6 +112,17 @@ your account of {{app}} was changed:
 The change came from: {{origin}}
 
 If this was not you, set a new password at once, and look at the sessions of your account.
+`,
+  },
+  alert: {
+    placeholders: ["state", "condition", "remedy", "since"],
+    text: `Subject: {{app}}: {{state}}: {{condition}}
+
+{{state}}: {{condition}}
+
+Seen since {{since}}.
+
+{{remedy}}
 `,
   },
   taken: {
