@@ -1,5 +1,5 @@
 /**
- * Alarms: a mail and a post to a webhook when a condition of the status begins, and when the condition ends. What was told is in the
+ * Alarms: a mail and a post to a webhook when a condition of the status begins, and when the condition ends. The told conditions are in the
  * database, so that a restart and another leader tell nothing twice.
  */
 import type { ServiceStatus, StatusItem } from "@socle/protocol";
