@@ -1,4 +1,5 @@
 /** Random records and expressions, for the property tests of expressions. */
+import { isName } from "@socle/protocol/filter";
 import fc from "fast-check";
 import { ExpressionError } from "../src/data/expressions/expression.ts";
 import { parseExpression } from "../src/data/expressions/parse.ts";
@@ -13,7 +14,7 @@ const times = [
   "2026-03-01T09:30:00.001Z",
   "9999-12-31T23:59:59.999Z",
 ];
-const members = ["a", "b", "größe", "x-y"];
+const members = ["a", "b", "größe", "x-y", "a b", "a.b", "0", "it's]"];
 
 const json: fc.Arbitrary<Fields[string]> = fc.letrec<{ json: Fields[string] }>((tie) => ({
   json: fc.oneof(
@@ -81,7 +82,7 @@ const jsonPath = fc
     fc.constantFrom("meta", "author.notes", "parent.meta"),
     fc.array(fc.constantFrom(...members), { maxLength: 2 }),
   )
-  .map(([root, rest]) => [root, ...rest].join("."));
+  .map(([root, rest]) => root + rest.map((each) => (isName(each) ? `.${each}` : `[${literal(each)}]`)).join(""));
 const textSide = fc.oneof(textPath, text.map(literal), fc.constant("@user.id"));
 const numberSide = fc.oneof(numberPath, fc.constantFrom(...numbers).map(String));
 const timeSide = fc.oneof(
@@ -178,7 +179,7 @@ const backward = fc
 const more = fc
   .oneof(
     fc.tuple(
-      fc.constantFrom("meta[*]", "meta.a[*]", "meta[*].a", "author.notes[*]"),
+      fc.constantFrom("meta[*]", "meta.a[*]", "meta[*].a", 'meta["a b"][*]', 'meta[*]["a.b"]', "author.notes[*]"),
       fc.oneof(ordered, contains),
       textSide,
     ),

@@ -35,6 +35,8 @@ export type Step = { readonly offset: number } /** A field, or a member of an ob
     }
   /** `field[filter]`: the records that the items of a multiple relation name. */
   | { readonly type: "items"; readonly name: string; readonly filter: Syntax }
+  /** `meta["a b"]`: a member of an object in JSON, by a name that is no name of the grammar. */
+  | { readonly type: "member"; readonly name: string }
   /** An item of an array in JSON, from 0; null for any item. */
   | { readonly type: "item"; readonly index: number | null }
 );
@@ -87,6 +89,10 @@ const literals = new Map<string, boolean | null>([
 export function isLiteral(word: string): boolean {
   return literals.has(word);
 }
+
+/** Characters that the paths of SQLite, or the JSON of a member, write in more than one way. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are refused.
+const unwritten = /["\\\x00-\x1f]/;
 
 /** Recursive descent: or, and, not, comparison, term, path. */
 class Parser {
@@ -288,8 +294,15 @@ class Parser {
     const token = this.#next();
     const isAny = token.type === "symbol" && token.symbol === "*";
     const isIndex = token.type === "number" && Number.isSafeInteger(token.value) && token.value >= 0;
-    if (!isAny && !isIndex) throw expected("the number of an item, from 0, or * for any", token);
+    if (token.type === "text" && unwritten.test(token.value))
+      throw new FilterSyntaxError(
+        token.offset,
+        "a member in brackets has no quotation mark, backslash or control character",
+      );
+    if (!isAny && !isIndex && token.type !== "text")
+      throw expected('the number of an item, from 0, * for any, or a member such as "a b"', token);
     this.#take("]", '"]"');
+    if (token.type === "text") return { type: "member", name: token.value, offset };
     return { type: "item", index: isIndex ? token.value : null, offset };
   }
 
@@ -406,6 +419,7 @@ export function textOf({ steps, isOfRecord }: PathTerm): string {
   const text = steps
     .map((step, i) => {
       if (step.type === "item") return `[${step.index ?? "*"}]`;
+      if (step.type === "member") return `["${step.name}"]`;
       const text = step.type === "backward" ? `${step.collection}(${step.field})` : step.name;
       return i === 0 ? text : `.${text}`;
     })

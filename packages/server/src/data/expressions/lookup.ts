@@ -72,13 +72,18 @@ export interface Forward {
   readonly rest: readonly Step[];
 }
 
+/** Whether a step leads from JSON into the JSON. */
+export function isInJson(step: Step): step is Extract<Step, { type: "item" | "member" }> {
+  return step.type === "item" || step.type === "member";
+}
+
 /** Goes through relations to a single record as long as another step follows. */
 export function followRelations(scope: LookupScope, steps: readonly Step[]): Forward {
   const hops: Hop[] = [];
   let at = scope.schema;
   for (const [i, step] of steps.entries()) {
     const next = steps[i + 1];
-    if (step.type !== "name" || next === undefined || next.type === "item") return { hops, at, rest: steps.slice(i) };
+    if (step.type !== "name" || next === undefined || isInJson(next)) return { hops, at, rest: steps.slice(i) };
     const field = at.field(step.name);
     if (field === undefined) throw unknownField(at, step);
     if (!field.isRelation || field.items !== undefined) return { hops, at, rest: steps.slice(i) };
@@ -112,7 +117,7 @@ export function pathIn(
       step.offset,
       "a path that leads back to several records can stand only left of a comparison",
     );
-  if (step.type === "item") throw new ExpressionError(step.offset, "only an array in json has items");
+  if (isInJson(step)) throw new ExpressionError(step.offset, "only json has items, and members in brackets");
   const field = at.field(step.name);
   if (field === undefined) throw unknownField(at, step);
   noteField(scope, { collection: at.name, field: step.name, offset: step.offset });
@@ -135,7 +140,7 @@ export function pathIn(
 }
 
 function memberOf(step: Step): Member {
-  if (step.type === "name") return step.name;
+  if (step.type === "name" || step.type === "member") return step.name;
   if (step.type === "item") return step.index;
   throw new ExpressionError(step.offset, "no relation leads on from json");
 }

@@ -15,7 +15,15 @@ import {
   type Operand,
   type SomeItem,
 } from "./expression.ts";
-import { type Forward, followRelations, type LookupScope, noteField, refuseLong, unknownField } from "./lookup.ts";
+import {
+  type Forward,
+  followRelations,
+  isInJson,
+  type LookupScope,
+  noteField,
+  refuseLong,
+  unknownField,
+} from "./lookup.ts";
 
 /** A path from the records of a scope. */
 export interface PathFrom {
@@ -81,7 +89,7 @@ export function failingPath({ steps }: PathTerm, condition: Syntax): Step[] {
   const { start, end } = condition;
   const failing: Syntax = { type: "not", item: condition, start, end };
   const last = steps.at(-1);
-  if (last === undefined || last.type === "item")
+  if (last === undefined || isInJson(last))
     throw new ExpressionError(
       last?.offset ?? 0,
       "every(path, condition) takes a path to records, not to items of JSON",

@@ -121,7 +121,14 @@ describe("an error has its position and the expected piece", () => {
     ["links[tilte = 'a']", 'at position 7: "posts" has no field "tilte"; did you mean "title"?'],
     ["lniks[title = 'a']", 'at position 1: "posts" has no field "lniks"; did you mean "links"?'],
     ["links[title = 'a'", "at position 18: expected &&, || or ], found the end"],
-    ["links[]", 'at position 7: expected the number of an item, from 0, or * for any, found "]"'],
+    [
+      "links[]",
+      'at position 7: expected the number of an item, from 0, * for any, or a member such as "a b", found "]"',
+    ],
+    ['meta["a\\"b"] = 1', "at position 6: a member in brackets has no quotation mark, backslash or control character"],
+    ['meta["a b" = 1', 'at position 12: expected "]", found "="'],
+    ['author["name"] = "x"', 'at position 7: "author" is a text: only relations and json have something in them'],
+    ['title["x"] = "x"', 'at position 6: "title" is a text: only relations and json have something in them'],
     [
       "title = links[count = 1]",
       "at position 9: a path that leads back to several records can stand only left of a comparison",
