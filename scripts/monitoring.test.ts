@@ -43,8 +43,13 @@ describe.each(Object.entries(expressions))("%s", (_name, all) => {
   });
 
   test("names existing label values", () => {
-    // This service has had no requests and hooks; the classes and ends are fixed.
-    const fixed = [...["2xx", "4xx", "5xx"].map((status) => `status="${status}"`), 'end="failed"'];
+    // This service has had no requests and hooks, and no fault; the classes, ends and conditions are fixed.
+    const fixed = [
+      ...["2xx", "4xx", "5xx"].map((status) => `status="${status}"`),
+      'end="failed"',
+      'level="error"',
+      'id="read_only"',
+    ];
     const values = metrics + fixed.join("\n");
     const asked = all.flatMap((expr) => [...expr.matchAll(/(\w+)=~?"([^"$]+)"|(\w+)!~"([^"$]+)"/g)]);
     const pairs = asked.flatMap(([, name, value, otherName, others = ""]) =>

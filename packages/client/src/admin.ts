@@ -13,6 +13,7 @@ import type {
   Link,
   LogEntry,
   LogLevel,
+  LogLevelState,
   MigrationPlan,
   Operation,
   Overview,
@@ -286,6 +287,16 @@ export class AdminClient {
   /** Refuses changes from now on, or takes changes again. */
   setReadOnly(on: boolean): Promise<ReadOnlyMode> {
     return this.#transport.call("PUT", "/api/admin/read-only", { body: { on } });
+  }
+
+  /** The lowest level that is logged. */
+  logLevel(): Promise<LogLevelState> {
+    return this.#transport.call("GET", "/api/admin/logs/level");
+  }
+
+  /** Logs from another level on, until the next start. */
+  setLogLevel(level: LogLevelState["level"]): Promise<LogLevelState> {
+    return this.#transport.call("PUT", "/api/admin/logs/level", { body: { level } });
   }
 
   /** The configuration in force, and the source of each value. Secrets are left out. */

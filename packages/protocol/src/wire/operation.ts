@@ -137,6 +137,18 @@ export const serviceStatus = named("ServiceStatus", () =>
 );
 export type ServiceStatus = TypeOf<typeof serviceStatus>;
 
+/** The lowest level that is logged. */
+export const logLevelState = named("LogLevelState", () =>
+  object({
+    level: enumOf(LOG_LEVELS),
+    /** The level of the configuration, which is in force after the next start. */
+    configured: enumOf(LOG_LEVELS),
+  }),
+);
+export type LogLevelState = TypeOf<typeof logLevelState>;
+
+export const logLevelChange = named("LogLevelChange", () => object({ level: enumOf(LOG_LEVELS) }));
+
 /** Whether the service refuses changes. */
 export const readOnlyMode = named("ReadOnlyMode", () =>
   object({

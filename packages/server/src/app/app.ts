@@ -1,9 +1,9 @@
 /** The composition root: builds, wires and starts the service. */
 import { join } from "node:path";
-import type { CollectionDefinition } from "@socle/protocol";
+import { type CollectionDefinition, LOG_LEVELS, type LogLevelState } from "@socle/protocol";
 import packageJson from "../../package.json" with { type: "json" };
 import { type Config, plainConfig } from "../base/config/index.ts";
-import { AppError, count, messageOf, quote, SetupError } from "../base/kernel/index.ts";
+import { AppError, count, messageOf, oneOf, quote, SetupError } from "../base/kernel/index.ts";
 import type { Logger } from "../base/logging/index.ts";
 import { applyDefinitionFiles, DroppedRetention } from "../data/collections/index.ts";
 import {
@@ -219,6 +219,7 @@ async function start(options: AppOptions) {
     await database.leadBy(readers);
     database.joinGaps(readers);
     await readers.start();
+    logger.onLevel((level) => readers.setLogLevel(level));
   }
   retention.start(signal);
   starting.defer(() => events.requests.settled());
@@ -295,7 +296,7 @@ function openReaders(options: OtherProcesses): ReaderProcesses {
       records,
       rooms,
       start: () => ({
-        config: plain,
+        config: { ...plain, "log.level": logger.level },
         jwtSecret: auth.jwtSecret.reveal(),
         paths: http().paths,
         port: http().port,
@@ -330,7 +331,7 @@ async function stopHttp(
 
 /**
  * The answers of a service. The value of an outcome: of `admin`, "made" or "promoted"; of `definitions`, the
- * definitions of the next start; of `dropped`, a list of `DroppedEntry`; of `failures`, a `FailureAnswer`; of `readOnly`, a `ReadOnlyMode`; of `status`, a `ServiceStatus`; of `restore`, `RestoredValues`; of `seed`, a `SeedReport`; of `trace`, a `Trace`; of `import`, an `ImportReport`; of `export`, the number of
+ * definitions of the next start; of `dropped`, a list of `DroppedEntry`; of `failures`, a `FailureAnswer`; of `logLevel`, a `LogLevelState`; of `readOnly`, a `ReadOnlyMode`; of `status`, a `ServiceStatus`; of `restore`, `RestoredValues`; of `seed`, a `SeedReport`; of `trace`, a `Trace`; of `import`, an `ImportReport`; of `export`, the number of
  * records.
  */
 function controlAnswer(parts: {
@@ -359,6 +360,8 @@ function controlAnswer(parts: {
         return { error: null, value: await exportFile(service, request, onProgress) };
       case "status":
         return { error: null, value: await admin.status.now() };
+      case "logLevel":
+        return { error: null, value: await answerLogLevel(admin.logLevel, request.level) };
       case "readOnly":
         return { error: null, value: await answerReadOnly(admin.readOnly, request.action) };
       case "failures":
@@ -377,6 +380,15 @@ function controlAnswer(parts: {
         return { error: await scripts.run(request, onLog) };
     }
   };
+}
+
+/** @param word null for the level in force. @throws AppError `bad_request`. */
+async function answerLogLevel(admin: ApiParts["admin"]["logLevel"], word: string | null): Promise<LogLevelState> {
+  if (word === null) return admin.state;
+  const level = LOG_LEVELS.find((each) => each === word.toUpperCase());
+  if (level === undefined)
+    throw new AppError("bad_request", `The level must be ${oneOf(LOG_LEVELS)}, not ${quote(word)}.`);
+  return admin.set({ level }, null);
 }
 
 /** Reloads changed files, and keeps the types up to date. */

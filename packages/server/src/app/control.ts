@@ -35,6 +35,8 @@ const requests = {
   status: {},
   /** The groups of failures, or a change of a group (`failures.ts`). */
   failures: { action: "string", id: "string?" },
+  /** The level of the log, or a change of the level. */
+  logLevel: { level: "string?" },
   /** The read-only mode, or its begin or end (`read-only.ts`). */
   readOnly: { action: "string" },
   /** The trace of a part by the id of the part. */

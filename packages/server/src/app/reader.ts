@@ -85,6 +85,7 @@ class ReaderRole {
   /** The time of the last admission of a socket. */
   #admittedAt = Number.NEGATIVE_INFINITY;
   #link: LeaderLink | null = null;
+  #logger: Logger | null = null;
   /** The definitions of rooms, as the leader told last. */
   #roomFiles: readonly RoomFile[] = [];
   /** The members and messages of rooms in other processes come and go through the leader. */
@@ -104,6 +105,9 @@ class ReaderRole {
   }
 
   readonly answers: Omit<ForReader, "start"> = {
+    logLevel: (level) => {
+      if (this.#logger !== null) this.#logger.level = level;
+    },
     queries: (names) => this.#queries?.load(names),
     wrote: (caller) => this.#parts?.realtime.wrote(caller),
     rooms: (news) => this.#parts?.realtime.rooms.take(this.#rooms, news),
@@ -138,6 +142,7 @@ class ReaderRole {
 
   async run(start: ReaderStart, { link, logger }: { link: LeaderLink; logger: Logger }): Promise<void> {
     this.#link = link;
+    this.#logger = logger;
     this.#roomFiles = start.rooms;
     const config = configOf({ ...start.config, port: start.port });
     const database = openDatabase({ config, logger }, { isReader: true, onFatal: () => this.#exit(1) });

@@ -6,27 +6,50 @@ import { Repeats } from "./repeats.ts";
 /** The values of an entry. */
 type Shown = { readonly fields: LogFields | undefined; readonly secrets?: LogFields };
 
+/** The level of a log, which the loggers of all parts share. */
+interface SharedLevel {
+  threshold: number;
+  onChange: (level: LogLevel) => void;
+}
+
 export class Logger {
   readonly #sinks: readonly LogSink[];
-  readonly #threshold: number;
+  readonly #shared: SharedLevel;
   readonly #source: string;
   readonly #repeats: Repeats;
 
-  constructor(options: { level: LogLevel; sinks: readonly LogSink[]; source?: string; repeats?: Repeats }) {
+  constructor(options: {
+    level: LogLevel | SharedLevel;
+    sinks: readonly LogSink[];
+    source?: string;
+    repeats?: Repeats;
+  }) {
+    const { level } = options;
     this.#sinks = options.sinks;
     this.#repeats = options.repeats ?? new Repeats();
-    this.#threshold = LOG_LEVELS.indexOf(options.level);
+    this.#shared =
+      typeof level === "string" ? { threshold: LOG_LEVELS.indexOf(level), onChange: () => undefined } : level;
     this.#source = options.source ?? "socle";
   }
 
   /** The same log, for another part of the service. */
   for(source: string): Logger {
-    return new Logger({
-      level: LOG_LEVELS[this.#threshold] ?? "INFO",
-      sinks: this.#sinks,
-      source,
-      repeats: this.#repeats,
-    });
+    return new Logger({ level: this.#shared, sinks: this.#sinks, source, repeats: this.#repeats });
+  }
+
+  /** The lowest level that is written, by this logger and by the loggers of all other parts. */
+  get level(): LogLevel {
+    return LOG_LEVELS[this.#shared.threshold] ?? "INFO";
+  }
+
+  set level(level: LogLevel) {
+    this.#shared.threshold = LOG_LEVELS.indexOf(level);
+    this.#shared.onChange(level);
+  }
+
+  /** Calls `listener` with each later level, in place of an earlier listener: the other processes of the service have logs of their own. */
+  onLevel(listener: (level: LogLevel) => void): void {
+    this.#shared.onChange = listener;
   }
 
   debug(message: string, fields?: LogFields): void {
@@ -39,7 +62,7 @@ export class Logger {
 
   /** An INFO with values that go to standard output alone: the admin API and the dashboard show the message without them. */
   private(message: string, fields: LogFields, secrets: LogFields): void {
-    if (LOG_LEVELS.indexOf("INFO") >= this.#threshold) this.#put("INFO", message, { fields, secrets });
+    if (LOG_LEVELS.indexOf("INFO") >= this.#shared.threshold) this.#put("INFO", message, { fields, secrets });
   }
 
   /** An INFO that is written at every level, for example the address on which the service listens. */
@@ -70,7 +93,7 @@ export class Logger {
   }
 
   #write(level: LogLevel, message: string, fields: LogFields | undefined): void {
-    if (LOG_LEVELS.indexOf(level) >= this.#threshold) this.#put(level, message, { fields });
+    if (LOG_LEVELS.indexOf(level) >= this.#shared.threshold) this.#put(level, message, { fields });
   }
 
   #put(level: LogLevel, message: string, { fields: given, secrets }: Shown): void {

@@ -97,3 +97,20 @@ describe("text that must not reach a terminal", () => {
     if (format === "json") expect(JSON.parse(first)).toMatchObject({ message: bad, fields: { value: bad, [bad]: 1 } });
   });
 });
+
+test("a change of the level holds for the loggers of all parts, also for those that were made before, and is told", () => {
+  const lines: string[] = [];
+  const logger = new Logger({ level: "INFO", sinks: [({ message }) => lines.push(message)] });
+  const before = logger.for("http");
+  const told: string[] = [];
+  logger.onLevel((level) => told.push(level));
+  before.debug("too low");
+  logger.level = "DEBUG";
+  before.debug("shown");
+  logger.for("later").debug("shown, too");
+  before.level = "ERROR";
+  logger.warn("too low now");
+  expect(lines).toEqual(["shown", "shown, too"]);
+  expect(told).toEqual(["DEBUG", "ERROR"]);
+  expect(lines).toHaveLength(2);
+});

@@ -15,6 +15,7 @@ import {
 import { failureChanges, failures } from "./failures.ts";
 import { health } from "./health.ts";
 import { init } from "./init.ts";
+import { logLevel } from "./log.ts";
 import { mailTest } from "./mail.ts";
 import { mcp } from "./mcp.ts";
 import { openApi } from "./openapi.ts";
@@ -47,6 +48,7 @@ export const commands: readonly Command[] = [
   status,
   ...readOnlySwitches,
   readOnly,
+  logLevel,
   mailTest,
   auditExport,
   ...failureChanges,

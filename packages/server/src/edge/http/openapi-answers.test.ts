@@ -394,6 +394,8 @@ test("failures for admins", async () => {
   await check.call("GET /api/admin/audit/export", 200, admin);
   await check.call("PUT /api/admin/read-only", 200, { ...admin, body: { on: true } });
   await check.call("GET /api/admin/read-only", 200, admin);
+  await check.call("GET /api/admin/logs/level", 200, admin);
+  await check.call("PUT /api/admin/logs/level", 200, { ...admin, body: { level: "DEBUG" } });
   await check.call("PUT /api/admin/read-only", 200, { ...admin, body: { on: false } });
   const { items } = await check.call<FailurePage>("GET /api/admin/failures", 200, all);
   await check.refuse("GET /api/admin/failures", 400, { ...admin, query: { status: "closed" } });

@@ -2,7 +2,7 @@
 
 import type { PlainConfig } from "../../base/config/index.ts";
 import type { Bearer } from "../../base/kernel/index.ts";
-import type { LogEntry } from "../../base/logging/index.ts";
+import type { LogEntry, LogLevel } from "../../base/logging/index.ts";
 import type { EndpointAccess } from "../../code/endpoints/index.ts";
 import type { VersionState } from "../../data/records/index.ts";
 import type { SocketPart, SocketQuery } from "../../live/realtime/index.ts";
@@ -85,6 +85,7 @@ export interface ForReader {
   drain(argument: null): Promise<void>;
   resume(argument: null): void;
   cutOff(message: string): void;
+  logLevel(level: LogLevel): void;
   numbers(argument: null): ProcessNumbers;
   sockets(query: SocketQuery): SocketPart;
   /** Loads the certificate again, and takes the definitions of rooms. */

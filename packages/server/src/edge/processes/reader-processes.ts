@@ -4,7 +4,7 @@
  * write waits is ended and replaced.
  */
 import { messageOf } from "../../base/kernel/index.ts";
-import type { LogEntry, Logger } from "../../base/logging/index.ts";
+import type { LogEntry, Logger, LogLevel } from "../../base/logging/index.ts";
 import type { ServerQueries } from "../../code/server-queries/index.ts";
 import type { Records } from "../../data/records/index.ts";
 import type { SocketPart, SocketQuery } from "../../live/realtime/index.ts";
@@ -138,6 +138,11 @@ export class ReaderProcesses implements Followers, PausableReads {
       return numbers === null ? [] : [[number, numbers] as const];
     });
     return new Map((await Promise.all(asked)).flat());
+  }
+
+  /** The processes log from another level on. */
+  setLogLevel(level: LogLevel): void {
+    for (const { channel } of this.#open) channel.tell("logLevel", level);
   }
 
   /** The open sockets of each process. */

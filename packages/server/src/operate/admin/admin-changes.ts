@@ -50,6 +50,7 @@ export interface AuditEntry {
     | "failure.resolved"
     | "failure.reopened"
     | "undo.started"
+    | "log.level"
     | "readOnly.on"
     | "readOnly.off";
   /** The name or id. */

@@ -21,6 +21,7 @@ import { FailureAdmin } from "./failure-admin.ts";
 import { FileAdmin } from "./file-admin.ts";
 import { FirstAdmin } from "./first-admin.ts";
 import { KeyAdmin } from "./key-admin.ts";
+import { LogLevelAdmin } from "./log-level-admin.ts";
 import { MailAdmin } from "./mail-admin.ts";
 import type { OverviewSources } from "./metrics-text.ts";
 import { Overviews } from "./overview.ts";
@@ -78,6 +79,7 @@ export function buildAdmin(options: AdminOptions) {
     overviews: new Overviews(options, status),
     status,
     alerts: new Alerts({ ...options, status }),
+    logLevel: new LogLevelAdmin({ ...options, changes }),
     readOnly: new ReadOnlyAdmin({ ...options, changes }),
     firstAdmin: new FirstAdmin({ ...options, changes }),
     files: new FileAdmin({ ...options, changes }),

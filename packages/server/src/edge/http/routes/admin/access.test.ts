@@ -49,6 +49,7 @@ const callers: readonly (readonly [who: string, token: string | undefined, statu
 const requests: readonly (readonly [method: string, path: string, route: string, status: number, body?: object])[] = [
   ["GET", "/api/admin/overview", "/api/admin/overview", 200],
   ["GET", "/api/admin/status", "/api/admin/status", 200],
+  ["GET", "/api/admin/logs/level", "/api/admin/logs/level", 200],
   ["GET", "/api/admin/read-only", "/api/admin/read-only", 200],
   ["PUT", "/api/admin/read-only", "/api/admin/read-only", 200, { on: false }],
   ["GET", "/api/admin/audit/export", "/api/admin/audit/export", 200],
@@ -137,6 +138,7 @@ const requests: readonly (readonly [method: string, path: string, route: string,
   ["GET", "/api/admin/logs", "/api/admin/logs", 200],
   ["GET", "/api/admin/events", "/api/admin/events", 200],
   ["GET", "/metrics", "/metrics", 200],
+  ["PUT", "/api/admin/logs/level", "/api/admin/logs/level", 200, { level: "DEBUG" }],
 ];
 
 const liveStreams = ["/api/admin/logs/stream", "/api/admin/events/stream"];
@@ -250,6 +252,7 @@ test("an admin may, and each change is in the log with the admin, the object, be
     ["admin.user.deleted", member.user.id],
     ["admin.file.updated", file.id],
     ["admin.mail.tested", "admin@example.com"],
+    ["admin.log.level", "service"],
   ]);
   expect(events[1]?.payload).toMatchObject({
     before: { name: "made", fields: [] },

@@ -35,6 +35,21 @@ export function logRoutes(api: { admin: Admin; liveStreams: LiveStreams }): Rout
         },
       }),
     },
+    "/api/admin/logs/level": {
+      GET: route({
+        summary: "The lowest level that is logged",
+        access: admins,
+        answers: { 200: wire.logLevelState },
+        handle: () => api.admin.logLevel.state,
+      }),
+      PUT: route({
+        summary: "Log from another level on, until the next start",
+        access: admins,
+        body: wire.logLevelChange,
+        answers: { 200: wire.logLevelState },
+        handle: (_exchange, admin, asked) => api.admin.logLevel.set(asked, admin),
+      }),
+    },
     "/api/admin/logs/stream": {
       GET: route({
         summary: "New entries of the log, as server-sent events",
