@@ -18,6 +18,7 @@ import { init } from "./init.ts";
 import { logLevel } from "./log.ts";
 import { mailTest } from "./mail.ts";
 import { mcp } from "./mcp.ts";
+import { moveIn } from "./move-in.ts";
 import { openApi } from "./openapi.ts";
 import { add, check, client, types } from "./project.ts";
 import { readOnly, readOnlySwitches } from "./read-only.ts";
@@ -61,6 +62,7 @@ export const commands: readonly Command[] = [
   seed,
   importCommand,
   exportCommand,
+  moveIn,
   backup,
   restore,
   verify,

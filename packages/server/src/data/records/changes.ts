@@ -80,6 +80,8 @@ interface ChangedRecord extends RecordTarget, Pick<NewRecord, "body" | "observe"
   readonly account?: AccountValues;
   /** The numbers that the record takes back, by field. */
   readonly numbers?: ReadonlyMap<string, number>;
+  /** The time of the change at its source, for `updatedAt`; by default, `now`. */
+  readonly changedAt?: string | undefined;
 }
 
 /**
@@ -160,12 +162,13 @@ export class RecordChanges {
   }
 
   update(tx: Transactor, principal: Principal, change: ChangedRecord): SavedRecord {
-    const { body, observe, hooks, id, account, takes, numbers } = change;
+    const { body, observe, hooks, id, account, takes, numbers, changedAt } = change;
     const { table, row, weight } = this.#find(tx, principal, { operation: "update", target: change });
     const { collection } = table;
     const { now = this.#options.clock.now() } = change;
     // Strictly later than before, also within one millisecond.
-    const updatedAt = toTimestamp(Math.max(now, Date.parse(row.record.updatedAt) + 1));
+    const at = changedAt === undefined ? now : Date.parse(changedAt);
+    const updatedAt = toTimestamp(Math.max(at, Date.parse(row.record.updatedAt) + 1));
     const given = { table, principal, body, observe, takes, row, updatedAt, account, numbers };
     let made = this.#preparation.change(tx, given);
     if (hooks?.has(collection.name, "update") === true && made.values.some((value) => value !== undefined)) {

@@ -21,6 +21,8 @@ export interface RecordMatch {
   readonly field: string;
   /** Whether a row that finds no record creates a record. */
   readonly creates: boolean;
+  /** Whether `updatedAt` of a row is the time of the change of its record. */
+  readonly keepsTimes?: boolean;
 }
 
 export interface ImportedRows {
@@ -87,7 +89,10 @@ function importRow(
   const saved =
     id === null
       ? changes.create(tx, caller, { collection, ...record, hooks, takes })
-      : changes.update(tx, caller, { collection, id, ifMatch: null, body, hooks, takes });
+      : changes.update(tx, caller, {
+          ...{ collection, id, ifMatch: null, body, hooks, takes },
+          changedAt: match?.keepsTimes === true ? given.updatedAt : undefined,
+        });
   if (id === null && isTaken !== null) refuseTaken(table, saved, isTaken);
   return { isUpdate: id !== null, unresolved: lost.size };
 }

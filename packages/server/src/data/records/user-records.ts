@@ -22,6 +22,8 @@ interface NewFields {
   readonly fields: Body | null;
   /** See `NewRecord`. */
   readonly takes?: TakesTarget | undefined;
+  /** By default, the time of the creation. */
+  readonly updatedAt?: string | undefined;
   /** The cause of the creation by the user. */
   readonly cause?: Cause | undefined;
   /** The problems of the email and the password, which are told beside the problems of the fields. */
@@ -71,12 +73,15 @@ export class UserRecords {
   create(
     tx: Transactor,
     user: User,
-    { creator, fields, takes, cause, problems = [] }: NewFields,
+    { creator, fields, takes, cause, updatedAt, problems = [] }: NewFields,
   ): Partial<StoredRecord> {
     const collection = this.#collection;
     if (collection === undefined) return this.#note(tx, user.id);
     const { id, createdAt, role } = user;
-    const given = { id, createdAt, problems, account: accountOf(user), isOpen: fields === null };
+    const given = {
+      ...{ id, createdAt, problems, account: accountOf(user), isOpen: fields === null },
+      ...(updatedAt !== undefined && { updatedAt }),
+    };
     const first = { collection: USERS, body: fields ?? {}, given, takes, hooks: null };
     const { record } = this.#changes.create(tx, creator ?? { userId: id, role, ...(cause && { cause }) }, first);
     return withoutFields(withoutNumbers(recordTableOf(collection), record), new Set(systemFields));

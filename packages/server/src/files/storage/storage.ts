@@ -117,20 +117,20 @@ export class Storage {
 
   /**
    * Stores a file that `receive` writes piece by piece and then names. After a failure, nothing stays.
-   * @param leastSize a lower bound of the file's bytes, known before the file is received.
+   * @param options.leastSize a lower bound of the file's bytes, known before the file is received.
+   * @param options.id the id of a file that moves in; by default, a new id.
    * @throws AppError `forbidden` for a key without the scope, `payload_too_large`, `unavailable` when the file cannot be stored,
    * and the errors of `receive`.
    */
   async store(
     principal: Principal,
     receive: (upload: Upload) => Promise<{ filename: string; visibility: Visibility }>,
-    leastSize = 0,
+    { leastSize = 0, id = newId("fil", this.#options.clock.now()) }: { leastSize?: number; id?: string } = {},
   ): Promise<StoredFile> {
     admitScope(principal, "storage", "write");
     const userId = principal?.userId ?? null;
     const rooms = this.#quota.roomsFor(this.#options.database.reader, userId);
     assertFits(rooms, leastSize);
-    const id = newId("fil", this.#options.clock.now());
     const upload = new Upload({ id, path: join(this.#uploadFolder, id), rooms });
     try {
       const { filename, visibility } = await receive(upload);

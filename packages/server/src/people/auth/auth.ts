@@ -21,7 +21,7 @@ import { Notices } from "./notices.ts";
 import type { PasswordCost } from "./password-worker.ts";
 import { ownCaller, type PasswordCaller, PasswordChecks, Passwords } from "./passwords.ts";
 import { Proofs } from "./proofs/proofs.ts";
-import { linksTo } from "./providers/provider-table.ts";
+import { findLink, insertLink, type LinkRow, linksOf, linksTo } from "./providers/provider-table.ts";
 import { Providers } from "./providers/providers.ts";
 import { Registrations } from "./registrations.ts";
 import { Sessions } from "./sessions.ts";
@@ -29,7 +29,7 @@ import { SignIns, signedIn } from "./sign-ins.ts";
 import { storeUses, sweepExpired } from "./sweep.ts";
 import { UserForms } from "./user-forms.ts";
 import { setPasswordHash, storedEmail } from "./user-table.ts";
-import { findByEmail, isAdminEmailSpent, type NewUser, spendAdminEmail, Users } from "./users.ts";
+import { findByEmail, isAdminEmailSpent, type MovedUser, type NewUser, spendAdminEmail, Users } from "./users.ts";
 import { Uses } from "./uses.ts";
 
 interface AuthOptions {
@@ -228,6 +228,21 @@ export class Auth {
       return current.user;
     };
     return this.signIns.signIn({ user: found.user, caller, prove });
+  }
+
+  /**
+   * Adds a user of another service, or brings the user up to date, with the links that the user lacks.
+   * @throws AppError as `Users.moveIn`.
+   */
+  moveIn(tx: Transactor, values: MovedUser, links: readonly Pick<LinkRow, "issuer" | "subject" | "provider">[]): User {
+    const user = this.users.moveIn(tx, values);
+    const { id: userId } = user;
+    for (const link of links) {
+      const isTaken =
+        findLink(tx, link) !== null || linksOf(tx, userId).some((each) => each.provider === link.provider);
+      if (!isTaken) insertLink(tx, { ...link, userId, email: null, createdAt: this.#options.clock.now() });
+    }
+    return user;
   }
 
   /** @throws AppError `unauthorized` for a token that is unknown, expired or was used before. */

@@ -10,6 +10,7 @@ export type { PasswordCost } from "./password-worker.ts";
 export { ownCaller, type PasswordCaller } from "./passwords.ts";
 export type { Proofs } from "./proofs/proofs.ts";
 export type { AppRequest } from "./providers/app-codes.ts";
+export { issuerOf } from "./providers/presets.ts";
 export type { Providers } from "./providers/providers.ts";
 export type { AppTarget } from "./providers/steps.ts";
 export {
@@ -26,4 +27,4 @@ export type { AuthHooks, AuthStep, StepReads } from "./sign-ins.ts";
 export { UserDeletions } from "./user-deletions.ts";
 export type { UserForms } from "./user-forms.ts";
 export { sharedAddresses } from "./user-table.ts";
-export { type NewUser, type Users, userNamed, userQueryTable, userTable } from "./users.ts";
+export { type MovedUser, type NewUser, type Users, userNamed, userQueryTable, userTable } from "./users.ts";

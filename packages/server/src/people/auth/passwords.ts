@@ -7,11 +7,16 @@ import { Thread } from "../../base/channel/index.ts";
 import { Admission, AppError, type Cause, type SignedIn, threadEntry } from "../../base/kernel/index.ts";
 import type { Database, Reader } from "../../store/database/index.ts";
 import type { PasswordCost, PasswordHandlers, PasswordTask } from "./password-worker.ts";
-import { passwordHashOf } from "./user-table.ts";
+import { foreignHashes, isForeignHash, passwordHashOf } from "./user-table.ts";
 
 /** The hash of an unknown password, with the cost of a new hash: logins of unknown and of known users take the same time. */
 function nobody({ memoryCost, timeCost }: PasswordCost): string {
   return `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=1$g56WsHMxHOMjDcmU6ZRNsiV4a+T3zp0a1KpyABaEBeo$4o0nsEbr38IykssB/I/LTRAa3NLojbJe+DewyUWQRGs`;
+}
+
+/** The algorithm and the work of a hash, which stand before the last `$`: `$2a$10`. Argon2id is the kind of this service. */
+function kindOf(hash: string): string {
+  return isForeignHash(hash) ? hash.slice(0, hash.lastIndexOf("$")) : "";
 }
 
 /** OWASP's first recommendation for argon2id: 19 MiB, two passes. */
@@ -58,6 +63,13 @@ const keepMs = 30_000;
 
 function stopping(): AppError {
   return new AppError("unavailable", "The service is stopping.");
+}
+
+/** A hash that a password is compared with: null for an unknown user. See `Passwords.verify`. */
+interface ComparedHash {
+  readonly hash: string | null;
+  readonly onFormer?: (() => void) | undefined;
+  readonly foreign?: readonly string[];
 }
 
 /** A thread that computes a single password at a time. */
@@ -118,22 +130,28 @@ export class Passwords {
   /**
    * Whether a password matches a hash. For null (an unknown user) and for the empty hash of a user without a password, the
    * thread does the same work and the answer is false. A hash of an earlier version may be of the password as it was sent.
-   * @param onFormer called for a right password whose hash is of an earlier version.
+   * @param options.onFormer called for a right password whose hash is of an earlier version, or of another service.
+   * @param options.foreign hashes of other services that some users have: each comparison does the work of every kind, so that
+   * the time does not tell which kind an account has, or whether the account exists.
    * @throws AppError `unavailable` when the queue is full.
    */
   async verify(
     password: string,
-    { hash, onFormer }: { readonly hash: string | null; readonly onFormer?: (() => void) | undefined },
+    { hash, onFormer, foreign = [] }: ComparedHash,
     caller: PasswordCaller,
   ): Promise<boolean> {
-    const isHash = async (form: string): Promise<boolean> =>
-      (await this.#run({ password: form, hash: hash || this.#nobody }, caller)) === true &&
-      hash !== null &&
-      hash !== "";
+    const own = hash || this.#nobody;
+    const kinds = new Map([this.#nobody, ...foreign].map((each) => [kindOf(each), each]));
+    kinds.delete(kindOf(own));
+    const isHash = async (form: string): Promise<boolean> => {
+      const isOwn = await this.#run({ password: form, hash: own }, caller);
+      for (const other of kinds.values()) await this.#run({ password: form, hash: other }, caller);
+      return isOwn === true && own === hash;
+    };
     const present = password.normalize("NFC");
-    if (await isHash(present)) return true;
-    if (present === password || !(await isHash(password))) return false;
-    onFormer?.();
+    const isPresent = await isHash(present);
+    if (!isPresent && (present === password || !(await isHash(password)))) return false;
+    if (!isPresent || isForeignHash(own)) onFormer?.();
     return true;
   }
 
@@ -216,9 +234,10 @@ export class PasswordChecks {
     password: string,
     caller: PasswordCaller,
   ): Promise<boolean> {
-    const { passwords, guard } = this.#options;
+    const { database, passwords, guard } = this.#options;
     const { email, passwordHash: hash, onFormer } = account;
-    return guard.guard({ email, caller }, () => passwords.verify(password, { hash, onFormer }, caller));
+    const foreign = foreignHashes(database.reader);
+    return guard.guard({ email, caller }, () => passwords.verify(password, { hash, onFormer, foreign }, caller));
   }
 
   /**

@@ -12,6 +12,20 @@ export function setPasswordHash(tx: Transactor, id: string, passwordHash: string
   tx.run("UPDATE _users SET passwordHash = ? WHERE id = ?", passwordHash, id);
 }
 
+/** Whether another service made a hash: the first sign-in with the password replaces the hash. */
+export function isForeignHash(hash: string): boolean {
+  return hash !== "" && !hash.startsWith("$argon2id$");
+}
+
+/** The hashes of other services with the least and the most work; empty once every user has signed in. */
+export function foreignHashes(reader: Reader): string[] {
+  const first = (order: "ASC" | "DESC"): string =>
+    `SELECT passwordHash FROM _users WHERE passwordHash <> '' AND substr(passwordHash, 1, 10) <> '$argon2id$' ORDER BY passwordHash ${order} LIMIT 1`;
+  const lowest = reader.get<{ passwordHash: string }>(first("ASC"));
+  const highest = lowest && reader.get<{ passwordHash: string }>(first("DESC"));
+  return [lowest, highest].flatMap((row) => row?.passwordHash ?? []);
+}
+
 /** Notes that somebody else has chosen the password of a user. */
 export function noteGivenPassword(tx: Transactor, id: string): void {
   tx.run("UPDATE _users SET hasGivenPassword = 1 WHERE id = ?", id);

@@ -8,6 +8,7 @@ import {
   newId,
   type Principal,
   type SignedIn,
+  system,
   toTimestamp,
   visitorFor,
 } from "../../base/kernel/index.ts";
@@ -28,7 +29,15 @@ import { type CommonPasswords, ownCaller, type PasswordCaller, type Passwords } 
 import { endProofsOf } from "./proof-table.ts";
 import { checkNewCredentials, passwordProblems, readEmail } from "./read-body.ts";
 import type { Sessions } from "./sessions.ts";
-import { formerEmails, noteGivenPassword, setPasswordHash, sharedAddresses, storedEmail } from "./user-table.ts";
+import {
+  formerEmails,
+  isForeignHash,
+  noteGivenPassword,
+  passwordHashOf,
+  setPasswordHash,
+  sharedAddresses,
+  storedEmail,
+} from "./user-table.ts";
 
 /** The table of users, its public columns, and its rows as records of a definition of `users`. */
 export const userTable = {
@@ -77,11 +86,11 @@ export function findByEmail(reader: Reader, email: string): { user: User; passwo
 }
 
 /** @throws AppError `conflict` when the email is taken. */
-function insertUser(tx: Transactor, { email, passwordHash, role }: AddedUser, now: number): User {
-  const user = userOf({ id: newId("usr", now), email, role, createdAt: toTimestamp(now), verifiedAt: null });
-  const sql = "INSERT INTO _users (id, email, passwordHash, role, createdAt) VALUES (?, ?, ?, ?, ?)";
-  unlessTaken(() => tx.run(sql, user.id, email, passwordHash, role, user.createdAt));
-  return user;
+function insertUser(tx: Transactor, { email, passwordHash, role, moved }: AddedUser, now: number): User {
+  const { id = newId("usr", now), createdAt = toTimestamp(now), verifiedAt = null } = moved ?? {};
+  const sql = "INSERT INTO _users (id, email, passwordHash, role, createdAt, verifiedAt) VALUES (?, ?, ?, ?, ?, ?)";
+  unlessTaken(() => tx.run(sql, id, email, passwordHash, role, createdAt, verifiedAt));
+  return userOf({ id, email, role, createdAt, verifiedAt });
 }
 
 /** @throws AppError `conflict` when the email is taken. */
@@ -130,8 +139,15 @@ export interface NewUser {
   readonly cause?: Cause | undefined;
 }
 
-/** A user to be added; an anonymous user has no email. */
-type AddedUser = Omit<NewUser, "email"> & { readonly email: string | null; readonly role: Role };
+/** A user to be added; an anonymous user has no email. A user who moves in brings id and times from another service. */
+type AddedUser = Omit<NewUser, "email"> & {
+  readonly email: string | null;
+  readonly role: Role;
+  readonly moved?: Pick<UserRow, "id" | "createdAt" | "verifiedAt"> & { readonly updatedAt: string };
+};
+
+/** A user of another service; the hash may be of any algorithm that `Passwords` compares. */
+export type MovedUser = Omit<AddedUser, "role" | "moved"> & { readonly moved: NonNullable<AddedUser["moved"]> };
 
 /** A form that is tried: an empty email stands for a wrong email, and for an email that the trial must not look at. */
 export interface TriedUser {
@@ -312,8 +328,28 @@ export class Users {
   add(tx: Transactor, values: AddedUser, creator: Principal): User {
     const { clock, records } = this.#options;
     const user = insertUser(tx, values, clock.now());
-    records.create(tx, user, { ...values, creator, fields: values.fields ?? null });
+    records.create(tx, user, {
+      ...values,
+      creator,
+      fields: values.fields ?? null,
+      updatedAt: values.moved?.updatedAt,
+    });
     return user;
+  }
+
+  /**
+   * Adds a user of another service, or brings the account of a user who was added before up to date: the email, the proof, and
+   * the password while the user has not signed in here. @throws AppError as `add`.
+   */
+  moveIn(tx: Transactor, values: MovedUser): User {
+    const { id, verifiedAt } = values.moved;
+    const before = this.find(id, tx);
+    if (before === null) return this.add(tx, { ...values, role: "authenticated" }, system);
+    const known = passwordHashOf(tx, id);
+    if (isForeignHash(known) && known !== values.passwordHash) setPasswordHash(tx, id, values.passwordHash);
+    const verified = before.verified || verifiedAt !== null;
+    if (before.email === values.email && before.verified === verified) return before;
+    return this.change(tx, { user: before, email: values.email, verified }, system);
   }
 
   /**

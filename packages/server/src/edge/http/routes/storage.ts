@@ -156,7 +156,7 @@ export function storageRoutes(api: { storage: Storage; uploads: BodyReadLimiter 
           const caller = exchange.callerKey(bearer);
           const read = (upload: Upload): ReturnType<typeof readUploadForm> =>
             api.uploads.run({ caller, signal: request.signal }, (inTurns) => readUploadForm(request, upload, inTurns));
-          return exchange.untilStop(api.storage.store(bearer, read, leastFileSize(request)));
+          return exchange.untilStop(api.storage.store(bearer, read, { leastSize: leastFileSize(request) }));
         },
       }),
     },

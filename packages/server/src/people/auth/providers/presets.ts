@@ -174,6 +174,14 @@ const presets: { readonly [name in ProviderPreset]: Preset } = {
   },
 };
 
+/**
+ * The issuer at which a provider gives each person the id that other services keep, too; null for an unknown provider, and for
+ * Microsoft, whose ids other services keep without the directory.
+ */
+export function issuerOf(name: string): string | null {
+  return name === "microsoft" ? null : (presetOf(name)?.issuer({} as ProviderSettings) ?? null);
+}
+
 /** The preset of a name; null for a provider that the service does not know. */
 export function presetOf(name: string): Preset | null {
   return Object.entries(presets).find(([preset]) => preset === name)?.[1] ?? null;

@@ -1,0 +1,194 @@
+/**
+ * The move: users, files and records of a source into an open service. Every id follows from the old id, so a second run finds
+ * what is there: the run goes on after a kill, and brings over what has changed since.
+ */
+
+import { once } from "node:events";
+import { createWriteStream, renameSync } from "node:fs";
+import type { CollectionDefinition } from "@socle/protocol";
+import { LoopTurns, SetupError, system, systemFor } from "../../base/kernel/index.ts";
+import type { Collections } from "../../data/collections/index.ts";
+import { type ImportedRecord, isSameValue, type Records } from "../../data/records/index.ts";
+import type { Storage } from "../../files/storage/index.ts";
+import type { Auth, UserDeletions } from "../../people/auth/index.ts";
+import type { Database } from "../../store/database/index.ts";
+import type { MovedFile, MovedRow, Source, SourceTable } from "./source.ts";
+import { idsThere, movedRecords } from "./sql/moved-records.ts";
+
+const rowsAtOnce = 200;
+
+interface MoveOptions {
+  readonly auth: Auth;
+  readonly collections: Collections;
+  readonly database: Database;
+  readonly records: Records;
+  readonly storage: Storage;
+  readonly userDeletions: UserDeletions;
+  /** The path of the map: lines of JSON, `{ from, to }`. */
+  readonly map: string;
+  /** Whether records are deleted here that the source has deleted since an earlier run. */
+  readonly deletes: boolean;
+  readonly onProgress: (done: number) => void;
+}
+
+export interface MoveReport {
+  made: number;
+  changed: number;
+  unchanged: number;
+  files: number;
+  /** Records of an earlier run that the source has no more: deleted here with `deletes`, kept otherwise. */
+  gone: number;
+}
+
+export class Move {
+  readonly #options: MoveOptions;
+  readonly #source: Source;
+  readonly #turns = new LoopTurns();
+  readonly #report: MoveReport = { made: 0, changed: 0, unchanged: 0, files: 0, gone: 0 };
+
+  constructor(source: Source, options: MoveOptions) {
+    this.#source = source;
+    this.#options = options;
+  }
+
+  /** @throws SetupError for a row that the service refuses; AppError when the disk or the storage refuses. */
+  async run(): Promise<MoveReport> {
+    const { map } = this.#options;
+    const unfinished = `${map}.unfinished`;
+    const lines = createWriteStream(unfinished);
+    for (const table of this.#source.tables) {
+      const definition = this.#definition(table);
+      for (const rows of batches(table.rows(), rowsAtOnce)) {
+        await this.#write(table, definition, rows);
+        for (const { address, id, files } of rows.map((row) => ({ ...row, files: row.files() }))) {
+          const moved = [{ from: address, to: `/api/${definition.name}/${id}` }];
+          for (const file of files)
+            moved.push(...file.addresses.map((from) => ({ from, to: `/api/storage/${file.id}` })));
+          if (!lines.write(moved.map((line) => `${JSON.stringify(line)}\n`).join(""))) await once(lines, "drain");
+        }
+        this.#options.onProgress(this.#report.made + this.#report.changed + this.#report.unchanged);
+      }
+    }
+    lines.end();
+    await once(lines, "finish");
+    renameSync(unfinished, map);
+    for (const table of this.#source.tables.toReversed()) await this.#followDeletions(table);
+    return this.#report;
+  }
+
+  #definition({ definition: { name, fields } }: SourceTable): CollectionDefinition {
+    const { definition } = this.#options.collections.named(name);
+    const lacking = fields.find((field) => !definition.fields.some((each) => each.name === field.name));
+    if (lacking !== undefined)
+      throw new SetupError(
+        `collections/${name}.json has no field "${lacking.name}", which the source has: add ${JSON.stringify(lacking)} to the file, and start again`,
+      );
+    return definition;
+  }
+
+  async #write(table: SourceTable, definition: CollectionDefinition, rows: readonly MovedRow[]): Promise<void> {
+    const { database, records } = this.#options;
+    const { name } = definition;
+    const { collections } = this.#options;
+    const before = idsThere(
+      database.reader,
+      name,
+      rows.map(({ id }) => id),
+    );
+    for (const row of rows) for (const file of row.files()) await this.#store(file, row.owner);
+    const written = rows.map((row) => {
+      const { id, createdAt, updatedAt, owner } = row;
+      const values = row.values(definition, () => undefined);
+      const stored: Readonly<Record<string, unknown>> = before.has(id)
+        ? records.getIn(database.reader, collections.named(name), { principal: system, id })
+        : {};
+      const body = Object.fromEntries(
+        Object.entries(values).filter(([field, value]) => !(field in stored && isSameValue(stored[field], value))),
+      );
+      return { row, body, given: { id, createdAt, updatedAt, problems: [], ...(owner !== null && { owner }) } };
+    });
+    const accounts = written.filter(({ row }) => row.account !== null);
+    if (accounts.length > 0)
+      await database.transactLong("move-in", async (tx) => {
+        for (const { row, body } of accounts) {
+          this.#account(row, (values, links) => this.#options.auth.moveIn(tx, { ...values, fields: body }, links));
+          if (this.#turns.isDue()) await this.#turns.next();
+        }
+      });
+    const changed = written.filter(({ row, body }) => before.has(row.id) && Object.keys(body).length > 0);
+    // A user who is new has the fields already.
+    const added = written.filter(({ row }) => row.account === null && !before.has(row.id));
+    await this.#import(table, name, [...added, ...changed]);
+    this.#report.made += rows.length - before.size;
+    this.#report.changed += changed.length;
+    this.#report.unchanged += before.size - changed.length;
+  }
+
+  async #import(
+    table: SourceTable,
+    collection: string,
+    written: readonly (ImportedRecord & { readonly row: MovedRow })[],
+  ): Promise<void> {
+    if (written.length === 0) return;
+    const { rejections } = await this.#options.records.importAll(system, {
+      collection,
+      records: written,
+      match: { field: "id", creates: true, keepsTimes: true },
+      isPromised: () => true,
+      isTaken: null,
+    });
+    const [refused] = rejections;
+    if (refused === undefined) return;
+    const reasons = refused.details.map(({ message }) => message).join("; ");
+    throw new SetupError(`${table.from}/${written[refused.position]?.row.sourceId}: ${reasons}`);
+  }
+
+  #account(
+    { id, createdAt, updatedAt, account }: MovedRow,
+    add: (values: Omit<Parameters<Auth["moveIn"]>[1], "fields">, links: Parameters<Auth["moveIn"]>[2]) => void,
+  ): void {
+    if (account === null) return;
+    const { email, passwordHash, verifiedAt, links } = account;
+    add({ email, passwordHash, takes: () => true, moved: { id, createdAt, updatedAt, verifiedAt } }, links);
+  }
+
+  async #store({ id, path, filename, visibility }: MovedFile, owner: string | null): Promise<void> {
+    const { storage } = this.#options;
+    if (storage.find(id) !== null) return;
+    const principal = owner === null ? system : systemFor(owner);
+    await storage.store(
+      principal,
+      async (upload) => {
+        for await (const piece of Bun.file(path).stream()) await upload.write(piece);
+        return { filename, visibility };
+      },
+      { id },
+    );
+    this.#report.files += 1;
+  }
+
+  /** Deletes or counts the records of earlier runs that the source has no more. */
+  async #followDeletions(table: SourceTable): Promise<void> {
+    const { database, deletes, records, userDeletions } = this.#options;
+    const { name } = table.definition;
+    const gone = [...movedRecords(database.reader, name)].filter(({ sourceId }) => !table.has(sourceId));
+    this.#report.gone += gone.length;
+    if (!deletes) return;
+    for (const { id } of gone) {
+      // The deletion of another record may have taken the record along.
+      if (!idsThere(database.reader, name, [id]).has(id)) continue;
+      if (name === "users") await userDeletions.delete(id, system, () => () => undefined);
+      else await records.delete(name, system, id);
+    }
+  }
+}
+
+function* batches<T>(items: Iterable<T>, size: number): Iterable<T[]> {
+  let batch: T[] = [];
+  for (const item of items)
+    if (batch.push(item) === size) {
+      yield batch;
+      batch = [];
+    }
+  if (batch.length > 0) yield batch;
+}

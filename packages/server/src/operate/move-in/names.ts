@@ -1,0 +1,26 @@
+/** Names of collections and fields that Socle takes, for names of another service. */
+import { isReservedCollectionName, isSystemFieldName, USERS } from "@socle/protocol";
+
+const words = ["null", "true", "false"];
+/** The fields of accounts, and the fields that a move adds. */
+const ofUsers = ["email", "role", "verified", "password"];
+const ofMove = ["sourceid", "sourcecollection"];
+
+/** The name itself, or the nearest name that is allowed and not taken, with `_` behind. `taken` gets the name in lower case. */
+function allowed(name: string, isRefused: (lower: string) => boolean, taken: Set<string>): string {
+  const plain = name.replace(/\W/g, "_").replace(/^_+/, "").slice(0, 60);
+  let found = /^[A-Za-z]/.test(plain) ? plain : `n${plain}`;
+  if (found !== name || isRefused(found.toLowerCase())) found += "_";
+  while (taken.has(found.toLowerCase())) found += "_";
+  taken.add(found.toLowerCase());
+  return found;
+}
+
+export function collectionNameFor(name: string, taken: Set<string>): string {
+  return allowed(name, (lower) => lower === USERS || isReservedCollectionName(lower), taken);
+}
+
+export function fieldNameFor(name: string, collection: string, taken: Set<string>): string {
+  const refused = [...words, ...ofMove, ...(collection === USERS ? ofUsers : [])];
+  return allowed(name, (lower) => isSystemFieldName(lower) || refused.includes(lower), taken);
+}

@@ -1,0 +1,227 @@
+/** Values of PocketBase as values of Socle. PocketBase has no null: an empty value is null where Socle would refuse the value. */
+import { readFileSync } from "node:fs";
+import { basename } from "node:path";
+import { type CollectionDefinition, type FieldDefinition, type JsonValue, MAX_FILE_SIZE } from "@socle/protocol";
+import { isObject } from "../../../base/kernel/index.ts";
+import { cleanName } from "../../../files/storage/index.ts";
+import type { Choices, MovedFile, Note } from "../source.ts";
+import type { DataFolder, PbRow } from "./sql/data-folder.ts";
+import type { PlacedCollection, PlacedField, World } from "./world.ts";
+
+const maxLevels = 100;
+/** The form of ids that PocketBase makes: a text of another form that equals an id is a text. */
+const idForm = /^[a-z0-9]{15}$/;
+const address = /\/api\/files\/([\w-]+)\/([\w-]+)\/([^"'\s?#<>)\\]+)/g;
+
+export function timeOf(text: string): string | null {
+  const time = Date.parse(text.replace(" ", "T"));
+  return Number.isNaN(time) ? null : new Date(time).toISOString();
+}
+
+/** The items of a stored array, each once. */
+function itemsOf(raw: unknown): string[] {
+  const items: unknown = typeof raw === "string" && raw.startsWith("[") ? JSON.parse(raw) : raw;
+  const texts = Array.isArray(items) ? items.map(String) : [String(items ?? "")];
+  return [...new Set(texts)].filter((item) => item !== "");
+}
+
+export function levelsOf(text: string): number {
+  let [level, most, isText] = [0, 0, false];
+  for (let i = 0; i < text.length; i++) {
+    const char = text[i];
+    if (isText) {
+      if (char === "\\") i += 1;
+      else if (char === '"') isText = false;
+    } else if (char === '"') isText = true;
+    else if (char === "[" || char === "{") most = Math.max(most, ++level);
+    else if (char === "]" || char === "}") level -= 1;
+  }
+  return most;
+}
+
+export class Values {
+  readonly #folder: DataFolder;
+  readonly #world: World;
+  readonly #choices: Choices;
+
+  constructor(folder: DataFolder, world: World, choices: Choices) {
+    this.#folder = folder;
+    this.#world = world;
+    this.#choices = choices;
+  }
+
+  /** The values of a row by a definition, without the values of fields that the definition lacks. */
+  of(
+    row: PbRow,
+    { collection, definition, note }: { collection: PlacedCollection; definition: CollectionDefinition; note: Note },
+  ) {
+    const values: Record<string, JsonValue> = {};
+    for (const placed of collection.fields) {
+      const field = definition.fields.find(({ name }) => name === placed.to);
+      if (field === undefined) continue;
+      const raw = row[placed.pb.name] ?? null;
+      values[field.name] = this.#value(raw, {
+        row,
+        collection,
+        placed,
+        field,
+        note: (oddity) => note(oddity, field.name),
+      });
+    }
+    return values;
+  }
+
+  #value(raw: unknown, at: Place): JsonValue {
+    const { placed, field } = at;
+    switch (placed.pb.type) {
+      case "number":
+        return raw === 0 && isRefused(field, 0) ? null : Number(raw);
+      case "bool":
+        return Boolean(raw);
+      case "date":
+      case "autodate":
+        return timeOf(String(raw));
+      case "json":
+      case "geoPoint":
+        return this.#json(raw, at);
+      case "relation":
+        return ofItems(
+          field,
+          itemsOf(raw).flatMap((id) => this.#target(id, at)),
+        );
+      case "file":
+        return ofItems(field, this.#fileIds(at));
+      case "select":
+        return ofItems(field, itemsOf(raw));
+      default:
+        return raw === "" && isEmptyRefused(field) ? null : this.#text(String(raw), at);
+    }
+  }
+
+  /** The id of a target, also of a target that is gone. */
+  #target(id: string, { placed, field, note }: Place): string[] {
+    const collection = this.#world.byId(placed.pb.collectionId);
+    if (collection === undefined) return [];
+    if (this.#folder.has(collection.pb.name, id)) return [collection.idFor(id)];
+    note("an id of no record");
+    return this.#choices.dangling === "clear" && field.required !== true ? [] : [collection.idFor(id)];
+  }
+
+  #text(raw: string, { note }: Place): string {
+    if (raw.includes("\0")) note("a text with U+0000, which becomes U+FFFD");
+    return this.#mapped(raw.replaceAll("\0", "\ufffd"), note);
+  }
+
+  /** A text that is an id is the new id; addresses of files are the new addresses. */
+  #mapped(text: string, note: Place["note"]): string {
+    if (idForm.test(text)) {
+      const collection = this.#world.collections.find(({ pb }) => this.#folder.has(pb.name, text));
+      return collection === undefined ? text : collection.idFor(text);
+    }
+    if (!text.includes("/api/files/")) return text;
+    return text.replace(address, (...[whole = "", collectionName = "", id = "", name = ""]: string[]) => {
+      const collection = this.#world.named(collectionName);
+      const isThere = collection !== undefined && this.fileOf(collection, { id, name }) !== null;
+      if (!isThere) note("an address of a file that no record has, which stays");
+      return isThere ? `/api/storage/${collection.fileIdFor(id, name)}` : whole;
+    });
+  }
+
+  #json(raw: unknown, { note, placed }: Place): JsonValue {
+    if (raw === null || raw === "") return null;
+    const text = String(raw);
+    if (levelsOf(text) > maxLevels) {
+      note("JSON of more than 100 levels, which becomes a text");
+      return text;
+    }
+    if (placed.pb.type === "geoPoint") {
+      const { lat = 0, lon = 0 } = JSON.parse(text);
+      return { lat, lon };
+    }
+    const revive = (_: string, value: unknown, context?: { source?: string }): unknown => {
+      if (typeof value === "string") return this.#text(value, { note } as Place);
+      const isOdd =
+        typeof value === "number" && !(Number.isInteger(value) ? Number.isSafeInteger(value) : Number.isFinite(value));
+      if (!isOdd || (context?.source ?? "").length < 16) return value;
+      note("a number in JSON that no double holds, which becomes a text");
+      return context?.source ?? String(value);
+    };
+    return JSON.parse(text, revive);
+  }
+
+  #fileIds({ row, collection, placed, note }: Place): string[] {
+    return itemsOf(row[placed.pb.name]).flatMap((name) => {
+      const id = String(row["id"]);
+      const file = this.fileOf(collection, { id, name });
+      const isLarge = file !== null && file.size > MAX_FILE_SIZE;
+      if (file === null) note("a file that is missing");
+      else if (isLarge) note("a file above 10 MiB");
+      return file === null || isLarge ? [] : [file.id];
+    });
+  }
+
+  /** The files of a row that can be moved. */
+  filesOf(row: PbRow, collection: PlacedCollection): MovedFile[] {
+    const ofFields = collection.fields.filter(({ pb }) => pb.type === "file");
+    return ofFields.flatMap(({ pb }) =>
+      itemsOf(row[pb.name]).flatMap((name) => {
+        const file = this.fileOf(collection, { id: String(row["id"]), name });
+        if (file === null || file.size > MAX_FILE_SIZE) return [];
+        return [{ ...file, visibility: pb.protected === true ? ("record" as const) : ("public" as const) }];
+      }),
+    );
+  }
+
+  /** A stored file; null for a file that is missing. */
+  fileOf(
+    collection: PlacedCollection,
+    { id, name }: { id: string; name: string },
+  ): Omit<MovedFile, "visibility"> | null {
+    const path = this.#folder.filePath(collection.pb.id, id, name);
+    // A name with a path would lead out of the folder.
+    const size = basename(name) === name && basename(id) === id ? this.#folder.fileSize(path) : null;
+    if (size === null) return null;
+    const addresses = [collection.pb.id, collection.pb.name].map((each) => `/api/files/${each}/${id}/${name}`);
+    const file = { id: collection.fileIdFor(id, name), path, size, addresses };
+    return {
+      ...file,
+      get filename() {
+        return originalName(path) ?? name;
+      },
+    };
+  }
+}
+
+interface Place {
+  readonly row: PbRow;
+  readonly collection: PlacedCollection;
+  readonly placed: PlacedField;
+  readonly field: FieldDefinition;
+  readonly note: (oddity: Parameters<Note>[0]) => void;
+}
+
+function ofItems(field: FieldDefinition, items: string[]): JsonValue {
+  return field.multiple === true ? items : (items[0] ?? null);
+}
+
+/** Whether a field refuses a number that PocketBase takes as empty. */
+function isRefused({ min = -Infinity, max = Infinity, unique }: FieldDefinition, value: number): boolean {
+  return unique === true || value < min || value > max;
+}
+
+function isEmptyRefused({ required, unique, min = 0, regex, values }: FieldDefinition): boolean {
+  return required === true || unique === true || min > 0 || regex !== undefined || values !== undefined;
+}
+
+/** The name as uploaded, which stands beside the file; null without the name. */
+function originalName(path: string): string | null {
+  try {
+    const attributes: unknown = JSON.parse(readFileSync(`${path}.attrs`, "utf8"));
+    const metadata = isObject(attributes) ? attributes["user.metadata"] : null;
+    const name = isObject(metadata) ? metadata["original-filename"] : null;
+    return typeof name === "string" && cleanName(name) !== "" ? name : null;
+  } catch {
+    // Without readable attributes, the file has the name of the record.
+    return null;
+  }
+}

@@ -1,0 +1,209 @@
+/**
+ * The survey before a move: every row is read and checked as the move will check the row. A rule of a field that stored rows
+ * break is taken out of the definition, and told. Nothing is written.
+ */
+import type { CollectionDefinition, FieldDefinition, Permissions } from "@socle/protocol";
+import { AppError, count, LoopTurns, SetupError } from "../../base/kernel/index.ts";
+import {
+  type Definitions,
+  type ParsedDefinition,
+  parseDefinition,
+  planChange,
+  ruleSource,
+  trialCollection,
+} from "../../data/collections/index.ts";
+import { recordTableOf, validateBody } from "../../data/records/index.ts";
+import { userTable } from "../../people/auth/index.ts";
+import type { Choices, Finding, Oddity, Source, SourceTable } from "./source.ts";
+
+export interface Survey {
+  readonly findings: readonly Finding[];
+  readonly records: number;
+  readonly files: number;
+  /** Bytes of the files. */
+  readonly size: number;
+  /** Bytes of the files of the user with the most bytes. */
+  readonly largestOwner: number;
+}
+
+const maxRounds = 10;
+/** The old ids that a finding names. */
+const maxNamed = 5;
+const closed = { read: "admin", create: "admin", update: "admin", delete: "admin" } as const;
+
+/** @throws SetupError for a definition or a row that Socle cannot take. */
+export async function survey(source: Source, choices: Choices): Promise<Survey> {
+  const findings: Finding[] = [...source.findings];
+  closeBadRules(source, findings);
+  const surveyor = new Surveyor(source, findings);
+  for (const table of source.tables) await surveyor.look(table);
+  surveyor.tellOddities(choices);
+  const { records, files, size, largestOwner } = surveyor;
+  return { findings, records, files, size, largestOwner };
+}
+
+/** Rules that do not parse in Socle become `admin`: an expression that is too long, or a comparison of other types. */
+function closeBadRules({ tables }: Source, findings: Finding[]): void {
+  const rules = new Map(tables.map((table) => [table, table.definition.permissions ?? {}]));
+  for (const table of tables) table.definition = { ...table.definition, permissions: closedFor(table.definition) };
+  parseAll(tables);
+  for (const [table, permissions] of rules)
+    for (const [operation, rule] of Object.entries(permissions)) {
+      const before = table.definition;
+      table.definition = { ...before, permissions: { ...before.permissions, [operation]: rule } };
+      try {
+        parseAll(tables);
+      } catch (thrown) {
+        if (!(thrown instanceof SetupError)) throw thrown;
+        table.definition = before;
+        findings.push({ kind: "closed", text: `${table.from}: ${operation}: ${rule}: ${thrown.message}` });
+      }
+    }
+}
+
+function closedFor({ name }: CollectionDefinition): Permissions {
+  const { read, update } = closed;
+  return name === "users" ? { read, update } : closed;
+}
+
+/** The definitions as Socle stores them. @throws SetupError for a definition that Socle refuses. */
+function parseAll(tables: readonly SourceTable[]): Definitions {
+  try {
+    const define: ParsedDefinition[] = tables.map(({ definition }) => parseDefinition(definition));
+    planChange({ define, drop: [] }, new Map(), { users: userTable, successorsOf: () => [] });
+    return new Map(define.map(({ definition }) => [definition.name, definition]));
+  } catch (thrown) {
+    throw thrown instanceof AppError ? new SetupError(thrown.message) : thrown;
+  }
+}
+
+class Surveyor {
+  readonly #source: Source;
+  readonly #findings: Finding[];
+  readonly #turns = new LoopTurns();
+  /** The old ids of rows with an odd value, by the field and the oddity. */
+  readonly #odd = new Map<
+    string,
+    { table: SourceTable; field: string; oddity: Oddity; ids: string[]; values: number }
+  >();
+  readonly #sizes = new Map<string, number>();
+  records = 0;
+  files = 0;
+  size = 0;
+  largestOwner = 0;
+
+  constructor(source: Source, findings: Finding[]) {
+    this.#source = source;
+    this.#findings = findings;
+  }
+
+  /** Reads all rows, again until no row breaks a rule. @throws SetupError for a row that breaks what is no rule. */
+  async look(table: SourceTable): Promise<void> {
+    for (let round = 1; ; round++) {
+      const broken = await this.#broken(table, round === 1);
+      if (broken.size === 0) return;
+      for (const [key, { ids, message }] of broken) {
+        const [field = "", rule = ""] = key.split(" ");
+        const changed = loosened(table.definition, field, rule);
+        if (changed === null || round === maxRounds)
+          throw new SetupError(`${table.from}/${ids[0]}: cannot be moved: ${message}`);
+        table.definition = changed;
+        const isFloat = changed.fields.find(({ name }) => name === field)?.type === "float";
+        const outcome = rule === "type" && isFloat ? "so the field is a float" : "so the rule is left out";
+        const which = ids.length === 1 ? ids[0] : count(ids.length, "record");
+        const text = `${table.from}.${field}: the rule "${rule}" does not hold for ${which}, ${outcome}: ${message}`;
+        this.#findings.push({ kind: "other", text });
+      }
+    }
+  }
+
+  async #broken(table: SourceTable, isFirst: boolean): Promise<Map<string, { ids: string[]; message: string }>> {
+    const definitions = parseAll(this.#source.tables);
+    const source = ruleSource(userTable, (name) => definitions.get(name));
+    const definition = definitions.get(table.definition.name) ?? table.definition;
+    const checks = recordTableOf(trialCollection(definition, source));
+    const broken = new Map<string, { ids: string[]; message: string }>();
+    for (const row of table.rows()) {
+      const note = (oddity: Oddity, field: string): void => {
+        if (isFirst) this.#note(table, { field, oddity, id: row.sourceId });
+      };
+      const body = row.values(definition, note);
+      for (const { field, rule, message } of validateBody(checks, body, "import").problems)
+        broken.getOrInsertComputed(`${field} ${rule}`, () => ({ ids: [], message })).ids.push(row.sourceId);
+      if (isFirst) {
+        const files = row.files();
+        this.records += 1;
+        this.files += files.length;
+        const size = files.reduce((sum, file) => sum + file.size, 0);
+        this.size += size;
+        if (size > 0 && row.owner !== null) this.#countFor(row.owner, size);
+      }
+      if (this.#turns.isDue()) await this.#turns.next();
+    }
+    return broken;
+  }
+
+  #countFor(owner: string, size: number): void {
+    const sum = (this.#sizes.get(owner) ?? 0) + size;
+    this.#sizes.set(owner, sum);
+    this.largestOwner = Math.max(this.largestOwner, sum);
+  }
+
+  #note(table: SourceTable, { field, oddity, id }: { field: string; oddity: Oddity; id: string }): void {
+    const key = `${table.from} ${field} ${oddity}`;
+    const found = this.#odd.getOrInsertComputed(key, () => ({ table, field, oddity, ids: [], values: 0 }));
+    found.values += 1;
+    if (found.ids.at(-1) !== id && found.ids.length <= maxNamed) found.ids.push(id);
+  }
+
+  tellOddities({ dangling, clearsFiles }: Choices): void {
+    for (const { table, field, oddity, ids, values } of this.#odd.values()) {
+      const named = ids.length > maxNamed ? `${ids.slice(0, maxNamed).join(", ")} …` : ids.join(", ");
+      const isRequired = table.definition.fields.some((each) => each.name === field && each.required === true);
+      const [isOpen, advice] = {
+        "an id of no record": [
+          dangling === null,
+          dangling === null
+            ? ": keep such ids with --dangling keep, or clear them with --dangling clear"
+            : dangling === "keep" || isRequired
+              ? ": kept"
+              : ": cleared",
+        ] as const,
+        "a file that is missing": [
+          !clearsFiles,
+          clearsFiles ? ": the field is cleared" : ": put the file back, or clear the field with --missing-files clear",
+        ] as const,
+        "a file above 10 MiB": [
+          false,
+          ": the field is cleared; keep the file elsewhere, and its address in the record",
+        ] as const,
+      }[oddity as string] ?? [false, ""];
+      this.#findings.push({
+        kind: isOpen ? "decide" : "other",
+        text: `${table.from}.${field}: ${count(values, "value")} with ${oddity} (${named})${advice}`,
+      });
+    }
+  }
+}
+
+/** The definition without a rule of a field that rows break; null for what is no such rule. */
+function loosened(definition: CollectionDefinition, name: string, rule: string): CollectionDefinition | null {
+  const field = definition.fields.find((each) => each.name === name);
+  if (field === undefined) return null;
+  const { [rule as keyof FieldDefinition]: broken, ...rest } = field;
+  const changed: FieldDefinition | null =
+    rule === "type" && field.type === "integer"
+      ? { ...field, type: "float" }
+      : rule === "type" && field.values !== undefined
+        ? ({
+            name,
+            type: field.type,
+            ...(field.multiple && { multiple: true, max: field.max }),
+            ...(field.permissions && { permissions: field.permissions }),
+          } as FieldDefinition)
+        : broken === undefined
+          ? null
+          : (rest as FieldDefinition);
+  if (changed === null) return null;
+  return { ...definition, fields: definition.fields.map((each) => (each === field ? changed : each)) };
+}
