@@ -114,6 +114,50 @@ describe("the work for a known and for an unknown user is alike", () => {
     }
   });
 
+  test("at a login beside users of other services: each kind of hash is compared, whichever kind an account has", async () => {
+    const api = await openApi({ hasFullPasswords: true });
+    const { database, auth } = api.service;
+    const bcrypt = (cost: number) => Bun.password.hashSync("moved password", { algorithm: "bcrypt", cost });
+    const times = { createdAt: "2020-01-01T00:00:00.000Z", updatedAt: "2020-01-01T00:00:00.000Z", verifiedAt: null };
+    const moved = (name: string, passwordHash: string) => ({
+      ...{ email: `${name}@example.com`, passwordHash, moved: { ...times, id: `usr_${crypto.randomUUID()}` } },
+    });
+    await post(api, "register", "ann@example.com", "correct horse");
+    await database.transact((tx) => {
+      for (const [name, cost] of [
+        ["ben", 4],
+        ["cem", 5],
+      ] as const)
+        auth.moveIn(tx, moved(name, bcrypt(cost)), []);
+    });
+    tasks = [];
+    const kinds = (): string[] => {
+      const found = tasks
+        .splice(0)
+        .map(({ hash }) => hash?.slice(0, hash.lastIndexOf("$")).replace(/^\$argon2id.*/, "argon2id"));
+      return found.map(String).sort();
+    };
+    for (const name of ["ann", "ben", "cem", "dora"]) {
+      expect((await post(api, "login", `${name}@example.com`, "wrong guess")).status).toBe(401);
+      expect([name, kinds()]).toEqual([name, ["$2b$04", "$2b$05", "argon2id"]]);
+    }
+    // The password of another user is no password.
+    expect((await post(api, "login", "ann@example.com", "moved password")).status).toBe(401);
+    expect((await post(api, "login", "dora@example.com", "moved password")).status).toBe(401);
+    for (const name of ["ben", "cem"]) {
+      expect((await post(api, "login", `${name}@example.com`, "moved password")).status).toBe(200);
+      const hash = database.reader.get<{ passwordHash: string }>(
+        "SELECT passwordHash FROM _users WHERE email = ?",
+        `${name}@example.com`,
+      );
+      expect(hash?.passwordHash).toStartWith(parameters);
+    }
+    tasks = [];
+    expect((await post(api, "login", "cem@example.com", "moved password")).status).toBe(200);
+    expect((await post(api, "login", "cem@example.com", "wrong guess")).status).toBe(401);
+    expect(kinds()).toEqual(["argon2id", "argon2id"]);
+  });
+
   test("at a registration that waits for a proof: the password for a taken address is hashed, too", async () => {
     const mail = { SERVICE_MAIL_FROM: "shop@example.com", SERVICE_PUBLIC_URL: "https://shop.example.com" };
     const api = await openApi({ hasFullPasswords: true, settings: { ...mail, SERVICE_AUTH_REQUIRE_VERIFIED: "true" } });

@@ -284,7 +284,7 @@ export class RuleTranslator {
   }
 
   #withValue(path: Path, { operator, isSome, right }: Comparison): string | Rule | null {
-    const { text, field, at, isMany, modifier, isBody } = path;
+    const { text, field, at, isMany, modifier, isBody, steps } = path;
     const isItems = field !== null && isMultiple(field);
     if (modifier === "length" && isItems && !isMany && right.kind === "number")
       return operator in mirrored ? `length(${text}) ${operator} ${right.text}` : null;
@@ -304,7 +304,9 @@ export class RuleTranslator {
     if (typeof value !== "string") return value;
     if (modifier === "lower") return `lower(${text}) ${operator} ${value}`;
     if (modifier !== undefined) return null;
-    const takesEmpty = !isBody && ["date", "autodate"].includes(field.type) && operator.startsWith("<");
+    // A row that is missing has no time; PocketBase counts an empty time as early.
+    const takesEmpty =
+      !isBody && steps.length === 0 && ["date", "autodate"].includes(field.type) && operator.startsWith("<");
     return takesEmpty ? `(${text} ${operator} ${value} || ${text} = null)` : `${text} ${operator} ${value}`;
   }
 
