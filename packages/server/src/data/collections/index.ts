@@ -45,7 +45,7 @@ export {
   type ValueRename,
 } from "./plan.ts";
 export { planChange, type SchemaChange } from "./plan-change.ts";
-export { partsAt, type RuleSite, ruleSource, rulesAt } from "./rules.ts";
+export { givenRules, partsAt, type RuleSite, ruleSource, rulesAt, withRule } from "./rules.ts";
 export { checkRecords, countDropped } from "./sql/data-check.ts";
 export { plannedTables, unknownFields } from "./sql/planned-tables.ts";
 export { countRecords } from "./table.ts";

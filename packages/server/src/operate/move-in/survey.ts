@@ -2,19 +2,21 @@
  * The survey before a move: every row is read and checked as the move will check the row. A rule of a field that stored rows
  * break is taken out of the definition, and told. Nothing is written.
  */
-import type { CollectionDefinition, FieldDefinition, Permissions } from "@socle/protocol";
+import { type CollectionDefinition, type FieldDefinition, foldCase, isRuleWord } from "@socle/protocol";
 import { AppError, count, LoopTurns, SetupError } from "../../base/kernel/index.ts";
 import {
   type Definitions,
+  givenRules,
   type ParsedDefinition,
   parseDefinition,
   planChange,
   ruleSource,
   trialCollection,
+  withRule,
 } from "../../data/collections/index.ts";
 import { recordTableOf, validateBody } from "../../data/records/index.ts";
 import { userTable } from "../../people/auth/index.ts";
-import type { Choices, Finding, Oddity, Source, SourceTable } from "./source.ts";
+import type { Choices, Finding, MovedRow, Oddity, Source, SourceTable } from "./source.ts";
 
 export interface Survey {
   readonly findings: readonly Finding[];
@@ -29,7 +31,6 @@ export interface Survey {
 const maxRounds = 10;
 /** The old ids that a finding names. */
 const maxNamed = 5;
-const closed = { read: "admin", create: "admin", update: "admin", delete: "admin" } as const;
 
 /** @throws SetupError for a definition or a row that Socle cannot take. */
 export async function survey(source: Source, choices: Choices): Promise<Survey> {
@@ -44,26 +45,22 @@ export async function survey(source: Source, choices: Choices): Promise<Survey> 
 
 /** Rules that do not parse in Socle become `admin`: an expression that is too long, or a comparison of other types. */
 function closeBadRules({ tables }: Source, findings: Finding[]): void {
-  const rules = new Map(tables.map((table) => [table, table.definition.permissions ?? {}]));
-  for (const table of tables) table.definition = { ...table.definition, permissions: closedFor(table.definition) };
+  const given = tables.flatMap((table) =>
+    givenRules(table.definition).flatMap(({ site, rule }) => (isRuleWord(rule) ? [] : [{ table, site, rule }])),
+  );
+  for (const { table, site } of given) table.definition = withRule(table.definition, site, "admin");
   parseAll(tables);
-  for (const [table, permissions] of rules)
-    for (const [operation, rule] of Object.entries(permissions)) {
-      const before = table.definition;
-      table.definition = { ...before, permissions: { ...before.permissions, [operation]: rule } };
-      try {
-        parseAll(tables);
-      } catch (thrown) {
-        if (!(thrown instanceof SetupError)) throw thrown;
-        table.definition = before;
-        findings.push({ kind: "closed", text: `${table.from}: ${operation}: ${rule}: ${thrown.message}` });
-      }
+  for (const { table, site, rule } of given) {
+    const before = table.definition;
+    table.definition = withRule(before, site, rule);
+    try {
+      parseAll(tables);
+    } catch (thrown) {
+      if (!(thrown instanceof SetupError)) throw thrown;
+      table.definition = before;
+      findings.push({ kind: "closed", text: `${table.from}: ${site.operation}: ${rule}: ${thrown.message}` });
     }
-}
-
-function closedFor({ name }: CollectionDefinition): Permissions {
-  const { read, update } = closed;
-  return name === "users" ? { read, update } : closed;
+  }
 }
 
 /** The definitions as Socle stores them. @throws SetupError for a definition that Socle refuses. */
@@ -123,13 +120,25 @@ class Surveyor {
     const definition = definitions.get(table.definition.name) ?? table.definition;
     const checks = recordTableOf(trialCollection(definition, source));
     const broken = new Map<string, { ids: string[]; message: string }>();
+    const folded = definition.fields.filter(({ unique }) => unique === "nocase");
+    const texts = new Map<string, Set<string>>();
+    const found = (key: string, message: string, { sourceId }: MovedRow): void => {
+      broken.getOrInsertComputed(key, () => ({ ids: [], message })).ids.push(sourceId);
+    };
     for (const row of table.rows()) {
       const note = (oddity: Oddity, field: string): void => {
         if (isFirst) this.#note(table, { field, oddity, id: row.sourceId });
       };
       const body = row.values(definition, note);
       for (const { field, rule, message } of validateBody(checks, body, "import").problems)
-        broken.getOrInsertComputed(`${field} ${rule}`, () => ({ ids: [], message })).ids.push(row.sourceId);
+        found(`${field} ${rule}`, message, row);
+      for (const { name } of folded) {
+        const text = body[name];
+        const seen = texts.getOrInsertComputed(name, () => new Set());
+        // PocketBase heeds the case of letters beyond ASCII.
+        if (typeof text === "string" && seen.size === seen.add(foldCase(text)).size)
+          found(`${name} unique`, `${JSON.stringify(text)} stands twice without regard to case`, row);
+      }
       if (isFirst) {
         const files = row.files();
         this.records += 1;
@@ -190,20 +199,11 @@ class Surveyor {
 function loosened(definition: CollectionDefinition, name: string, rule: string): CollectionDefinition | null {
   const field = definition.fields.find((each) => each.name === name);
   if (field === undefined) return null;
-  const { [rule as keyof FieldDefinition]: broken, ...rest } = field;
-  const changed: FieldDefinition | null =
-    rule === "type" && field.type === "integer"
-      ? { ...field, type: "float" }
-      : rule === "type" && field.values !== undefined
-        ? ({
-            name,
-            type: field.type,
-            ...(field.multiple && { multiple: true, max: field.max }),
-            ...(field.permissions && { permissions: field.permissions }),
-          } as FieldDefinition)
-        : broken === undefined
-          ? null
-          : (rest as FieldDefinition);
-  if (changed === null) return null;
+  const changed: FieldDefinition = { ...field };
+  const ofType = field.values !== undefined ? "values" : "format";
+  const broken = rule === "type" ? ofType : rule;
+  if (rule === "type" && field.type === "integer") changed.type = "float";
+  else if (rule === "unique" && field.unique === "nocase") changed.unique = true;
+  else if (!Object.hasOwn(field, broken) || !Reflect.deleteProperty(changed, broken)) return null;
   return { ...definition, fields: definition.fields.map((each) => (each === field ? changed : each)) };
 }

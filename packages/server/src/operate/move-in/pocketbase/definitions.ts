@@ -1,6 +1,7 @@
 /** Definitions for the collections of PocketBase: fields, indexes and rules, with findings on all that differs. */
 import {
   type CollectionDefinition,
+  DEFINITION_LIMITS,
   type FieldDefinition,
   type FieldOperation,
   type IndexDefinition,
@@ -8,6 +9,7 @@ import {
   USERS,
 } from "@socle/protocol";
 import { count } from "../../../base/kernel/index.ts";
+import { compilePattern } from "../../../data/fields/index.ts";
 import type { Finding } from "../source.ts";
 import { callerFields, RuleTranslator, type TranslatedRule } from "./rules.ts";
 import { type DataFolder, type RuleName, ruleNames } from "./sql/data-folder.ts";
@@ -104,12 +106,15 @@ export class Definitions {
     if (pb.type === "text" || pb.type === "number") {
       if (typeof pb.min === "number" && (pb.type === "number" || pb.min > 0)) field.min = pb.min;
       if (typeof pb.max === "number" && (pb.type === "number" || pb.max > 0)) field.max = pb.max;
-      if (pb.pattern) field.regex = pb.pattern;
+      if (pb.pattern && isPattern(pb.pattern)) field.regex = pb.pattern;
+      else if (pb.pattern) tell(`the pattern ${pb.pattern} does not run in linear time: check texts by a hook`);
     }
     if (pb.type === "bool" && pb.required !== true) field.default = false;
     if (pb.type === "number" && (field.min ?? 0) <= 0 && (field.max ?? 0) >= 0) field.default = 0;
-    if (pb.type === "select") field.values = [...(pb.values ?? [])];
+    if (pb.type === "select" && areValues(pb.values)) field.values = [...pb.values];
+    else if (pb.type === "select") tell("has values that Socle does not list: any text is allowed");
     if (pb.type === "relation") this.#relation(field, { collection, placed: { pb, to }, owner, tell });
+    if (pb.type === "email" || pb.type === "url") field.format = pb.type;
     if (pb.hidden === true) field.permissions = { read: "admin" };
     if (pb.type === "date" && (pb.min || pb.max))
       tell("has bounds of dates, which a beforeCreate and a beforeUpdate hook can check");
@@ -168,12 +173,13 @@ export class Definitions {
         tell("has no counterpart: a unique index needs a hook, another one is only for speed");
         continue;
       }
-      if (parts.some((part) => part?.[2] !== undefined))
-        tell(unique ? "is unique with regard to case here" : "heeds case here");
       const [only] = names;
       const field = names.length === 1 ? fields.get(only ?? "") : undefined;
+      const isNocase = parts.some((part) => part?.[2] !== undefined);
+      const isText = field?.type === "string" || field?.type === "text";
+      if (isNocase && (unique === undefined || !isText)) tell("heeds case here");
       if (unique !== undefined && field !== undefined) {
-        field.unique = true;
+        field.unique = isNocase && isText ? "nocase" : true;
         delete field.default;
       } else {
         if (unique !== undefined) tell("does not compare records with an empty value in one of the fields");
@@ -246,6 +252,23 @@ export class Definitions {
       });
     }
   }
+}
+
+function isPattern(text: string): boolean {
+  try {
+    compilePattern(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Whether Socle takes the values of a select field: some lines without space at an end. */
+function areValues(values: readonly string[] = []): values is readonly string[] {
+  const { values: most, valueLength } = DEFINITION_LIMITS;
+  const isLine = (text: string): boolean =>
+    text !== "" && text.length <= valueLength && text.trim() === text && !/\p{Cc}/u.test(text);
+  return values.length > 0 && values.length <= most && values.every(isLine);
 }
 
 interface CollectionRules {

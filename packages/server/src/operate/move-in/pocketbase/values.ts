@@ -206,11 +206,11 @@ function ofItems(field: FieldDefinition, items: string[]): JsonValue {
 
 /** Whether a field refuses a number that PocketBase takes as empty. */
 function isRefused({ min = -Infinity, max = Infinity, unique }: FieldDefinition, value: number): boolean {
-  return unique === true || value < min || value > max;
+  return unique !== undefined || value < min || value > max;
 }
 
-function isEmptyRefused({ required, unique, min = 0, regex, values }: FieldDefinition): boolean {
-  return required === true || unique === true || min > 0 || regex !== undefined || values !== undefined;
+function isEmptyRefused({ required, unique, min = 0, regex, values, format }: FieldDefinition): boolean {
+  return required === true || min > 0 || [unique, regex, values, format].some((rule) => rule !== undefined);
 }
 
 /** The name as uploaded, which stands beside the file; null without the name. */
