@@ -47,6 +47,8 @@ const exceptions: Exceptions = {
     "people/auth/users.ts",
   ],
   tables: [
+    // The tables of PocketBase.
+    "operate/move-in/pocketbase/sql/data-folder.ts",
     "operate/backup/pack-worker.ts",
     "operate/backup/restore.ts",
     "operate/backup/verify.ts",

@@ -8,7 +8,7 @@ export interface PageGroup {
 }
 
 export const order: readonly PageGroup[] = [
-  { label: "Start", pages: ["docs/quickstart.md", "docs/dashboard.md", "docs/compare.md"] },
+  { label: "Start", pages: ["docs/quickstart.md", "docs/dashboard.md", "docs/compare.md", "docs/move-in.md"] },
   {
     label: "Model",
     pages: [

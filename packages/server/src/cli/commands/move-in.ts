@@ -6,7 +6,7 @@ import { count, SetupError } from "../../base/kernel/index.ts";
 import {
   type Choices,
   checkTarget,
-  Move,
+  Mover,
   readPocketBase,
   reportOf,
   survey,
@@ -96,7 +96,7 @@ export const moveIn: Command = {
       onFatal: (error) => logger.error("The disk has failed", { error }),
     });
     const onProgress = (done: number): void => bar.show(done, found.records);
-    const { made, changed, unchanged, files, gone } = await new Move(source, {
+    const { made, changed, unchanged, files, gone } = await new Mover(source, {
       ...opened,
       map,
       deletes: options["delete"] === true,

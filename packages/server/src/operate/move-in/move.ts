@@ -12,7 +12,7 @@ import { type ImportedRecord, isSameValue, type Records } from "../../data/recor
 import type { Storage } from "../../files/storage/index.ts";
 import type { Auth, UserDeletions } from "../../people/auth/index.ts";
 import type { Database } from "../../store/database/index.ts";
-import type { MovedFile, MovedRow, Source, SourceTable } from "./source.ts";
+import type { MovedFile, MovedRow, MoveSource, MoveTable } from "./source.ts";
 import { idsThere, movedRecords } from "./sql/moved-records.ts";
 
 const rowsAtOnce = 200;
@@ -40,13 +40,13 @@ export interface MoveReport {
   gone: number;
 }
 
-export class Move {
+export class Mover {
   readonly #options: MoveOptions;
-  readonly #source: Source;
+  readonly #source: MoveSource;
   readonly #turns = new LoopTurns();
   readonly #report: MoveReport = { made: 0, changed: 0, unchanged: 0, files: 0, gone: 0 };
 
-  constructor(source: Source, options: MoveOptions) {
+  constructor(source: MoveSource, options: MoveOptions) {
     this.#source = source;
     this.#options = options;
   }
@@ -76,7 +76,7 @@ export class Move {
     return this.#report;
   }
 
-  #definition({ definition: { name, fields } }: SourceTable): CollectionDefinition {
+  #definition({ definition: { name, fields } }: MoveTable): CollectionDefinition {
     const { definition } = this.#options.collections.named(name);
     const lacking = fields.find((field) => !definition.fields.some((each) => each.name === field.name));
     if (lacking !== undefined)
@@ -86,7 +86,7 @@ export class Move {
     return definition;
   }
 
-  async #write(table: SourceTable, definition: CollectionDefinition, rows: readonly MovedRow[]): Promise<void> {
+  async #write(table: MoveTable, definition: CollectionDefinition, rows: readonly MovedRow[]): Promise<void> {
     const { database, records } = this.#options;
     const { name } = definition;
     const { collections } = this.#options;
@@ -125,7 +125,7 @@ export class Move {
   }
 
   async #import(
-    table: SourceTable,
+    table: MoveTable,
     collection: string,
     written: readonly (ImportedRecord & { readonly row: MovedRow })[],
   ): Promise<void> {
@@ -168,7 +168,7 @@ export class Move {
   }
 
   /** Deletes or counts the records of earlier runs that the source has no more. */
-  async #followDeletions(table: SourceTable): Promise<void> {
+  async #followDeletions(table: MoveTable): Promise<void> {
     const { database, deletes, records, userDeletions } = this.#options;
     const { name } = table.definition;
     const gone = [...movedRecords(database.reader, name)].filter(({ sourceId }) => !table.has(sourceId));

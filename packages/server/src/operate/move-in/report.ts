@@ -1,9 +1,9 @@
 /** The report of a move, as text: what becomes what, and the findings by their kind. */
 import { count, printable } from "../../base/kernel/index.ts";
-import { type Finding, findingKinds, type Source } from "./source.ts";
+import { findingKinds, type MoveFinding, type MoveSource } from "./source.ts";
 import type { Survey } from "./survey.ts";
 
-export function reportOf({ label, tables }: Source, { findings, records, files }: Survey): string {
+export function reportOf({ label, tables }: MoveSource, { findings, records, files }: Survey): string {
   const rows = tables.map(
     ({ from, count: n, definition: { name, permissions = {} } }) =>
       `  ${from} -> ${name}: ${count(n, "record")}\n${Object.entries(permissions)
@@ -17,6 +17,6 @@ export function reportOf({ label, tables }: Source, { findings, records, files }
   return `From ${label}: ${count(tables.length, "collection")}, ${count(records, "record")}, ${count(files, "file")}\n${rows.join("")}${parts.join("")}`;
 }
 
-function linesOf(findings: readonly Finding[], kind: string): string[] {
+function linesOf(findings: readonly MoveFinding[], kind: string): string[] {
   return [...new Set(findings.filter((each) => each.kind === kind).map(({ text }) => `  - ${printable(text)}\n`))];
 }

@@ -1,6 +1,6 @@
 /**
  * The neutral form of the data of another service: tables with definitions, rows, accounts and files, and the findings of the
- * report. A reader of a service (`pocketbase/`) makes a `Source`; the survey and the move know no service.
+ * report. A reader of a service (`pocketbase/`) makes a `MoveSource`; the survey and the move know no service.
  */
 import type { CollectionDefinition, JsonValue, Visibility } from "@socle/protocol";
 
@@ -13,7 +13,7 @@ export const findingKinds = {
   left: "Not moved",
 } as const;
 
-export interface Finding {
+export interface MoveFinding {
   readonly kind: keyof typeof findingKinds;
   /** A sentence or two: the subject, and what to do. */
   readonly text: string;
@@ -64,7 +64,7 @@ export type Oddity =
   | "an address of a file that no record has, which stays";
 
 /** Takes a value that is not as before. */
-export type Note = (oddity: Oddity, field: string) => void;
+export type NoteOddity = (oddity: Oddity, field: string) => void;
 
 export interface MovedRow {
   readonly sourceId: string;
@@ -72,7 +72,7 @@ export interface MovedRow {
   readonly createdAt: string;
   readonly updatedAt: string;
   /** The values by a definition, which says where an empty text is no value. */
-  values(definition: CollectionDefinition, note: Note): Record<string, JsonValue>;
+  values(definition: CollectionDefinition, note: NoteOddity): Record<string, JsonValue>;
   /** The files of the row that can be moved. */
   files(): readonly MovedFile[];
   readonly account: MovedAccount | null;
@@ -82,7 +82,7 @@ export interface MovedRow {
   readonly address: string;
 }
 
-export interface SourceTable {
+export interface MoveTable {
   /** The old names. */
   readonly from: string;
   /** The survey takes rules away that stored rows break. */
@@ -95,12 +95,12 @@ export interface SourceTable {
   has(sourceId: string): boolean;
 }
 
-export interface Source {
+export interface MoveSource {
   /** As in "moved from PocketBase". */
   readonly label: string;
   /** Users come first. */
-  readonly tables: readonly SourceTable[];
-  readonly findings: readonly Finding[];
+  readonly tables: readonly MoveTable[];
+  readonly findings: readonly MoveFinding[];
   /** Bytes of the rows. */
   readonly size: number;
 }

@@ -16,10 +16,10 @@ import {
 } from "../../data/collections/index.ts";
 import { recordTableOf, validateBody } from "../../data/records/index.ts";
 import { userTable } from "../../people/auth/index.ts";
-import type { Choices, Finding, MovedRow, Oddity, Source, SourceTable } from "./source.ts";
+import type { Choices, MovedRow, MoveFinding, MoveSource, MoveTable, Oddity } from "./source.ts";
 
 export interface Survey {
-  readonly findings: readonly Finding[];
+  readonly findings: readonly MoveFinding[];
   readonly records: number;
   readonly files: number;
   /** Bytes of the files. */
@@ -33,8 +33,8 @@ const maxRounds = 10;
 const maxNamed = 5;
 
 /** @throws SetupError for a definition or a row that Socle cannot take. */
-export async function survey(source: Source, choices: Choices): Promise<Survey> {
-  const findings: Finding[] = [...source.findings];
+export async function survey(source: MoveSource, choices: Choices): Promise<Survey> {
+  const findings: MoveFinding[] = [...source.findings];
   closeBadRules(source, findings);
   const surveyor = new Surveyor(source, findings);
   for (const table of source.tables) await surveyor.look(table);
@@ -44,7 +44,7 @@ export async function survey(source: Source, choices: Choices): Promise<Survey> 
 }
 
 /** Rules that do not parse in Socle become `admin`: an expression that is too long, or a comparison of other types. */
-function closeBadRules({ tables }: Source, findings: Finding[]): void {
+function closeBadRules({ tables }: MoveSource, findings: MoveFinding[]): void {
   const given = tables.flatMap((table) =>
     givenRules(table.definition).flatMap(({ site, rule }) => (isRuleWord(rule) ? [] : [{ table, site, rule }])),
   );
@@ -64,7 +64,7 @@ function closeBadRules({ tables }: Source, findings: Finding[]): void {
 }
 
 /** The definitions as Socle stores them. @throws SetupError for a definition that Socle refuses. */
-function parseAll(tables: readonly SourceTable[]): Definitions {
+function parseAll(tables: readonly MoveTable[]): Definitions {
   try {
     const define: ParsedDefinition[] = tables.map(({ definition }) => parseDefinition(definition));
     planChange({ define, drop: [] }, new Map(), { users: userTable, successorsOf: () => [] });
@@ -75,27 +75,24 @@ function parseAll(tables: readonly SourceTable[]): Definitions {
 }
 
 class Surveyor {
-  readonly #source: Source;
-  readonly #findings: Finding[];
+  readonly #source: MoveSource;
+  readonly #findings: MoveFinding[];
   readonly #turns = new LoopTurns();
   /** The old ids of rows with an odd value, by the field and the oddity. */
-  readonly #odd = new Map<
-    string,
-    { table: SourceTable; field: string; oddity: Oddity; ids: string[]; values: number }
-  >();
+  readonly #odd = new Map<string, { table: MoveTable; field: string; oddity: Oddity; ids: string[]; values: number }>();
   readonly #sizes = new Map<string, number>();
   records = 0;
   files = 0;
   size = 0;
   largestOwner = 0;
 
-  constructor(source: Source, findings: Finding[]) {
+  constructor(source: MoveSource, findings: MoveFinding[]) {
     this.#source = source;
     this.#findings = findings;
   }
 
   /** Reads all rows, again until no row breaks a rule. @throws SetupError for a row that breaks what is no rule. */
-  async look(table: SourceTable): Promise<void> {
+  async look(table: MoveTable): Promise<void> {
     for (let round = 1; ; round++) {
       const broken = await this.#broken(table, round === 1);
       if (broken.size === 0) return;
@@ -114,7 +111,7 @@ class Surveyor {
     }
   }
 
-  async #broken(table: SourceTable, isFirst: boolean): Promise<Map<string, { ids: string[]; message: string }>> {
+  async #broken(table: MoveTable, isFirst: boolean): Promise<Map<string, { ids: string[]; message: string }>> {
     const definitions = parseAll(this.#source.tables);
     const source = ruleSource(userTable, (name) => definitions.get(name));
     const definition = definitions.get(table.definition.name) ?? table.definition;
@@ -158,7 +155,7 @@ class Surveyor {
     this.largestOwner = Math.max(this.largestOwner, sum);
   }
 
-  #note(table: SourceTable, { field, oddity, id }: { field: string; oddity: Oddity; id: string }): void {
+  #note(table: MoveTable, { field, oddity, id }: { field: string; oddity: Oddity; id: string }): void {
     const key = `${table.from} ${field} ${oddity}`;
     const found = this.#odd.getOrInsertComputed(key, () => ({ table, field, oddity, ids: [], values: 0 }));
     found.values += 1;

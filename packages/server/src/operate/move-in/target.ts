@@ -7,7 +7,7 @@ import { freeBytes, isObject, SetupError } from "../../base/kernel/index.ts";
 import { definitionsIn, readDefinitionTexts } from "../../data/collections/index.ts";
 import { isBucket } from "../../files/storage/index.ts";
 import { DatabaseFile, DatabaseLock, makeFolder } from "../../store/database/index.ts";
-import type { Source } from "./source.ts";
+import type { MoveSource } from "./source.ts";
 import type { Survey } from "./survey.ts";
 
 /** Room for the records with their events and indexes, as a multiple of the bytes at the source. */
@@ -17,7 +17,7 @@ const growth = 4;
  * Checks that a project can take a source. Writes nothing.
  * @throws SetupError while a service runs, for a collection of the same name that no move has made, and for too little room.
  */
-export async function checkTarget(config: Config, source: Source, { size, largestOwner }: Survey): Promise<void> {
+export async function checkTarget(config: Config, source: MoveSource, { size, largestOwner }: Survey): Promise<void> {
   makeFolder(dirname(config.database));
   new DatabaseLock(config.database).close();
   const texts = await readDefinitionTexts(folderOf(config));
@@ -68,7 +68,7 @@ function storedIn(path: string): CollectionDefinition[] {
 }
 
 /** Writes the files of the definitions that the project lacks; the others belong to the project. Answers the paths. */
-export function writeDefinitions(config: Config, { label, tables }: Source): string[] {
+export function writeDefinitions(config: Config, { label, tables }: MoveSource): string[] {
   const folder = folderOf(config);
   mkdirSync(folder, { recursive: true });
   return tables.flatMap(({ from, definition, comments }) => {

@@ -3,7 +3,7 @@
 import { count } from "../../../base/kernel/index.ts";
 import { issuerOf } from "../../../people/auth/index.ts";
 import { normaliseEmail } from "../../../people/mail/index.ts";
-import type { Choices, Finding, MovedAccount } from "../source.ts";
+import type { Choices, MovedAccount, MoveFinding } from "../source.ts";
 import { parseFilter } from "./filter.ts";
 import type { DataFolder, PbRow } from "./sql/data-folder.ts";
 import { timeOf } from "./values.ts";
@@ -19,7 +19,7 @@ export class Accounts {
   constructor(
     folder: DataFolder,
     world: World,
-    { choices, report }: { choices: Choices; report: (finding: Finding) => void },
+    { choices, report }: { choices: Choices; report: (finding: MoveFinding) => void },
   ) {
     this.#folder = folder;
     this.#choices = choices;

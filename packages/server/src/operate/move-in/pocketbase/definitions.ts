@@ -1,4 +1,4 @@
-/** Definitions for the collections of PocketBase: fields, indexes and rules, with findings on all that differs. */
+/** DefinitionBuilder for the collections of PocketBase: fields, indexes and rules, with findings on all that differs. */
 import {
   type CollectionDefinition,
   DEFINITION_LIMITS,
@@ -10,10 +10,10 @@ import {
 } from "@socle/protocol";
 import { count } from "../../../base/kernel/index.ts";
 import { compilePattern } from "../../../data/fields/index.ts";
-import type { Finding } from "../source.ts";
+import type { MoveFinding } from "../source.ts";
 import { callerFields, RuleTranslator, type TranslatedRule } from "./rules.ts";
 import { type DataFolder, type RuleName, ruleNames } from "./sql/data-folder.ts";
-import { isMultiple, type PlacedCollection, type PlacedField, type World } from "./world.ts";
+import { isMultiple, type NewField, type PlacedCollection, type World } from "./world.ts";
 
 const types: Readonly<Record<string, FieldDefinition["type"]>> = {
   ...{ text: "string", email: "string", url: "string", select: "string", editor: "text", bool: "boolean" },
@@ -30,9 +30,9 @@ export interface BuiltDefinition {
   readonly owner: string | null;
 }
 
-type Report = (finding: Finding) => void;
+type Report = (finding: MoveFinding) => void;
 
-export class Definitions {
+export class DefinitionBuilder {
   readonly #world: World;
   readonly #folder: DataFolder;
   readonly #report: Report;
@@ -93,7 +93,7 @@ export class Definitions {
     return found?.pb.name ?? null;
   }
 
-  #field(collection: PlacedCollection, { pb, to }: PlacedField, owner: string | null): FieldDefinition | null {
+  #field(collection: PlacedCollection, { pb, to }: NewField, owner: string | null): FieldDefinition | null {
     if (to === "createdAt" || to === "updatedAt") return null;
     const tell = (text: string): void =>
       this.#report({ kind: "other", text: `${collection.pb.name}.${pb.name}: ${text}` });
@@ -132,7 +132,7 @@ export class Definitions {
       placed: { pb },
       owner,
       tell,
-    }: { collection: PlacedCollection; placed: PlacedField; owner: string | null; tell: (text: string) => void },
+    }: { collection: PlacedCollection; placed: NewField; owner: string | null; tell: (text: string) => void },
   ): void {
     field.collection = this.#world.byId(pb.collectionId)?.to ?? USERS;
     if (pb.name === owner) {

@@ -1,6 +1,6 @@
 /** The filter language of PocketBase: a text becomes a tree of comparisons. */
 
-export type Operand =
+export type FilterOperand =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "number"; readonly text: string }
   /** A path, a macro, `true`, `false` or `null`, with modifiers as `:lower`. */
@@ -8,12 +8,12 @@ export type Operand =
   | { readonly kind: "call"; readonly text: string };
 
 export interface Comparison {
-  readonly left: Operand;
+  readonly left: FilterOperand;
   /** Without the `?` of "some". */
   readonly operator: string;
   /** Whether the operator has `?`: some value of several. */
   readonly isSome: boolean;
-  readonly right: Operand;
+  readonly right: FilterOperand;
   readonly text: string;
 }
 
@@ -94,7 +94,7 @@ class Parser {
     return { left, operator, isSome, right, text: this.#text.slice(start, end).trim() };
   }
 
-  #operand(): Operand {
+  #operand(): FilterOperand {
     const found = this.next;
     if (found === undefined) throw this.error();
     this.#at += 1;

@@ -1,10 +1,10 @@
-/** The reader of PocketBase: a data folder becomes a `Source`. */
+/** The reader of PocketBase: a data folder becomes a `MoveSource`. */
 import { count } from "../../../base/kernel/index.ts";
-import type { Choices, Finding, MovedRow, Source, SourceTable } from "../source.ts";
+import type { Choices, MovedRow, MoveFinding, MoveSource, MoveTable } from "../source.ts";
 import { Accounts } from "./accounts.ts";
-import { Definitions, sourceCollection } from "./definitions.ts";
+import { DefinitionBuilder, sourceCollection } from "./definitions.ts";
 import { DataFolder, type PbRow } from "./sql/data-folder.ts";
-import { timeOf, Values } from "./values.ts";
+import { RowValues, timeOf } from "./values.ts";
 import { type PlacedCollection, World } from "./world.ts";
 
 interface PocketBaseOptions {
@@ -15,7 +15,7 @@ interface PocketBaseOptions {
 }
 
 /** @throws SetupError for a folder that cannot be moved. The caller disposes of the source. */
-export async function readPocketBase(path: string, options: PocketBaseOptions): Promise<Source & Disposable> {
+export async function readPocketBase(path: string, options: PocketBaseOptions): Promise<MoveSource & Disposable> {
   const folder = await DataFolder.open(path, options);
   try {
     return { ...new Reader(folder, options.choices).source(), [Symbol.dispose]: () => folder.close() };
@@ -28,34 +28,38 @@ export async function readPocketBase(path: string, options: PocketBaseOptions): 
 class Reader {
   readonly #folder: DataFolder;
   readonly #world: World;
-  readonly #values: Values;
-  readonly #findings: Finding[] = [];
+  readonly #values: RowValues;
+  readonly #findings: MoveFinding[] = [];
   readonly #accounts: Accounts;
   readonly #now = new Date().toISOString();
 
   constructor(folder: DataFolder, choices: Choices) {
     this.#folder = folder;
     this.#world = new World(folder.collections);
-    this.#values = new Values(folder, this.#world, choices);
+    this.#values = new RowValues(folder, this.#world, choices);
     this.#accounts = new Accounts(folder, this.#world, {
       choices,
       report: (finding) => void this.#findings.push(finding),
     });
   }
 
-  source(): Source {
+  source(): MoveSource {
     const { users, collections } = this.#world;
     const groups = [
       ...(users.length > 0 ? [users] : []),
       ...collections.filter(({ isUsers }) => !isUsers).map((each) => [each]),
     ];
-    const definitions = new Definitions(this.#world, this.#folder, (finding) => void this.#findings.push(finding));
+    const definitions = new DefinitionBuilder(
+      this.#world,
+      this.#folder,
+      (finding) => void this.#findings.push(finding),
+    );
     const tables = groups.map((group) => this.#table(group, definitions));
     this.#tellRest();
     return { label: "PocketBase", tables, findings: this.#findings, size: this.#folder.size };
   }
 
-  #table(group: readonly PlacedCollection[], definitions: Definitions): SourceTable {
+  #table(group: readonly PlacedCollection[], definitions: DefinitionBuilder): MoveTable {
     const { definition, comments, owner } = definitions.build(group);
     const folder = this.#folder;
     const read = (collection: PlacedCollection, row: PbRow): MovedRow => this.#row(row, { collection, group, owner });
@@ -117,7 +121,7 @@ class Reader {
 
   /** Findings on all that is neither a field, a rule nor a row. */
   #tellRest(): void {
-    const report = (kind: Finding["kind"], text: string): void => void this.#findings.push({ kind, text });
+    const report = (kind: MoveFinding["kind"], text: string): void => void this.#findings.push({ kind, text });
     for (const { name, options } of this.#world.views)
       report(
         "left",

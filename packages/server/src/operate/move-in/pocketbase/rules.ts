@@ -3,7 +3,7 @@
  * PocketBase refuses. The language has no negation: a false part closes the rule, or a part of the rule, and opens nothing.
  */
 import { messageOf } from "../../../base/kernel/index.ts";
-import { type Comparison, type Node, type Operand, parseFilter } from "./filter.ts";
+import { type Comparison, type FilterOperand, type Node, parseFilter } from "./filter.ts";
 import type { PathStep, PbField, RuleName } from "./sql/data-folder.ts";
 import { isMultiple, type PlacedCollection, type World } from "./world.ts";
 
@@ -54,7 +54,7 @@ const macros: Readonly<Record<string, string>> = {
   "@tomorrow": "@now + 1d",
 };
 
-/** What to write, by a part of a comparison; the first that fits. */
+/** The reason for a closed comparison, with advice, by a part of the comparison; the first that fits. */
 const advice: readonly [part: RegExp, reason: string][] = [
   [/@collection\./, "rules step to other collections by relations, as in author.bans(user)[until > @now]"],
   [
@@ -85,11 +85,11 @@ function join(rules: readonly Rule[], { stops, word }: { stops: boolean; word: s
   return texts.size === 1 ? only : { text: [...texts].join(word), isOr };
 }
 
-function isCaller(operand: Operand): boolean {
+function isCaller(operand: FilterOperand): boolean {
   return operand.kind === "word" && operand.text === caller;
 }
 
-function isEmpty({ kind, text }: Operand): boolean {
+function isEmpty({ kind, text }: FilterOperand): boolean {
   return (kind === "text" && text === "") || (kind === "word" && text === "null");
 }
 
@@ -185,12 +185,12 @@ export class RuleTranslator {
   }
 
   /** Whether an operand is no path of the record. */
-  #isOutside({ kind, text }: Operand): boolean {
+  #isOutside({ kind, text }: FilterOperand): boolean {
     return kind !== "word" || text.startsWith("@") ? !text.startsWith(body) : /^(true|false|null)$/.test(text);
   }
 
   /** With one auth collection, every caller is of this collection. */
-  #ofCollectionName(left: Operand, operator: string, right: Operand): Rule | null {
+  #ofCollectionName(left: FilterOperand, operator: string, right: FilterOperand): Rule | null {
     const [only, ...others] = this.#world.users;
     const isName = left.text === "@request.auth.collectionName" && right.text === only?.pb.name;
     const isOnly = others.length === 0 && operator === "=" && isName;
@@ -198,7 +198,7 @@ export class RuleTranslator {
   }
 
   /** `:isset` and `:changed` of the body; null for anything else. */
-  #ofBody({ text }: Operand, operator: string, right: Operand): Rule | null {
+  #ofBody({ text }: FilterOperand, operator: string, right: FilterOperand): Rule | null {
     const [, name = "", test] = /^@request\.body\.(\w+):(isset|changed)$/.exec(text) ?? [];
     const field = this.#collection.field(name);
     if (test === undefined || operator !== "=" || right.text !== "false") return null;
@@ -219,7 +219,7 @@ export class RuleTranslator {
   }
 
   /** A path of the record, or of the body of a create, which is the record. */
-  #path({ kind, text }: Operand): Path | null {
+  #path({ kind, text }: FilterOperand): Path | null {
     if (kind !== "word") return null;
     const isBody = text.startsWith(body);
     if (isBody && this.#rule !== "createRule") return null;
@@ -319,7 +319,7 @@ export class RuleTranslator {
   }
 
   /** A value in the form of a field; a truth value for a comparison that the value decides. */
-  #value({ field }: Path, operator: string, { kind, text }: Operand): string | boolean | null {
+  #value({ field }: Path, operator: string, { kind, text }: FilterOperand): string | boolean | null {
     switch (field?.type) {
       case "text":
       case "editor":

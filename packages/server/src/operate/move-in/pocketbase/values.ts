@@ -4,9 +4,9 @@ import { basename } from "node:path";
 import { type CollectionDefinition, type FieldDefinition, type JsonValue, MAX_FILE_SIZE } from "@socle/protocol";
 import { isObject } from "../../../base/kernel/index.ts";
 import { cleanName } from "../../../files/storage/index.ts";
-import type { Choices, MovedFile, Note } from "../source.ts";
+import type { Choices, MovedFile, NoteOddity } from "../source.ts";
 import type { DataFolder, PbRow } from "./sql/data-folder.ts";
-import type { PlacedCollection, PlacedField, World } from "./world.ts";
+import type { NewField, PlacedCollection, World } from "./world.ts";
 
 const maxLevels = 100;
 /** The form of ids that PocketBase makes: a text of another form that equals an id is a text. */
@@ -39,7 +39,7 @@ export function levelsOf(text: string): number {
   return most;
 }
 
-export class Values {
+export class RowValues {
   readonly #folder: DataFolder;
   readonly #world: World;
   readonly #choices: Choices;
@@ -53,7 +53,11 @@ export class Values {
   /** The values of a row by a definition, without the values of fields that the definition lacks. */
   of(
     row: PbRow,
-    { collection, definition, note }: { collection: PlacedCollection; definition: CollectionDefinition; note: Note },
+    {
+      collection,
+      definition,
+      note,
+    }: { collection: PlacedCollection; definition: CollectionDefinition; note: NoteOddity },
   ) {
     const values: Record<string, JsonValue> = {};
     for (const placed of collection.fields) {
@@ -195,9 +199,9 @@ export class Values {
 interface Place {
   readonly row: PbRow;
   readonly collection: PlacedCollection;
-  readonly placed: PlacedField;
+  readonly placed: NewField;
   readonly field: FieldDefinition;
-  readonly note: (oddity: Parameters<Note>[0]) => void;
+  readonly note: (oddity: Parameters<NoteOddity>[0]) => void;
 }
 
 function ofItems(field: FieldDefinition, items: string[]): JsonValue {

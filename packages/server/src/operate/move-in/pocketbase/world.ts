@@ -4,7 +4,7 @@ import { collectionNameFor, fieldNameFor } from "../names.ts";
 import { movedId } from "../source.ts";
 import type { PbCollection, PbField } from "./sql/data-folder.ts";
 
-export interface PlacedField {
+export interface NewField {
   readonly pb: PbField;
   /** The new name: `createdAt` and `updatedAt` for the fields that become these times. */
   readonly to: string;
@@ -16,10 +16,10 @@ export class PlacedCollection {
   /** The new name: `users` for each auth collection. */
   readonly to: string;
   /** The fields with a place, in order. */
-  readonly fields: readonly PlacedField[];
+  readonly fields: readonly NewField[];
   readonly #time: number;
 
-  constructor(pb: PbCollection, to: string, fields: readonly PlacedField[]) {
+  constructor(pb: PbCollection, to: string, fields: readonly NewField[]) {
     this.pb = pb;
     this.to = to;
     this.fields = fields;
@@ -30,7 +30,7 @@ export class PlacedCollection {
     return this.to === USERS;
   }
 
-  field(name: string): PlacedField | undefined {
+  field(name: string): NewField | undefined {
     return this.fields.find(({ pb }) => pb.name === name);
   }
 
@@ -70,12 +70,12 @@ function timesOf(fields: readonly PbField[]): { created: PbField | undefined; up
 function placed(
   pb: PbCollection,
   to: string,
-  { taken, shared }: { taken: Set<string>; shared: Map<string, PlacedField> },
+  { taken, shared }: { taken: Set<string>; shared: Map<string, NewField> },
 ) {
   const { created, updated } = timesOf(pb.fields);
   const fields = pb.fields
     .filter((field) => hasPlace(pb, field))
-    .map((field): PlacedField => {
+    .map((field): NewField => {
       if (field === created) return { pb: field, to: "createdAt" };
       if (field === updated) return { pb: field, to: "updatedAt" };
       const same = shared.get(field.name);
@@ -100,7 +100,7 @@ export class World {
     const auth = all.filter(({ type }) => type === "auth");
     // The collection `users` is the first, whichever was made first.
     auth.sort((a, b) => Number(b.name === USERS) - Number(a.name === USERS));
-    const ofUsers = { taken: new Set<string>(), shared: new Map<string, PlacedField>() };
+    const ofUsers = { taken: new Set<string>(), shared: new Map<string, NewField>() };
     const names = new Set<string>();
     this.collections = [
       ...auth.map((pb) => placed(pb, USERS, ofUsers)),
