@@ -163,11 +163,11 @@ describe("the whole folder", async () => {
         const before = file.status[caller] === 200;
         // A record of `notes` without readers was open to callers without a token; the view rule alone shows a note to the others with whom the note is shared.
         if (allowed !== before)
-          expect([file.collection, before, report.includes("notes: Socle reads lists and single records by one rule")]).toEqual([
-            "notes",
-            true,
-            true,
-          ]);
+          expect([
+            file.collection,
+            before,
+            report.includes("notes: Socle reads lists and single records by one rule"),
+          ]).toEqual(["notes", true, true]);
         compared += 1;
       }
     }
@@ -543,6 +543,12 @@ describe("a folder that cannot be moved: one line, and nothing is written", () =
     const folder = dataFolder();
     newer(folder);
     expect((await move(cwd, folder, ["--any-version"])).code).toBe(0);
+  });
+
+  test("a value that is no JSON", async () => {
+    expect(await refusal((folder) => sql(folder, "UPDATE posts SET meta = '{' WHERE id = 'post00000000007'"))).toMatch(
+      /posts\/post00000000007: meta is no JSON/,
+    );
   });
 
   test("a type of field that has no counterpart", async () => {

@@ -1,7 +1,7 @@
 /** Moves from other services: the neutral form of their data, the readers, the survey and report, and the move into a project. */
-export { type MoveReport, Mover } from "./move.ts";
+export { Mover } from "./move.ts";
 export { readPocketBase } from "./pocketbase/read.ts";
 export { reportOf } from "./report.ts";
-export type { Choices, MoveSource } from "./source.ts";
+export type { Choices } from "./source.ts";
 export { survey } from "./survey.ts";
 export { checkTarget, writeDefinitions } from "./target.ts";

@@ -27,4 +27,4 @@ export type { AuthHooks, AuthStep, StepReads } from "./sign-ins.ts";
 export { UserDeletions } from "./user-deletions.ts";
 export type { UserForms } from "./user-forms.ts";
 export { sharedAddresses } from "./user-table.ts";
-export { type MovedUser, type NewUser, type Users, userNamed, userQueryTable, userTable } from "./users.ts";
+export { type NewUser, type Users, userNamed, userQueryTable, userTable } from "./users.ts";

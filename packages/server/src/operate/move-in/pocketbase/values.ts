@@ -2,11 +2,11 @@
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { type CollectionDefinition, type FieldDefinition, type JsonValue, MAX_FILE_SIZE } from "@socle/protocol";
-import { isObject } from "../../../base/kernel/index.ts";
+import { isObject, SetupError } from "../../../base/kernel/index.ts";
 import { cleanName } from "../../../files/storage/index.ts";
-import type { Choices, MovedFile, NoteOddity } from "../source.ts";
-import type { DataFolder, PbRow } from "./sql/data-folder.ts";
-import type { NewField, PlacedCollection, World } from "./world.ts";
+import type { Choices, MovedFile, NoteOddity, Oddity } from "../source.ts";
+import type { DataFolder, PbField, PbRow } from "./sql/data-folder.ts";
+import { isMultiple, type NewField, type PlacedCollection, type World } from "./world.ts";
 
 const maxLevels = 100;
 /** The form of ids that PocketBase makes: a text of another form that equals an id is a text. */
@@ -18,23 +18,19 @@ export function timeOf(text: string): string | null {
   return Number.isNaN(time) ? null : new Date(time).toISOString();
 }
 
-/** The items of a stored array, each once. */
-function itemsOf(raw: unknown): string[] {
-  const items: unknown = typeof raw === "string" && raw.startsWith("[") ? JSON.parse(raw) : raw;
+/** The items of a field, each once: of a stored array, or the only item. */
+function itemsOf(raw: unknown, field: PbField): string[] {
+  const items: unknown = isMultiple(field) && String(raw).startsWith("[") ? JSON.parse(String(raw)) : raw;
   const texts = Array.isArray(items) ? items.map(String) : [String(items ?? "")];
   return [...new Set(texts)].filter((item) => item !== "");
 }
 
-export function levelsOf(text: string): number {
-  let [level, most, isText] = [0, 0, false];
-  for (let i = 0; i < text.length; i++) {
-    const char = text[i];
-    if (isText) {
-      if (char === "\\") i += 1;
-      else if (char === '"') isText = false;
-    } else if (char === '"') isText = true;
-    else if (char === "[" || char === "{") most = Math.max(most, ++level);
-    else if (char === "]" || char === "}") level -= 1;
+/** The levels of arrays and objects of a text of JSON. */
+function levelsOf(text: string): number {
+  let [level, most] = [0, 0];
+  for (const [bracket] of text.replace(/"(?:[^"\\]|\\.)*"/g, "").matchAll(/[[{\]}]/g)) {
+    level += bracket === "[" || bracket === "{" ? 1 : -1;
+    most = Math.max(most, level);
   }
   return most;
 }
@@ -64,13 +60,13 @@ export class RowValues {
       const field = definition.fields.find(({ name }) => name === placed.to);
       if (field === undefined) continue;
       const raw = row[placed.pb.name] ?? null;
-      values[field.name] = this.#value(raw, {
-        row,
-        collection,
-        placed,
-        field,
-        note: (oddity) => note(oddity, field.name),
-      });
+      const at = { row, collection, placed, field, note: (oddity: Oddity) => note(oddity, field.name) };
+      try {
+        values[field.name] = this.#value(raw, at);
+      } catch (thrown) {
+        if (!(thrown instanceof SyntaxError)) throw thrown;
+        throw new SetupError(`${collection.pb.name}/${row["id"]}: ${placed.pb.name} is no JSON: ${thrown.message}`);
+      }
     }
     return values;
   }
@@ -91,12 +87,12 @@ export class RowValues {
       case "relation":
         return ofItems(
           field,
-          itemsOf(raw).flatMap((id) => this.#target(id, at)),
+          itemsOf(raw, placed.pb).flatMap((id) => this.#target(id, at)),
         );
       case "file":
         return ofItems(field, this.#fileIds(at));
       case "select":
-        return ofItems(field, itemsOf(raw));
+        return ofItems(field, itemsOf(raw, placed.pb));
       default:
         return raw === "" && isEmptyRefused(field) ? null : this.#text(String(raw), at);
     }
@@ -154,7 +150,7 @@ export class RowValues {
   }
 
   #fileIds({ row, collection, placed, note }: Place): string[] {
-    return itemsOf(row[placed.pb.name]).flatMap((name) => {
+    return itemsOf(row[placed.pb.name], placed.pb).flatMap((name) => {
       const id = String(row["id"]);
       const file = this.fileOf(collection, { id, name });
       const isLarge = file !== null && file.size > MAX_FILE_SIZE;
@@ -168,7 +164,7 @@ export class RowValues {
   filesOf(row: PbRow, collection: PlacedCollection): MovedFile[] {
     const ofFields = collection.fields.filter(({ pb }) => pb.type === "file");
     return ofFields.flatMap(({ pb }) =>
-      itemsOf(row[pb.name]).flatMap((name) => {
+      itemsOf(row[pb.name], pb).flatMap((name) => {
         const file = this.fileOf(collection, { id: String(row["id"]), name });
         if (file === null || file.size > MAX_FILE_SIZE) return [];
         return [{ ...file, visibility: pb.protected === true ? ("record" as const) : ("public" as const) }];
@@ -201,7 +197,7 @@ interface Place {
   readonly collection: PlacedCollection;
   readonly placed: NewField;
   readonly field: FieldDefinition;
-  readonly note: (oddity: Parameters<NoteOddity>[0]) => void;
+  readonly note: (oddity: Oddity) => void;
 }
 
 function ofItems(field: FieldDefinition, items: string[]): JsonValue {
