@@ -88,6 +88,7 @@ describe("a comparison without the same meaning is closed", () => {
     ["team.members_via_team.user = @request.auth.id", "admin"],
     ["readers ?= @request.auth.id || isDone = true", "isDone = true"],
     ["editor != @request.auth.id", "admin"],
+    ["isDone = true && editor != @request.auth.id", "admin"],
     ["members_via_team.id:length > 1", "admin"],
     ["geoDistance(a.lon, a.lat, 10, (5)) < 3 || isDone = true", "isDone = true"],
     ["meta.a = 1", "admin"],
@@ -138,6 +139,7 @@ describe("an empty id of a caller", () => {
     expect(leaks("team.lead = @request.auth.id || isDone = true")).toEqual(["team.lead"]);
     expect(leaks("readers.id ?= @request.auth.id")).toEqual(["readers"]);
     expect(leaks("title = @request.auth.id")).toEqual(["title"]);
+    expect(leaks("isDone = true && editor = @request.auth.id")).toEqual(["editor"]);
   });
 
   test("does not, where the rule demands a token, or the value is never empty", () => {
