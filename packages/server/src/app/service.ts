@@ -100,6 +100,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     await storage.start();
     await collections.start();
     await collections.lookAtOrder();
+    await collections.foldWords();
     await auth.users.normaliseEmails();
     await applyDefinitionFiles({
       folder: join(config.folder, "collections"),

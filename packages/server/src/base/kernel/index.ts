@@ -77,6 +77,7 @@ export {
   searchText,
   searchWords,
   standsAt,
+  wordsVersion,
 } from "./search-terms.ts";
 export { isSameSecret, randomToken, Secret } from "./secret.ts";
 export {

@@ -18,8 +18,21 @@ const ascii = /^[\x20-\x7e\t\n\r]*$/;
 const spaceless =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]\p{M}*/u;
 const pieces = new RegExp(`${spaceless.source}|[\\p{L}\\p{N}\\p{M}]`, "gu");
-/** The accents of Latin, Greek and Cyrillic letters. Marks of other scripts tell words apart. */
-const accents = /[\u0300-\u036f]/g;
+/**
+ * The accents of Latin, Greek and Cyrillic letters, the points and accents of Hebrew, the vowels and signs of Arabic, with the
+ * stroke that lengthens a word. Marks of other scripts tell words apart.
+ */
+const accents =
+  /[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed]/g;
+/** Letters that Unicode does not take apart, as people without the letters on their keyboards write them. */
+const letters: { readonly [letter: string]: string } = {
+  ...{ ł: "l", ø: "o", đ: "d", ð: "d", ħ: "h", ŧ: "t", ı: "i" },
+  ...{ ß: "ss", æ: "ae", œ: "oe", þ: "th" },
+};
+const written = /[łøđðħŧıßæœþ]/g;
+
+/** The number of the folding of words. Another folding is another number, with which a start cuts the stored texts anew. */
+export const wordsVersion = 1;
 
 /** The parts of a run of letters, with places: a character of a script without spaces is a separate part. */
 function split(text: string): readonly (readonly [at: number, part: string])[] {
@@ -42,7 +55,13 @@ function split(text: string): readonly (readonly [at: number, part: string])[] {
 
 /** A run of letters as words. */
 function wordsOfRun(text: string): string[] {
-  const folded = text.normalize("NFKD").replace(accents, "").normalize("NFC").toLowerCase().replace(accents, "");
+  const folded = text
+    .normalize("NFKD")
+    .replace(accents, "")
+    .normalize("NFC")
+    .toLowerCase()
+    .replace(accents, "")
+    .replace(written, (letter) => letters[letter] ?? letter);
   return (folded.match(run) ?? []).flatMap((each) =>
     spaceless.test(each) ? split(each).map(([, word]) => word) : [each],
   );

@@ -37,10 +37,12 @@ import {
 import {
   type DefinitionRow,
   definitionRows,
+  definitionsOfFormerWords,
   definitionsWithoutMarks,
   deleteDefinition,
   namesWithoutOrder,
   putDefinition,
+  putWords,
   renameInFiles,
   storedDefinitions,
   updateMarks,
@@ -52,6 +54,7 @@ import { marksAfter, marksOfOlder } from "./log-marks.ts";
 import type { CollectionPlan, Definitions } from "./plan.ts";
 import { planChange, type SchemaChange } from "./plan-change.ts";
 import { parseRule, partsAt, type RuleSite, ruleAt, ruleSource, rulesInForce } from "./rules.ts";
+import { SearchTable } from "./side-table.ts";
 import { checkRecords } from "./sql/data-check.ts";
 import { lacksIndexes, lastNumber, Table, touchesRecords } from "./table.ts";
 
@@ -162,6 +165,20 @@ export class Collections {
       const look = async (tx: Migration): Promise<boolean> =>
         this.noteOrder(tx, name, await new Table(tx.slow, name, this.#byService()).isChronological());
       await this.#database.migrate(look, await this.siteOf({ drop: [name] }, []), own).catch((thrown) => {
+        if (!hasMetDamage(thrown)) throw thrown;
+      });
+    }
+  }
+
+  /** Folds the words of searched collections anew that an earlier version has folded otherwise. A damaged table stays as it is. */
+  async foldWords(): Promise<void> {
+    for (const { name, search = [] } of definitionsOfFormerWords(this.#database.reader)) {
+      const fold = async (tx: Migration): Promise<void> => {
+        await new SearchTable(tx.slow, name).refill(search);
+        putWords(tx, name);
+      };
+      const site = await this.siteOf({ drop: [name] }, []);
+      await this.#database.migrate(fold, site, { whileReadOnly: true }).catch((thrown) => {
         if (!hasMetDamage(thrown)) throw thrown;
       });
     }

@@ -1,5 +1,6 @@
 /** The tables of definitions and of applied definition files. */
 import type { CollectionDefinition } from "@socle/protocol";
+import { wordsVersion } from "../../base/kernel/index.ts";
 import type { ModuleSchema, Reader, SlowReader, Transactor } from "../../store/database/index.ts";
 import { counterTable } from "./counter-table.ts";
 import { droppedTables } from "./dropped-table.ts";
@@ -24,6 +25,8 @@ export const collectionSchema: ModuleSchema = {
     "ALTER TABLE _collections ADD COLUMN isChronological INTEGER",
     ...droppedTables,
     unreadFileTable,
+    // The folding of the words in the search table, see `wordsVersion`; null in the row of an earlier version, until the next start.
+    "ALTER TABLE _collections ADD COLUMN words INTEGER",
   ],
 };
 
@@ -86,8 +89,20 @@ export function namesWithoutOrder(reader: Reader): { name: string }[] {
   return reader.all<{ name: string }>("SELECT name FROM _collections WHERE isChronological IS NULL");
 }
 
+/** The searched definitions whose words an earlier version has folded. */
+export function definitionsOfFormerWords(reader: Reader): CollectionDefinition[] {
+  const rows = parse(
+    reader.all<{ definition: string }>("SELECT definition FROM _collections WHERE words IS NOT ?", wordsVersion),
+  );
+  return rows.filter(({ search }) => search !== undefined);
+}
+
+export function putWords(tx: Transactor, name: string): void {
+  tx.run("UPDATE _collections SET words = ? WHERE name = ?", wordsVersion, name);
+}
+
 export function putDefinition(tx: Transactor, name: string, row: DefinitionRow): void {
-  const sql = `INSERT OR REPLACE INTO _collections (name, ${columns}, rules) VALUES (?, ?, ?, ?, ?, ?, 1)`;
+  const sql = `INSERT OR REPLACE INTO _collections (name, ${columns}, rules, words) VALUES (?, ?, ?, ?, ?, ?, 1, ${wordsVersion})`;
   tx.run(sql, name, row.definition, row.createdAt, row.updatedAt, row.places, row.isChronological);
 }
 

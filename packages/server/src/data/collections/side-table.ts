@@ -209,6 +209,18 @@ export class SearchTable {
     const [name, names] = [identifier(this.#name), columns.map((_, i) => searchColumn(i)).join(", ")];
     const options = `content='', contentless_delete=1, tokenize='${tokenizer}'`;
     await this.#tx.run(`CREATE VIRTUAL TABLE ${name} USING fts5(${names}, ${options})`);
+    await this.#read(columns);
+  }
+
+  /** Reads the words of all records again. */
+  async refill(search: readonly string[]): Promise<void> {
+    const name = identifier(this.#name);
+    await this.#tx.run(`INSERT INTO ${name} (${name}) VALUES ('delete-all')`);
+    await this.#read(search.map(plainColumn));
+  }
+
+  async #read(columns: readonly string[]): Promise<void> {
+    const [name, names] = [identifier(this.#name), columns.map((_, i) => searchColumn(i)).join(", ")];
     const words = columns.map((column) => `_search_text(${identifier(column)})`).join(", ");
     await this.#tx.run(`INSERT INTO ${name} (rowid, ${names}) SELECT _seq, ${words} FROM ${identifier(this.#records)}`);
   }

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import type { JsonValue } from "@socle/protocol";
 import fc from "fast-check";
-import { openApi } from "../../../../test/kit.ts";
+import { openApi, type TestApi, temporaryFolder } from "../../../../test/kit.ts";
 import { isLong } from "../../../../test/long.ts";
 import { randomSeed } from "../../../../test/random.ts";
 import { searchWords } from "../../../base/kernel/index.ts";
@@ -91,7 +91,8 @@ describe("queries", () => {
       ["brul", []],
       ['"cream and sugar"', ["Crème brûlée"]],
       ['"sugar and cream"', []],
-      ["strasse", []],
+      ["strasse", ["Straße"]],
+      ["stras", []],
       ["straße", ["Straße"]],
       ["αθηνα", ["ΑΘΗΝΑ"]],
       ["елка", ["ΑΘΗΝΑ"]],
@@ -99,6 +100,55 @@ describe("queries", () => {
       ["cream nothing", []],
     ] as const)
       expect([search, await titles(search)]).toEqual([search, [...expected]]);
+  });
+
+  test.each([
+    ["Łódź", ["lodz", "łodz", "LÓDŹ", "lód*"], ["odz"]],
+    ["Smørrebrød på Ærø", ["smorrebrod", "aero", "pa", "ÆRØ"], ["smrrebrd", "aro"]],
+    ["Đorđe œuvre Þór Ħal Ŧa", ["dorde", "oeuvre", "thor", "hal", "ta"], ["uvre"]],
+    ["ISPARTA ılık İzmir", ["isparta", "ilik", "izmir", "ıSPARTA"], ["lik"]],
+    ["GROẞ", ["gross", "groß"], ["gros"]],
+    ["שָׁלוֹם", ["שלום", "שָׁלוֹם"], ["שלו"]],
+    ["مُحَمَّد كـــتاب أحمد", ["محمد", "كتاب", "احمد", "مُحَمَّد"], ["محم"]],
+    // Marks of other scripts tell words apart.
+    ["कि", ["कि"], ["क"]],
+  ] as const)("letters and marks of %s fold", async (title, found, missed) => {
+    await clear();
+    await note(title);
+    for (const search of found) expect([search, await titles(search)]).toEqual([search, [title]]);
+    for (const search of missed) expect([search, await titles(search)]).toEqual([search, []]);
+    const { items } = await find(found[0], { snippet: "title" });
+    expect(JSON.stringify(items[0]?.["snippet"])).toContain("<mark>");
+  });
+
+  test("a start folds the words anew that an earlier version has folded, once", async () => {
+    const folder = temporaryFolder();
+    const first = await openApi({
+      folder,
+      collections: [
+        { name: "old", fields, search: ["title", "body"] },
+        { name: "plain", fields },
+      ],
+    });
+    await first.request("POST", "/api/old", { body: { title: "Łódź", body: "Ærø" } });
+    await first.service.database.transact((tx) => {
+      tx.run("UPDATE _collections SET words = NULL");
+      tx.run("INSERT INTO _search_old (_search_old) VALUES ('delete-all')");
+      tx.run("INSERT INTO _search_old (rowid, c0, c1) SELECT _seq, 'łodz', 'ærø' FROM old");
+    });
+    const search = async (api: TestApi, words: string): Promise<number> =>
+      (await api.request<Found>("GET", `/api/old?${new URLSearchParams({ search: words })}`)).body.items.length;
+    expect([await search(first, "lodz"), await search(first, "aero")]).toEqual([0, 0]);
+    await first.close();
+    const next = await openApi({ folder });
+    expect([await search(next, "lodz"), await search(next, "aero"), await search(next, "odz")]).toEqual([1, 1, 0]);
+    const former = () =>
+      next.service.database.reader.all("SELECT name FROM _collections WHERE words IS NULL AND name = 'old'");
+    expect(await former()).toEqual([]);
+    const { body } = await next.request<Found>("GET", "/api/old");
+    await next.request("PUT", `/api/old/${body.items[0]?.id}`, { body: { title: "Gdańsk" } });
+    expect([await search(next, "lodz"), await search(next, "gdansk")]).toEqual([0, 1]);
+    await next.close();
   });
 
   test("Chinese, Japanese, Korean and Thai: any part of a text", async () => {
