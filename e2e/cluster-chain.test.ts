@@ -2,11 +2,12 @@
  * The chain of a journal: PostgreSQL that is set back, forked or replaced by another. No instance serves a history that the journal does not have, none
  * runs an entry on another state, and each says what was found, with two ways on.
  */
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, expect, test } from "bun:test";
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { startPostgres } from "../packages/server/test/test-postgres.ts";
 import { differences, numbersAt, openFile } from "./cluster-content.ts";
+import { copyData, setBack } from "./cluster-engine.ts";
 import { startCluster, type TestInstance } from "./cluster-kit.ts";
 import { patience, post, singleService, until } from "./kit.ts";
 import { type Finished, runCommand } from "./service-process.ts";
@@ -53,24 +54,6 @@ async function ready(instance: TestInstance): Promise<void> {
   }
 }
 
-const copy = `${engine.data}-copy`;
-
-/** Copies the data of the engine, which stands still meanwhile. */
-async function copyData(): Promise<void> {
-  await engine.stop();
-  expect(await Bun.spawn(["cp", "-a", engine.data, copy]).exited).toBe(0);
-  await engine.start();
-}
-
-/** Puts the copy in the place of the data of the engine: the engine is at the moment of the copy again. */
-async function setBack(): Promise<void> {
-  await engine.stop();
-  rmSync(engine.data, { recursive: true });
-  expect(await Bun.spawn(["cp", "-a", copy, engine.data]).exited).toBe(0);
-  await engine.start();
-}
-
-beforeEach(() => rmSync(copy, { recursive: true, force: true }));
 afterEach(async () => {
   if (!engine.isRunning) await engine.start();
 });
@@ -109,13 +92,13 @@ test("PostgreSQL is set back while leader and replicas run: all stop serving and
   await create(replica, 3);
   expect(await differences(cluster.instances)).toEqual([]);
   const common = positionOf(leader);
-  await copyData();
+  await copyData(engine);
   for (const each of cluster.instances) await ready(each);
   await create(leader, 5);
   expect(await differences(cluster.instances)).toEqual([]);
   const last = positionOf(leader);
   const before = numbersAt(leader, "posts");
-  await setBack();
+  await setBack(engine);
 
   for (const instance of cluster.instances)
     expect(await stays(instance)).toContain(
@@ -164,7 +147,7 @@ test("a journal that was set back and went on elsewhere: an instance that was ah
   await create(leader, 2);
   expect(await differences(cluster.instances)).toEqual([]);
   const common = positionOf(leader);
-  await copyData();
+  await copyData(engine);
   await ready(replica);
   // The replica has commits that the journal loses; the leader stops before.
   expect(await leader.running.stop()).toBe(0);
@@ -173,7 +156,7 @@ test("a journal that was set back and went on elsewhere: an instance that was ah
   await create(replica, 4);
   const lost = numbersAt(replica, "posts");
   replica.proxy.stall();
-  await setBack();
+  await setBack(engine);
   // Another history goes on, with more commits than the replica has.
   for (const ending of ["", "-wal", "-shm"]) rmSync(`${leader.folder}/socle.db${ending}`, { force: true });
   await leader.start();

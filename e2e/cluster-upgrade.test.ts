@@ -3,37 +3,19 @@
  * of the newer version leads; the older replica stops serving then; each acknowledged write stays, and writes go on between the steps.
  */
 import { Database } from "bun:sqlite";
-import { afterAll, expect, test } from "bun:test";
-import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { differences, openFile } from "./cluster-content.ts";
 import { startCluster, type TestInstance } from "./cluster-kit.ts";
-import { post, root, until } from "./kit.ts";
+import { post, until } from "./kit.ts";
+import { newerProgram, newerVersion } from "./newer-program.ts";
+import { type Finished, runCommand } from "./service-process.ts";
 
-const table = "packages/server/src/code/migrations/migration-table.ts";
 const posts = JSON.stringify({
   name: "posts",
   fields: [{ name: "title", type: "string" }],
   permissions: { read: "public", create: "public" },
 });
-
-/** A program that runs a copy of the source in which a module has a further step. */
-function newerProgram(): string {
-  const copy = mkdtempSync(join(tmpdir(), "socle-newer-"));
-  afterAll(() => rmSync(copy, { recursive: true }));
-  for (const name of ["package.json", "tsconfig.json", "packages/protocol", "packages/server"])
-    cpSync(join(root, name), join(copy, name), { recursive: true });
-  symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
-  const source = readFileSync(join(copy, table), "utf8");
-  const newer = source.replace("  ],\n};", '    "CREATE TABLE _probe (n INTEGER) STRICT",\n  ],\n};');
-  if (newer === source) throw new Error(`${table} has no steps`);
-  writeFileSync(join(copy, table), newer);
-  const program = join(copy, "socle");
-  writeFileSync(program, `#!/bin/sh\nexec '${process.execPath}' '${join(copy, "packages/server/src/main.ts")}' "$@"\n`);
-  chmodSync(program, 0o755);
-  return program;
-}
 
 const cluster = await startCluster(3, { files: { "collections/posts.json": posts } });
 const acknowledged: string[] = [];
@@ -60,6 +42,11 @@ async function titles(url: string): Promise<string[]> {
   expect(response.status).toBe(200);
   const { items } = (await response.json()) as { items: { title: string }[] };
   return items.map(({ title }) => title).toSorted();
+}
+
+/** `socle cluster upgrade` of the newer program, beside an instance. */
+function guide({ folder, env }: TestInstance, newer: string): Promise<Finished> {
+  return runCommand(["cluster", "upgrade", "--instances", "3"], { cwd: folder, env: { ...env }, executable: newer });
 }
 
 async function serves({ url }: TestInstance): Promise<boolean> {
@@ -103,21 +90,34 @@ test("a rolling upgrade, replicas first: each version serves only its own tables
   const [upgraded, other] = await cluster.replicas();
   if (upgraded === undefined || other === undefined) throw new Error("The cluster has no replicas");
   for (const instance of cluster.instances) await write(instance);
+  const begin = await guide(leader, newer);
+  expect([begin.code, begin.stderr]).toEqual([3, ""]);
+  expect(begin.stdout).toMatch(
+    new RegExp(`to ${newerVersion}, files [0-9a-f]{12}\n[^]*Next: stop (${upgraded.url}|${other.url}), replace`),
+  );
 
   expect(await upgraded.running.stop()).toBe(0);
+  const missing = await guide(leader, newer);
+  expect([missing.code, missing.stdout]).toEqual([4, expect.stringContaining("Wait: 2 of 3 instances run")]);
   const waiting = upgraded.start(newer);
   const newTables = 'the tables of "migrations" have version 1, and this socle has 2';
   await until(() => upgraded.output().includes(`This instance waits for the leader: ${newTables}`));
   expect(await serves(upgraded)).toBe(false);
+  // The instance that waits holds up nothing: the other replica is next.
+  let next = await guide(leader, newer);
+  for (; next.code === 4; next = await guide(leader, newer)) await Bun.sleep(100);
+  expect([next.code, next.stdout]).toEqual([3, expect.stringContaining(`Next: stop ${other.url}, replace`)]);
+  expect(next.stdout).toMatch(new RegExp(`${upgraded.url} .*waits for a leader of its version: `));
   for (const instance of [leader, other]) await write(instance);
 
   // The upgraded instance takes over, not the other.
-  other.running.signal("SIGSTOP");
-  expect(await leader.running.stop()).toBe(0);
+  const lead = ["cluster", "lead", upgraded.url];
+  const led = await runCommand(lead, { cwd: leader.folder, env: { ...leader.env }, executable: newer });
+  expect([led.code, led.stderr]).toEqual([0, ""]);
   await waiting;
   expect(await cluster.leader()).toBe(upgraded);
   await write(upgraded);
-  other.running.signal("SIGCONT");
+  expect(await leader.running.stop()).toBe(0);
   const oldTables = 'the tables of "migrations" have version 2, and this socle has 1';
   await until(() => other.output().includes(oldTables));
   while (await serves(other)) await Bun.sleep(50);

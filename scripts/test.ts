@@ -3,7 +3,7 @@
  * `npm test unit` runs the tests that need no executable; `npm run test:browser` runs the tests of pages in a
  * browser, `npm run test:long` the long tests, `npm run test:hostile`
  * the attacks of the hostile suite, `npm run test:power-cuts` the power cuts, `npm run test:disks` and `npm run test:clocks`
- * failing disks and wrong clocks, `npm run test:kills`, `test:cluster`, `test:upgrade`, `test:contract` and `soak` the suites of these names.
+ * failing disks and wrong clocks, `npm run test:kills`, `test:cluster`, `test:upgrade`, `test:contract`, `soak` and `drills` the suites of these names.
  * Groups of files run side by side, each in a process of its own. A failed test fails the run: no test has a second try.
  */
 import { existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
@@ -84,6 +84,7 @@ const suites = {
   soak: [["e2e/reliability/soak.test.ts"]],
   upgrade: [["e2e/reliability/upgrade.test.ts"]],
   contract: [["e2e/contract/*.test.ts"]],
+  drills: [["e2e/drills/*.test.ts"]],
 } as const;
 
 const suite = Bun.argv[2] ?? "all";

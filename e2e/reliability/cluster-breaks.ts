@@ -2,9 +2,12 @@
  * Breaks of the cluster suite: random faults of instances, of the ways to the engine, and of the engine. Each fault heals by itself after a random time;
  * faults of different victims overlap.
  */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import type { TestInstance } from "../cluster-kit.ts";
-import { pick } from "./cluster-clients.ts";
-import type { World } from "./cluster-world.ts";
+import { type Gate, pick } from "./cluster-clients.ts";
+import { rewriteJournal } from "./cluster-rewrites.ts";
+import { newerText, olderFile, type World } from "./cluster-world.ts";
 
 export const kinds = [
   "instance killed",
@@ -15,8 +18,11 @@ export const kinds = [
   "engine restarted",
   "engine crashed",
   "engine paused",
+  "older files",
 ] as const;
-type Kind = (typeof kinds)[number];
+/** Faults of the whole cluster, after which an operator has to decide. */
+export const rewrites = ["engine set back", "journal forked"] as const;
+type Kind = (typeof kinds)[number] | (typeof rewrites)[number];
 
 export interface Fault {
   readonly kind: Kind;
@@ -71,7 +77,12 @@ export class Breaks {
     const isEngine = kind.startsWith("engine");
     const victim = isEngine ? null : ofLeader ? leader : this.#victim();
     if (!isEngine && victim === null) return;
-    const target = victim === null ? this.#world.engine : kind.startsWith("instance") ? victim : victim.proxy;
+    const target =
+      victim === null
+        ? this.#world.engine
+        : kind === "older files" || kind.startsWith("instance")
+          ? victim
+          : victim.proxy;
     if (this.#broken.has(target)) return;
     const fault: Fault = {
       kind,
@@ -125,12 +136,71 @@ export class Breaks {
       victim.running.signal("SIGSTOP");
       await this.#pass(0.5, 9);
       victim.running.signal("SIGCONT");
-    } else {
+    } else if (kind === "older files") await this.#followWithOlderFiles(victim);
+    else {
       victim.running.signal(kind === "instance killed" ? "SIGKILL" : "SIGTERM");
       const code = await victim.running.exited;
       if (kind === "instance stopped" && code !== 0) this.problems.push(`${victim.url} stopped with ${code}`);
       await this.#pass(0, 1.5);
       await this.#start(victim);
+    }
+  }
+
+  /** An instance with files that were superseded follows, and never leads; afterwards the instance has the files in force again. */
+  async #followWithOlderFiles(victim: TestInstance): Promise<void> {
+    const stop = async (): Promise<void> => {
+      victim.running.signal("SIGTERM");
+      const code = await victim.running.exited;
+      if (code !== 0) this.problems.push(`${victim.url} stopped with ${code}`);
+    };
+    await stop();
+    writeFileSync(join(victim.folder, olderFile.path), olderFile.text);
+    await this.#start(victim);
+    await this.#pass(0.5, 6);
+    if (victim.running.output().includes("This instance leads, in term"))
+      this.problems.push(`${victim.url} has led with files that were superseded`);
+    await stop();
+    writeFileSync(join(victim.folder, olderFile.path), newerText);
+    await this.#start(victim);
+  }
+
+  /**
+   * PostgreSQL goes back to a moment before acknowledged changes; in a fork, an instance without the changes leads from there. All other instances serve
+   * nothing then, and the state with the changes is adopted. Nothing else is broken meanwhile.
+   * @param load holds up the load while the journal has no state with all acknowledged changes; `writes` waits for acknowledged changes.
+   */
+  async rewrite(
+    kind: (typeof rewrites)[number],
+    load: { readonly gate: Gate; readonly writes: () => Promise<void> },
+  ): Promise<void> {
+    const { instances } = this.#world;
+    const fault: Fault = {
+      kind,
+      victim: null,
+      wasLeader: false,
+      from: performance.now(),
+      until: Number.POSITIVE_INFINITY,
+    };
+    this.made.push(fault);
+    for (const instance of instances) this.#broken.add(instance);
+    try {
+      const late =
+        kind === "journal forked"
+          ? pick(
+              instances.filter((each) => each !== this.#leaders.leader),
+              this.#random,
+            )
+          : null;
+      this.problems.push(...(await rewriteJournal(this.#world, { ...load, late })));
+    } catch (thrown) {
+      this.problems.push(`${kind}: ${String(thrown)}`);
+    } finally {
+      load.gate.open();
+      fault.until = performance.now();
+      for (const instance of instances) {
+        this.#broken.delete(instance);
+        this.#watch(instance);
+      }
     }
   }
 
@@ -152,7 +222,8 @@ export class Breaks {
   #watch(instance: TestInstance): void {
     const { running } = instance;
     void running.exited.then((code) => {
-      if (!this.#broken.has(instance)) this.problems.push(`${instance.url} has ended by itself with ${code}`);
+      if (!this.#broken.has(instance) && instance.running === running)
+        this.problems.push(`${instance.url} has ended by itself with ${code}`);
     });
   }
 

@@ -22,6 +22,35 @@ export interface Operation extends Omit<Told, "body"> {
 const answerMs = 4_000;
 const pauseMs = 80;
 
+/** Gate of a load: holds up the loops of the load at a moment at which no request is under way. */
+export class Gate {
+  #shut: PromiseWithResolvers<void> | null = null;
+  readonly #working = new Set<Promise<unknown>>();
+
+  /** Runs a turn of a loop, as soon as the gate is open. */
+  async run<T>(turn: () => Promise<T>): Promise<T> {
+    while (this.#shut !== null) await this.#shut.promise;
+    const working = turn();
+    this.#working.add(working);
+    try {
+      return await working;
+    } finally {
+      this.#working.delete(working);
+    }
+  }
+
+  /** Resolves when no turn runs. */
+  async shut(): Promise<void> {
+    this.#shut ??= Promise.withResolvers<void>();
+    await Promise.allSettled(this.#working);
+  }
+
+  open(): void {
+    this.#shut?.resolve();
+    this.#shut = null;
+  }
+}
+
 export class Clients {
   readonly operations: Operation[] = [];
   /** Reads with the position of a write, at another instance. */
@@ -34,10 +63,10 @@ export class Clients {
   #isOn = true;
   readonly #running: Promise<unknown>;
 
-  constructor(world: World, random: () => number) {
+  constructor(world: World, random: () => number, gate: Gate) {
     this.#world = world;
     this.#random = random;
-    this.#running = Promise.all(world.users.map((user) => this.#write(user)));
+    this.#running = Promise.all(world.users.map((user) => this.#write(user, gate)));
   }
 
   /** The number of acknowledged changes that were sent after a moment, by `performance.now()`. */
@@ -58,12 +87,16 @@ export class Clients {
     await this.#running;
   }
 
-  async #write(user: User): Promise<void> {
+  async #write(user: User, gate: Gate): Promise<void> {
     while (this.#isOn) {
       const chance = this.#random();
       const kind = chance < 0.45 ? "create" : chance < 0.75 ? "increment" : chance < 0.9 ? "batch" : "enqueue";
-      const done = await this.#change(kind, user);
-      if (kind === "create" && done.outcome === "acknowledged" && this.#random() < 0.2) await this.#read(done, user);
+      const done = await gate.run(async () => {
+        const change = await this.#change(kind, user);
+        const isRead = kind === "create" && change.outcome === "acknowledged" && this.#random() < 0.2;
+        if (isRead) await this.#read(change, user);
+        return change;
+      });
       await Bun.sleep(this.#random() * (done.outcome === "acknowledged" ? pauseMs : 3 * pauseMs));
     }
   }

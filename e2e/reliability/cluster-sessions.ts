@@ -1,6 +1,6 @@
 /** Sessions of the cluster suite: a user signs in and out again and again; after the answer to a logout, no instance accepts the token any more. */
 import { send } from "../cluster-load.ts";
-import { pick } from "./cluster-clients.ts";
+import { type Gate, pick } from "./cluster-clients.ts";
 import { password, type World } from "./cluster-world.ts";
 
 /** The longest wait for an answer: longer than the longest pause of an instance. */
@@ -16,10 +16,10 @@ export class Sessions {
   #isOn = true;
   readonly #running: Promise<unknown>;
 
-  constructor(world: World, random: () => number) {
+  constructor(world: World, random: () => number, gate: Gate) {
     this.#world = world;
     this.#random = random;
-    this.#running = Promise.all(world.users.slice(0, 3).map(({ email }) => this.#signInAndOut(email)));
+    this.#running = Promise.all(world.users.slice(0, 3).map(({ email }) => this.#signInAndOut(email, gate)));
   }
 
   async stop(): Promise<void> {
@@ -27,18 +27,21 @@ export class Sessions {
     await this.#running;
   }
 
-  async #signInAndOut(email: string): Promise<void> {
+  async #signInAndOut(email: string, gate: Gate): Promise<void> {
     while (this.#isOn) {
       await Bun.sleep(this.#random() * pauseMs);
-      const body = { email, password };
-      const login = await this.#post("/api/auth/login", body);
-      if (login.outcome !== "acknowledged") continue;
-      const { accessToken: token } = login.body as { accessToken: string };
-      const logout = await this.#post("/api/auth/logout", {}, token);
-      if (logout.outcome !== "acknowledged") continue;
-      this.counts.ended += 1;
-      await Promise.all(this.#world.instances.map(({ url }) => this.#look(url, token)));
+      await gate.run(() => this.#session(email));
     }
+  }
+
+  async #session(email: string): Promise<void> {
+    const login = await this.#post("/api/auth/login", { email, password });
+    if (login.outcome !== "acknowledged") return;
+    const { accessToken: token } = login.body as { accessToken: string };
+    const logout = await this.#post("/api/auth/logout", {}, token);
+    if (logout.outcome !== "acknowledged") return;
+    this.counts.ended += 1;
+    await Promise.all(this.#world.instances.map(({ url }) => this.#look(url, token)));
   }
 
   #post(path: string, body: object, token?: string): ReturnType<typeof send> {

@@ -4,9 +4,9 @@
  */
 import { cpus } from "node:os";
 import { differences } from "../cluster-content.ts";
-import { Breaks, type Fault, kinds } from "./cluster-breaks.ts";
+import { Breaks, type Fault, kinds, rewrites } from "./cluster-breaks.ts";
 import { checks, type Found, type Known } from "./cluster-checks.ts";
-import { Clients, pick } from "./cluster-clients.ts";
+import { Clients, Gate, pick } from "./cluster-clients.ts";
 import { evidenceOf, waitingAt } from "./cluster-evidence.ts";
 import { LeaderWatch, spread, type TakeOvers, takeOversOf } from "./cluster-leaders.ts";
 import { Listeners } from "./cluster-listeners.ts";
@@ -43,6 +43,7 @@ class Suite {
   readonly #clients: Clients;
   readonly #listeners: Listeners;
   readonly #sessions: Sessions;
+  readonly #gate = new Gate();
   readonly #start = performance.now();
   readonly #problems: string[] = [];
 
@@ -52,8 +53,8 @@ class Suite {
     this.#leaders = new LeaderWatch(world);
     this.#breaks = new Breaks(world, this.#leaders, random);
     this.#listeners = new Listeners(world, random);
-    this.#clients = new Clients(world, random);
-    this.#sessions = new Sessions(world, random);
+    this.#clients = new Clients(world, random, this.#gate);
+    this.#sessions = new Sessions(world, random, this.#gate);
   }
 
   get problems(): readonly string[] {
@@ -72,6 +73,12 @@ class Suite {
       if (i < size - 1) await Bun.sleep(this.#random() * faultEveryMs);
     }
     await this.#breaks.healed();
+    await this.#writes();
+  }
+
+  /** The journal loses acknowledged changes, and the cluster is mended. */
+  async rewrite(): Promise<void> {
+    await this.#breaks.rewrite(pick(rewrites, this.#random), { gate: this.#gate, writes: () => this.#writes() });
     await this.#writes();
   }
 
@@ -155,19 +162,21 @@ class Suite {
   }
 }
 
-/** Lets a cluster suffer. @param options `random` decides all choices; `onFaults` is told of the number of faults after each burst. */
+/** Lets a cluster suffer. @param options `random` decides all choices; `rewriteChance`: of a rewrite of the journal in place of a burst; `onFaults` is told of the number of faults after each burst. */
 export async function endure(
   world: World,
   {
     minutes,
     random,
+    rewriteChance = 0,
     onFaults = () => undefined,
-  }: { minutes: number; random: () => number; onFaults?: (faults: number) => void },
+  }: { minutes: number; random: () => number; rewriteChance?: number; onFaults?: (faults: number) => void },
 ): Promise<Outcome> {
   const suite = new Suite(world, random);
   const end = performance.now() + minutes * 60_000;
   while (performance.now() < end && suite.problems.length === 0) {
-    await suite.burst();
+    if (random() < rewriteChance) await suite.rewrite();
+    else await suite.burst();
     onFaults(suite.faults);
   }
   return suite.finish();
@@ -193,7 +202,7 @@ export function tableOf({
   const times = ({ count, median, longest }: ReturnType<typeof spread>): string =>
     `${count}; ${number(median)} ms; ${number(longest)} ms`;
   const rows: [string, string][] = [
-    ...kinds.map((kind): [string, string] => [
+    ...[...kinds, ...rewrites].map((kind): [string, string] => [
       `faults: ${kind}`,
       number(faults.filter((each) => each.kind === kind).length),
     ]),

@@ -2,9 +2,12 @@
  * World of the cluster suite: three instances with an engine, a bucket and a proxy for each way to the engine; the collections and the queue that the
  * load writes to; the users of the load.
  */
+import { cpSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Event } from "@socle/protocol";
+import { projectFingerprint } from "../../packages/server/src/app/project-files.ts";
 import { startCluster, type TestCluster, type TestInstance } from "../cluster-kit.ts";
-import { post } from "../kit.ts";
+import { post, temporaryFolder } from "../kit.ts";
 
 /** The clients of the load, each with a user. */
 const clients = 8;
@@ -24,7 +27,7 @@ const collections = [
   },
   {
     name: "tallies",
-    fields: [{ name: "value", type: "integer" }, n],
+    fields: [{ name: "value", type: "integer" }, n, { name: "note", type: "string" }],
     permissions: { read: "public", create: "admin", update: "authenticated", delete: "admin" },
   },
   {
@@ -33,6 +36,13 @@ const collections = [
     permissions: { read: "admin", create: "admin", update: "admin", delete: "admin" },
   },
 ];
+
+/** The definition of an earlier version of the project, whose migration would drop a field. */
+export const olderFile = {
+  path: "collections/tallies.json",
+  text: JSON.stringify({ ...collections[1], fields: [{ name: "value", type: "integer" }, n] }),
+};
+export const newerText = JSON.stringify(collections[1]);
 
 /** Each call of the handler makes a record; `host` and `call` name the call. */
 const work = `
@@ -76,6 +86,7 @@ export async function startWorld(): Promise<World> {
     },
   });
   const leader = await cluster.leader();
+  await supersede(cluster);
   const known = await signIn(leader, "login", admin);
   const users: User[] = [];
   for (let i = 0; i < clients; i++) users.push(await signIn(leader, "register", `client${i}@example.com`));
@@ -88,6 +99,18 @@ export async function startWorld(): Promise<World> {
   const events = await fetch(`${leader.url}/api/admin/events?limit=1`, { headers });
   const { items } = (await events.json()) as { items: Event[] };
   return { ...cluster, admin: known, users, tallies: ids, since: items[0]?.id ?? "" };
+}
+
+/** The journal knows the files of the earlier version as superseded. */
+async function supersede({ engine, instances }: TestCluster): Promise<void> {
+  const [first] = instances;
+  if (first === undefined) throw new Error("The cluster has no instance");
+  const folder = temporaryFolder();
+  cpSync(first.folder, folder, { recursive: true, filter: (path) => !/socle\.db/.test(path) });
+  writeFileSync(join(folder, olderFile.path), olderFile.text);
+  const client = engine.client();
+  while ((await client`SELECT 1 FROM socle_files`).length === 0) await Bun.sleep(50);
+  await client`INSERT INTO socle_files SELECT cluster, 0, ${projectFingerprint(folder)} FROM socle_cluster`;
 }
 
 async function signIn({ url }: TestInstance, path: "login" | "register", email: string): Promise<User> {

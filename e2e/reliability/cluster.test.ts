@@ -20,6 +20,7 @@ test(
     const outcome = await endure(world, {
       minutes,
       random: randomNumbers(randomSeed("cluster")),
+      rewriteChance: 0.1,
       onFaults: (faults) => {
         if (performance.now() < toldAt + 60_000) return;
         toldAt = performance.now();

@@ -30,8 +30,17 @@ import {
   openJournal,
   type SnapshotRow,
 } from "../store/journal/index.ts";
+import { build } from "./app.ts";
 import { addressOf, checkConfig, snapshotsOf } from "./cluster.ts";
+import {
+  nextStep,
+  type UpgradeInstance,
+  type UpgradeStep,
+  type UpgradeTarget,
+  unreadinessOf,
+} from "./cluster-upgrade.ts";
 import { type Branch, compared } from "./instance-database.ts";
+import { projectFingerprint } from "./project-files.ts";
 import { dataPathsOf, openDatabase } from "./service.ts";
 
 /** The lease keeps instances away meanwhile. */
@@ -192,6 +201,26 @@ export function statusOfCluster(settings: ClusterSettings): Promise<ClusterStatu
     await journal.open(false);
     const { mirrorStateOf } = await import("../operate/mirror/index.ts");
     return { ...(await clusterStatus(journal)), mirror: await mirrorStateOf(journal, settings.config["cluster.name"]) };
+  });
+}
+
+/** How far a rolling upgrade to this executable and this project folder is. */
+interface Upgrade {
+  readonly target: UpgradeTarget;
+  readonly instances: readonly UpgradeInstance[];
+  readonly step: UpgradeStep;
+}
+
+/** The next step of a rolling upgrade. @param size how many instances the cluster has; 0 if only those count that the journal knows. */
+export function upgradeOf(settings: ClusterSettings, size: number): Promise<Upgrade> {
+  const target = { version: build, files: projectFingerprint(settings.config.folder) };
+  return withJournal(settings, async (journal) => {
+    await journal.open(false);
+    const known = (await clusterStatus(journal)).instances;
+    const instances = await Promise.all(
+      known.map(async (each) => ({ ...each, unready: each.isLive ? await unreadinessOf(each.address) : null })),
+    );
+    return { target, instances, step: nextStep(instances, { target, order: await journal.files(), size }) };
   });
 }
 

@@ -16,7 +16,16 @@ export async function clusterCommands() {
     import("./cluster-commands.ts"),
     import("./instance-database.ts"),
   ]);
-  const { adoptDatabase, initCluster, leadBy, makeSnapshot, rejoinCluster, removeInstance, statusOfCluster } = commands;
+  const {
+    adoptDatabase,
+    initCluster,
+    leadBy,
+    makeSnapshot,
+    rejoinCluster,
+    removeInstance,
+    statusOfCluster,
+    upgradeOf,
+  } = commands;
   return {
     adoptDatabase,
     branchText,
@@ -26,5 +35,6 @@ export async function clusterCommands() {
     rejoinCluster,
     removeInstance,
     statusOfCluster,
+    upgradeOf,
   };
 }

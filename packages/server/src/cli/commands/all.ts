@@ -11,6 +11,7 @@ import {
   clusterRemove,
   clusterSnapshot,
   clusterStatus,
+  clusterUpgrade,
 } from "./cluster.ts";
 import { failureChanges, failures } from "./failures.ts";
 import { health } from "./health.ts";
@@ -75,4 +76,5 @@ export const commands: readonly Command[] = [
   clusterRejoin,
   clusterAdopt,
   clusterLead,
+  clusterUpgrade,
 ];

@@ -2,7 +2,7 @@
 import { clusterCommands, keepFilesPrivate } from "../../app/index.ts";
 import { count, printable } from "../../base/kernel/index.ts";
 import type { MirrorState } from "../../operate/mirror/index.ts";
-import type { Command } from "../command.ts";
+import { type Command, textOption, UsageError } from "../command.ts";
 import { readableSize } from "../progress-bar.ts";
 
 export const clusterInit: Command = {
@@ -104,6 +104,48 @@ export const clusterLead: Command = {
       terminal.out("An instance with these files leads in some seconds; see socle cluster status.\n");
     else terminal.out(`${name} leads; writes were paused for ${(pausedMs / 1_000).toFixed(1)} s.\n`);
     return 0;
+  },
+};
+
+/** The exit codes of `socle cluster upgrade`, for scripts. */
+const upgradeCodes = { finished: 0, stop: 1, next: 3, wait: 4 } as const;
+
+export const clusterUpgrade: Command = {
+  name: "cluster upgrade",
+  summary: `Tell the next step of a rolling upgrade to this executable and project folder, and change nothing; exit code ${upgradeCodes.finished} at the end, ${upgradeCodes.next} when the step is safe, ${upgradeCodes.wait} for a wait, ${upgradeCodes.stop} for a problem`,
+  options: {
+    instances: { value: "N", summary: "how many instances the cluster has: a stopped instance counts as missing then" },
+    json: { summary: "as JSON" },
+  },
+  async run({ options, terminal, load }) {
+    const size = textOption(options, "instances") ?? "0";
+    if (!/^\d{1,4}$/.test(size)) throw new UsageError(`--instances ${size}: must be a number of instances`);
+    const settings = await load();
+    const { upgradeOf } = await clusterCommands();
+    const { target, instances, step } = await upgradeOf(settings, Number(size));
+    const code = upgradeCodes[step.state];
+    if (options["json"] === true) {
+      terminal.out(`${JSON.stringify({ target, ...step, instances }, null, 2)}\n`);
+      return code;
+    }
+    const heads = { finished: "Finished", next: "Next", wait: "Wait", stop: "Stop" } as const;
+    terminal.out(
+      [
+        `Upgrade of ${settings.config["cluster.name"]} to ${target.version}, files ${target.files}\n`,
+        table([
+          ["address", "role", "version", "files", "state"],
+          ...instances.map((each) => [
+            printable(each.address),
+            each.isLive ? each.role : "gone",
+            printable(each.version),
+            printable(each.files ?? ""),
+            printable(each.problem ?? each.unready ?? (each.isLive ? "ready" : "")),
+          ]),
+        ]),
+        `${heads[step.state]}: ${printable(step.text)}\n`,
+      ].join(""),
+    );
+    return code;
   },
 };
 

@@ -6,7 +6,7 @@ export { Follower } from "./follower.ts";
 export { forwardBy } from "./forward.ts";
 export { type Introduction, introductionPath } from "./instance-paths.ts";
 export { instanceRoutes, isOfInstance, replicaRoutes } from "./instance-routes.ts";
-export type { InstanceState } from "./instance-state.ts";
+export { type InstanceState, isWaiting } from "./instance-state.ts";
 export { askLeader, assertGone, type LeaderCommands, notRunning } from "./leader-commands.ts";
 export { ask, instanceSockets, LeaderQuestions } from "./leader-questions.ts";
 export { ClusterMember, type Leading } from "./member.ts";
