@@ -117,6 +117,7 @@ test("a rolling upgrade, replicas first: each version serves only its own tables
   await waiting;
   expect(await cluster.leader()).toBe(upgraded);
   await write(upgraded);
+  await until(async () => !/waits for a leader/.test((await guide(upgraded, newer)).stdout));
   expect(await leader.running.stop()).toBe(0);
   const oldTables = 'the tables of "migrations" have version 2, and this socle has 1';
   await until(() => other.output().includes(oldTables));

@@ -8,12 +8,15 @@ import type { TestInstance } from "../cluster-kit.ts";
 import { patience, root } from "../kit.ts";
 import { type Finished, runCommand } from "../service-process.ts";
 
+/** A version with the commit of the source in a column of a table. */
+const inTable = /(\d+\.\d+\.\d+)(\+[\w.]+)(?= {2})/g;
+
 /** The place in which a command runs. */
 export type Place = Pick<TestInstance, "folder" | "env">;
 
 /** Parts of the output that differ from run to run. */
 const varying: readonly (readonly [RegExp, string])[] = [
-  [/(\d+\.\d+\.\d+)(?:-[\w.]+)? \([^)\s]*\)/g, "$1"],
+  [/(\d+\.\d+\.\d+)\+[\w.]+/g, "$1"],
   [/snapshot-0*(\d+)-[\w-]+\.tar\.zst/g, "snapshot-$1.tar.zst"],
   [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, "2026-11-30T09:00:00.000Z"],
   [/before-rejoin-[\dTZ.-]+/g, "before-rejoin-20261130T090000"],
@@ -27,11 +30,11 @@ export class Drill {
   readonly #names: (readonly [text: string, name: string])[] = [];
   readonly #start = performance.now();
 
-  /** @param name of the place in docs/drills.md. */
+  /** @param name of the place in docs/drills.md. The addresses in the transcript are as long as the addresses of tests, so that tables stay tables. */
   constructor(name: string, instances: readonly Pick<TestInstance, "url" | "folder">[] = []) {
     this.#name = name;
     for (const [i, { url, folder }] of instances.entries()) {
-      this.#names.push([url, `http://10.0.0.${i + 1}:8080`], [folder, "/srv/shop"]);
+      this.#names.push([url, `http://10.0.10.1${i + 1}:8080`], [folder, "/srv/shop"]);
     }
   }
 
@@ -43,6 +46,7 @@ export class Drill {
   #write(text: string): void {
     let shown = text;
     for (const [given, name] of this.#names) shown = shown.replaceAll(given, name);
+    shown = shown.replace(inTable, (_, version: string, commit: string) => version + " ".repeat(commit.length));
     for (const [pattern, name] of varying) shown = shown.replaceAll(pattern, name);
     this.#lines.push(shown);
     console.log(shown);

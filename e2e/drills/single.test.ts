@@ -18,7 +18,7 @@ async function create({ url }: Running, text: string): Promise<number> {
 }
 
 async function countOf({ url }: Running): Promise<number> {
-  const { total } = (await (await fetch(`${url}/api/posts?limit=1&count=true`)).json()) as { total: number };
+  const { total } = (await (await fetch(`${url}/api/posts?limit=1&count=exact`)).json()) as { total: number };
   return total;
 }
 
@@ -29,8 +29,8 @@ test("the disk is full", async () => {
   const [nsenter = "", ...args] = disk.command([executable, ...config]);
   const service = await serve("/", { executable: nsenter, args });
   const drill = new Drill("disk full");
-  drill.rename(disk.inside, "/srv/shop");
   drill.rename(` ${config.join(" ")}`, "");
+  drill.rename(disk.inside, "/srv/shop");
   const at = { folder: "/", env: {} };
   const [, ...inside] = disk.command([executable]);
   const run = (...command: string[]) => drill.run(at, [...command, ...config], { program: nsenter, before: inside });

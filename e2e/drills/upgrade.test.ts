@@ -37,8 +37,10 @@ test("an upgrade by the guide under load, and the way back", async () => {
   const place: Place = leader;
   const backup = join(temporaryFolder(), "before.tar.zst");
   drill.rename(backup, "/mnt/backups/before.tar.zst");
+  for (let n = 1_000_000; n < 1_000_010; n++) expect((await post(`${leader.url}/api/posts`, { n })).status).toBe(201);
   expect((await drill.run(leader, ["backup", backup])).code).toBe(0);
   const kept = numbersAt(leader, "posts");
+  expect(kept).toHaveLength(10);
   const load = startLoad(instances);
   await acknowledged(load, 10);
   drill.say("The guide runs with the new executable, in the project folder.");

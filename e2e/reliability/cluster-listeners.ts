@@ -3,7 +3,7 @@
  * rule of the owner, as an admin, by a filter, and without an account.
  */
 import { Hearer } from "../cluster-hearer.ts";
-import { pick } from "./cluster-clients.ts";
+import { type Gate, pick } from "./cluster-clients.ts";
 import { type HeardEvent, partOf } from "./cluster-evidence.ts";
 import type { World } from "./cluster-world.ts";
 
@@ -52,16 +52,17 @@ export class Listeners {
   readonly #running: Promise<unknown>;
   #isOn = true;
 
-  constructor(world: World, random: () => number) {
+  constructor(world: World, random: () => number, gate: Gate) {
     this.all = listenersOf(world);
     this.#world = world;
     this.#random = random;
-    this.#running = Promise.all(this.all.map((listener) => this.#move(listener)));
+    this.#running = Promise.all(this.all.map((listener) => this.#move(listener, gate)));
   }
 
-  async #move({ hearer }: Listener): Promise<void> {
+  async #move({ hearer }: Listener, gate: Gate): Promise<void> {
     while (this.#isOn) {
-      await this.#connect(hearer);
+      // A socket cannot resume in another history.
+      await gate.run(() => this.#connect(hearer));
       const end = performance.now() + this.#random() * stayMs;
       while (this.#isOn && hearer.isConnected && performance.now() < end) await Bun.sleep(lookMs);
     }

@@ -52,7 +52,7 @@ class Suite {
     this.#random = random;
     this.#leaders = new LeaderWatch(world);
     this.#breaks = new Breaks(world, this.#leaders, random);
-    this.#listeners = new Listeners(world, random);
+    this.#listeners = new Listeners(world, random, this.#gate);
     this.#clients = new Clients(world, random, this.#gate);
     this.#sessions = new Sessions(world, random, this.#gate);
   }

@@ -45,6 +45,7 @@ export const order: readonly PageGroup[] = [
       "docs/operating.md",
       "docs/trace.md",
       "docs/backups.md",
+      "docs/drills.md",
       "docs/limits.md",
       "docs/admin.md",
       "docs/reliability.md",

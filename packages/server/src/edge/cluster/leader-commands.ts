@@ -57,14 +57,16 @@ export async function askLeader<K extends keyof LeaderCommands>(
 }
 
 async function makeSnapshot(
-  { leading, position: own }: ClusterMember,
+  { leading, position: own, state }: ClusterMember,
   { position }: LeaderCommands["snapshot"]["asked"],
 ): Promise<LeaderCommands["snapshot"]["answer"]> {
   const snapshotAt = leading?.snapshotAt ?? null;
   if (snapshotAt === null) throw new AppError("unavailable", "This instance does not lead yet.");
+  // A bucket that does not answer holds up a snapshot for as long as the bucket is away.
+  if (state.storage !== null) throw new AppError("unavailable", `No snapshot was made: ${state.storage.text}.`);
   const wanted = position ?? own;
   const making = snapshotAt(wanted).catch((thrown: unknown) => {
-    throw new AppError("unavailable", `The snapshot was not made: ${messageOf(thrown)}.`);
+    throw new AppError("unavailable", `No snapshot was made: ${messageOf(thrown)}.`);
   });
   const snapshot = await Promise.race([making, Bun.sleep(patienceMs).then(() => null)]);
   return { position: wanted, snapshot };

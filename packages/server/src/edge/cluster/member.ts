@@ -314,6 +314,7 @@ export class ClusterMember {
     this.#leading = { commits, lost, snapshotAt: null };
     this.hasApplied = false;
     this.state.compareClock(0);
+    this.state.tables = null;
     right.prolong(sentAt + leaseMs);
     this.#leaseUntil = sentAt + leaseMs;
     this.#logger.info(`This instance leads, in term ${term}`);
