@@ -36,7 +36,7 @@ export interface UpgradeStep {
 }
 
 /** Whether an instance has the version and the files of an upgrade. */
-export function isUpgraded({ version, files }: UpgradeInstance, target: UpgradeTarget): boolean {
+function isUpgraded({ version, files }: UpgradeInstance, target: UpgradeTarget): boolean {
   return version === target.version && files === target.files;
 }
 
