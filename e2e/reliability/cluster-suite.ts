@@ -4,6 +4,7 @@
  */
 import { cpus } from "node:os";
 import { differences } from "../cluster-content.ts";
+import { until } from "../kit.ts";
 import { Breaks, type Fault, kinds, rewrites } from "./cluster-breaks.ts";
 import { checks, type Found, type Known } from "./cluster-checks.ts";
 import { Clients, Gate, pick } from "./cluster-clients.ts";
@@ -146,13 +147,13 @@ class Suite {
     const headers = { Authorization: `Bearer ${this.#world.admin.token}` };
     for (const { url } of this.#world.instances) {
       for (const { id, value } of evidence.tallies) {
-        const answer = (await (await fetch(`${url}/api/tallies/${id}`, { headers })).json()) as { value: number };
+        const answer = (await read(`${url}/api/tallies/${id}`, headers)) as { value: number };
         if (answer.value !== value) problems.push(`${url} has ${answer.value} in ${id} in place of ${value}`);
       }
       for (let i = 0; i < 50 && evidence.items.length > 0; i++) {
         const { n, serial } = pick(evidence.items, this.#random);
         const filter = encodeURIComponent(`serial = ${serial}`);
-        const list = await (await fetch(`${url}/api/items?filter=${filter}`, { headers })).json();
+        const list = await read(`${url}/api/items?filter=${filter}`, headers);
         const numbers = (list as { items: { n: number }[] }).items.map((item) => item.n);
         if (numbers.join() !== String(n))
           problems.push(`${url} has ${numbers.join()} as number ${serial} in place of ${n}`);
@@ -160,6 +161,16 @@ class Suite {
     }
     return problems;
   }
+}
+
+/** The JSON of an answer. An instance whose role changes on a busy machine does not listen for a moment. @throws Error for an instance that does not come back. */
+async function read(url: string, headers: Record<string, string>): Promise<unknown> {
+  let answer: Response | null = null;
+  await until(async () => {
+    answer = await fetch(url, { headers }).catch(() => null);
+    return answer !== null && answer.status !== 503;
+  });
+  return (answer as Response | null)?.json();
 }
 
 /** Lets a cluster suffer. @param options `random` decides all choices; `rewriteChance`: of a rewrite of the journal in place of a burst; `onFaults` is told of the number of faults after each burst. */
