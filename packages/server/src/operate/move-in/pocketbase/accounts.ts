@@ -9,6 +9,9 @@ import type { DataFolder, PbRow } from "./sql/data-folder.ts";
 import { timeOf } from "./values.ts";
 import type { PlacedCollection, World } from "./world.ts";
 
+/** The users that a line of the report names. */
+const maxNamed = 50;
+
 export class Accounts {
   readonly #folder: DataFolder;
   readonly #choices: Choices;
@@ -53,8 +56,8 @@ export class Accounts {
       }
     const how = "sign in by email alone: give an address with --email ID=ADDRESS, or later as an admin";
     if (unusable.length > 0)
-      other(`Users whose address has no form that Socle takes, and who ${how}: ${unusable.join(", ")}`);
-    if (without.length > 0) other(`Users without an address, who ${how}: ${without.join(", ")}`);
+      other(`Users whose address has no form that Socle takes, and who ${how}: ${named(unusable)}`);
+    if (without.length > 0) other(`Users without an address, who ${how}: ${named(without)}`);
     for (const [provider, links] of ofProviders)
       report({
         kind: "left",
@@ -84,6 +87,12 @@ export class Accounts {
       links,
     };
   }
+}
+
+/** The first names of a list, and how many more there are. */
+function named(names: readonly string[]): string {
+  const more = names.length - maxNamed;
+  return `${names.slice(0, maxNamed).join(", ")}${more > 0 ? `, and ${more} more` : ""}`;
 }
 
 /** Whether the `authRule` refuses a user to sign in. A rule that is more than truth values of the user refuses everybody. */
