@@ -134,6 +134,11 @@ export class CollectionAdmin {
     await this.#transport.fetch("DELETE", path(name));
   }
 
+  /** Removes the deleted records of a collection for good. Answers the number. */
+  emptyTrash(name: string): Promise<{ removed: number }> {
+    return this.#transport.call("DELETE", `${path(name)}/trash`);
+  }
+
   planDelete(name: string): Promise<MigrationPlan> {
     return this.#transport.call("DELETE", `${path(name)}?dryRun=true`);
   }

@@ -57,6 +57,7 @@ export type {
   NamedClient,
   NewRecord,
   RecordsClient,
+  TrashOf,
   VersionOptions,
   WriteOptions,
 } from "./records.ts";

@@ -77,12 +77,23 @@ export interface RecordsClient<T extends SystemFields, Create = NewRecord<T>, Up
    */
   upsert(values: UpsertValues<Create, Update>, options: UpsertOptions<By>): Promise<T>;
   delete(id: string, options?: VersionOptions & WriteOptions): Promise<void>;
+  /** The deleted records that can be restored, the last deleted first, of a collection with a `trash`: for callers who may read and delete the records. */
+  trash(options?: HistoryOptions): Promise<TrashOf<T>>;
+  /** Makes a deleted record again, with the id, the owner and the numbers, and the records that `cascade` deleted along. */
+  restore(id: string, options?: CallOptions): Promise<T>;
   /** The changes of a record, newest first: `history(id, { limit: 20, cursor: page.nextCursor })`. For admins, and by the rule `history` of the collection. */
   history(id: string, options?: HistoryOptions): Promise<HistoryOf<T>>;
 }
 
+/** A page of the trash. `deleted`: the times of each record, by id. */
+export interface TrashOf<T> {
+  items: T[];
+  deleted: { [id: string]: { at: string; until: string } };
+  nextCursor: string | null;
+}
+
 export interface HistoryOptions extends CallOptions {
-  /** Changes of a page, 1,000 at most; 50 by default. */
+  /** Changes, or deleted records, of a page: 1,000 at most; 50 by default, or 1,000 of the trash. */
   limit?: number;
   /** The `nextCursor` of the page before; null for the first page. */
   cursor?: string | null;
@@ -132,6 +143,14 @@ export class Records extends QueryBuilder<Source> {
 
   history(id: string, options?: HistoryOptions): Promise<unknown> {
     return this.get(id, options, "/history");
+  }
+
+  trash({ signal, ...page }: HistoryOptions = {}): Promise<unknown> {
+    return this.source.transport.call("GET", this.path + searchOf({ trash: "only", ...page }), { signal });
+  }
+
+  restore(id: string, options?: CallOptions): Promise<unknown> {
+    return this.source.transport.call("POST", `${this.#recordPath(id)}/restore`, options);
   }
 
   create(values: object, { optimistic, ...options }: OnceOptions & WriteOptions = {}): Promise<unknown> {

@@ -66,6 +66,7 @@ export interface MigrationStep {
     | "index"
     | "search"
     | "permissions"
+    | "trash"
     | "order";
   field?: string;
   /** Of an index; of a search, all that are searched from now on. */
@@ -74,7 +75,7 @@ export interface MigrationStep {
   unique?: boolean;
   /** For a rename: the old name. For a relation: the former target collection. For a collection: the former name. For a type: the former type. */
   from?: string;
-  /** For a relation: the new target collection. For a collection: the new name. For a type: the new type. */
+  /** For a relation: the new target collection. For a collection: the new name. For a type: the new type. For a trash: the time that deleted records are kept. */
   to?: string;
   /** For values: the values that take the place of other values. */
   renamed?: readonly { from: string; to: string }[];

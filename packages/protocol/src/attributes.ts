@@ -95,6 +95,7 @@ export const DEFINITION_ATTRIBUTES = [
   "indexes",
   "search",
   "history",
+  "trash",
   "renamedFrom",
   "$schema",
 ];

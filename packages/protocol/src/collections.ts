@@ -147,6 +147,8 @@ export interface CollectionDefinition {
   search?: string[];
   /** The callers who may see the changes of a record, beside admins. Absent for admins alone. */
   history?: HistoryDefinition;
+  /** How long a deleted record can be restored, for example "30d". Absent without a trash. */
+  trash?: string;
 }
 
 export interface HistoryDefinition {

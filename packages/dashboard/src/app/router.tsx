@@ -121,6 +121,12 @@ const importRecords = createRoute({
   component: lazyRouteComponent(() => import("../pages/import/import-page.tsx"), "ImportPage"),
 });
 
+const trash = createRoute({
+  getParentRoute: () => collections,
+  path: "/$name/trash",
+  component: lazyRouteComponent(() => import("../pages/trash/trash-page.tsx"), "TrashPage"),
+});
+
 const users = createRoute({
   getParentRoute: () => inside,
   path: "/users",
@@ -222,7 +228,7 @@ const tree = root.addChildren([
   setup,
   inside.addChildren([
     overview,
-    collections.addChildren([collectionsIndex, newCollection, diagram, records, schema, importRecords]),
+    collections.addChildren([collectionsIndex, newCollection, diagram, records, schema, importRecords, trash]),
     users,
     storage,
     functions,

@@ -17,6 +17,7 @@ import { sockets } from "./en/sockets.ts";
 import { storage } from "./en/storage.ts";
 import { trace } from "./en/trace.ts";
 import * as transfer from "./en/transfer.ts";
+import { trash } from "./en/trash.ts";
 import * as undo from "./en/undo.ts";
 import { users } from "./en/users.ts";
 
@@ -28,7 +29,7 @@ export const en = {
   ...settings,
   ...mails,
   ...undo,
-  ...{ account, api, overview, editor, schema, diagram, users, storage, jobs, keys, sockets, failures, trace },
+  ...{ account, api, overview, editor, schema, diagram, users, storage, jobs, keys, sockets, failures, trace, trash },
   import: transfer.importing,
   export: transfer.exporting,
 };

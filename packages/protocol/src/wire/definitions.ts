@@ -78,6 +78,8 @@ export const collectionDefinition = named("CollectionDefinition", () =>
     search: optional(arrayOf(string)),
     /** The callers who may see the changes of a record, beside admins. Absent for admins alone. */
     history: optional(history),
+    /** How long a deleted record can be restored, for example "30d". */
+    trash: optional(string),
   }),
 );
 
@@ -100,6 +102,7 @@ export const changedDefinition = named("ChangedDefinition", () =>
     indexes: optional(orNull(arrayOf(index))),
     search: optional(orNull(arrayOf(string))),
     history: optional(orNull(history)),
+    trash: optional(orNull(string)),
   }),
 );
 

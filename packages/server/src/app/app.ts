@@ -201,6 +201,7 @@ async function start(options: AppOptions) {
   starting.defer(() => retention.settled());
   const dropped = new DroppedRetention({ clock, config, database, logger: logger.for("collections") });
   starting.defer(() => dropped.settled());
+  starting.defer(() => service.records.trash.settled());
   const http = new HttpServer({
     acme: front.acme,
     certificate: front.certificate,
@@ -226,6 +227,7 @@ async function start(options: AppOptions) {
   const indexer = events.startIndex(signal);
   starting.defer(() => indexer.settled());
   dropped.start(signal);
+  service.records.trash.start(signal);
   service.mails.start(signal);
   starting.defer(() => service.undos.settled());
   service.undos.start(signal);

@@ -10,6 +10,7 @@ import {
   IconPlus,
   IconRefresh,
   IconSchema,
+  IconTrash,
   IconUpload,
 } from "../../icons/index.ts";
 import { Action, LinkAction } from "../../kit/action.tsx";
@@ -111,6 +112,14 @@ function MoreActions({ page }: { page: RecordsPage }) {
         <Menu.Item leftSection={<IconDownload size={16} />} onClick={() => setDialog({ type: "export" })}>
           {isPartial ? text.records.exportFiltered(shown.rows.total) : text.records.exportAll}
         </Menu.Item>
+        {page.collection.definition.trash !== undefined && (
+          <Menu.Item
+            leftSection={<IconTrash size={16} />}
+            renderRoot={(props) => <Link to="/collections/$name/trash" params={{ name }} {...props} />}
+          >
+            {text.trash.open}
+          </Menu.Item>
+        )}
         <Menu.Item leftSection={<IconCode size={16} />} onClick={() => setDialog({ type: "code" })}>
           {text.records.code}
         </Menu.Item>

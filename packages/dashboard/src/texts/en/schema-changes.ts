@@ -34,6 +34,13 @@ export const search = {
   noTexts: "No other field of type string or text",
 };
 
+export const trash = {
+  title: "Deleted records",
+  body: "For this time, a deleted record stays in the trash and can be restored: “30d”, “12h”. Without a time, a deletion is final.",
+  time: "Time in the trash",
+  none: "no trash",
+};
+
 export const json = {
   label: "Definition as JSON",
   intro: "The definition as in the file in `collections/`. Changes here change the form.",
@@ -68,6 +75,8 @@ export const json = {
   indexes: `"indexes" is an array.`,
   index: `An index is an array of names of fields, or an object with "fields".`,
   search: `"search" is an array of names of fields.`,
+  history: `"history" is an object with the rule "read".`,
+  trash: `"trash" is a time such as "30d".`,
 };
 
 export const problems = {
@@ -196,6 +205,8 @@ export const plan = {
       ? "Search no field any more"
       : `Search the words of ${fields.map((field) => `\`${field}\``).join(", ")}`,
   permissions: "Change the permissions",
+  trash: (time: string | undefined) =>
+    time === undefined ? "Deletions are final from now on" : `Keep deleted records in the trash for ${time}`,
   order: "Write the definition in another order",
 };
 

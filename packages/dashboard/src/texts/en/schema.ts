@@ -1,6 +1,6 @@
 /** Texts of the page on which a collection is defined, and of the diagram. */
 import { count } from "./count.ts";
-import { deletion, indexes, json, plan, problems, renaming, search } from "./schema-changes.ts";
+import { deletion, indexes, json, plan, problems, renaming, search, trash } from "./schema-changes.ts";
 import { fields, types } from "./schema-fields.ts";
 import { effect, permissions, trial } from "./schema-permissions.ts";
 
@@ -61,6 +61,7 @@ export const schema = {
   effect,
   indexes,
   search,
+  trash,
   json,
   problems,
   plan,

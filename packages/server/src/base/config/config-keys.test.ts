@@ -122,6 +122,7 @@ const values: { [path in KeyPath]: [unknown, string, unknown] } = {
   "limits.passkeysPerUser": [5, "5", 5],
   "limits.idempotencyKeys": [5, "5", 5],
   "limits.cascade": [5, "5", 5],
+  "limits.trash": [6, "6", 6],
   "limits.undo": [5, "5", 5],
   "limits.diskFree": ["1GiB", "1073741824", 1_024 ** 3],
   "limits.wal": ["8MiB", "8388608", 8_388_608],

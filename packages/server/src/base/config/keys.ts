@@ -325,10 +325,15 @@ export const keys = {
     100_000,
     "records that a deletion deletes or clears beside its own record, by `onDelete`; other writes wait until the deletion is done",
   ),
+  "limits.trash": key(
+    wholeNumber(0, 10_000_000),
+    100_000,
+    "deleted records that the trash keeps, of all collections; beyond, the records that were deleted first are gone",
+  ),
   "limits.undo": key(
     wholeNumber(1, 10_000_000),
     100_000,
-    "changes that an undo takes back, in transactions of 1,000 changes",
+    "changes that an undo takes back; up to 1,000 in one transaction, more in transactions of 100 changes",
   ),
   "limits.diskFree": key(
     size(0, 1_024 ** 5),

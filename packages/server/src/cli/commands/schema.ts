@@ -323,6 +323,8 @@ function describe({
       return fields.length === 0 ? "~ no field is searched" : `~ ${fields.join(", ")}: searched`;
     case "permissions":
       return field === "" ? "~ permissions" : `~ permissions of ${field}`;
+    case "trash":
+      return to === "" ? "~ no trash: deletions are final from now on" : `~ the trash keeps deleted records for ${to}`;
     case "order":
       return "~ the order of its fields";
   }

@@ -4,6 +4,7 @@ import { wordsVersion } from "../../base/kernel/index.ts";
 import type { ModuleSchema, Reader, SlowReader, Transactor } from "../../store/database/index.ts";
 import { counterTable } from "./counter-table.ts";
 import { droppedTables } from "./dropped-table.ts";
+import { trashTables } from "./trash-table.ts";
 import { unreadFileTable } from "./unread-file-table.ts";
 
 export const collectionSchema: ModuleSchema = {
@@ -27,6 +28,7 @@ export const collectionSchema: ModuleSchema = {
     unreadFileTable,
     // The folding of the words in the search table, see `wordsVersion`; null in the row of an earlier version, until the next start.
     "ALTER TABLE _collections ADD COLUMN words INTEGER",
+    ...trashTables,
   ],
 };
 

@@ -25,6 +25,7 @@ import {
   RECORD_TIMES,
   type Rule,
   TEXT_FORMATS,
+  USERS,
 } from "@socle/protocol";
 import { duration } from "../../base/config/index.ts";
 import { AppError, isObject, nearest, oneOf, quote } from "../../base/kernel/index.ts";
@@ -318,6 +319,18 @@ function parseHistory(input: unknown, problems: string[]): HistoryDefinition | u
   return read === undefined ? undefined : { read, ...(typeof keep === "string" && { keep }) };
 }
 
+/** The shortest time that a trash keeps a record. */
+const minTrashMs = 60_000;
+
+function parseTrash(input: unknown, name: unknown, problems: string[]): string | undefined {
+  if (input === undefined || input === null) return undefined;
+  const kept = duration(minTrashMs);
+  if (name === USERS) problems.push('"trash" is not for "users": a deleted account does not come back');
+  else if (typeof input === "string" && kept.parse(input) !== undefined) return input;
+  else problems.push(`"trash" must be ${kept.allowed}, not ${quote(input)}`);
+  return undefined;
+}
+
 /**
  * Reads a collection definition from JSON (spec, "Collection definition"; contract, "Collections and fields"). Whether
  * relations point to something is for whoever knows the other collections.
@@ -359,6 +372,7 @@ export function parseDefinition(sent: unknown): ParsedDefinition {
   const indexes = parseIndexes(input["indexes"], types, report);
   const search = parseSearch(input["search"], types, problems);
   const history = parseHistory(input["history"], problems);
+  const trash = parseTrash(input["trash"], input["name"], problems);
   const { renamedFrom: collectionFrom = null } = input;
   if (collectionFrom !== null && typeof collectionFrom !== "string")
     problems.push(`"renamedFrom" must be the former name of the collection, not ${quote(collectionFrom)}`);
@@ -367,6 +381,7 @@ export function parseDefinition(sent: unknown): ParsedDefinition {
   if (indexes.length > 0) definition.indexes = indexes;
   if (search !== undefined) definition.search = search;
   if (history !== undefined) definition.history = history;
+  if (trash !== undefined) definition.trash = trash;
   for (const list of [problems, warnings])
     if (list.length > maxProblems) list.splice(maxProblems, Infinity, `and ${list.length - maxProblems} more`);
   if (problems.length > 0) throw new AppError("bad_request", problems.join("; "));

@@ -49,4 +49,16 @@ export { givenRules, partsAt, type RuleSite, ruleSource, rulesAt, withRule } fro
 export { checkRecords, countDropped } from "./sql/data-check.ts";
 export { plannedTables, unknownFields } from "./sql/planned-tables.ts";
 export { countRecords } from "./table.ts";
+export {
+  countTrash,
+  emptyTrash,
+  endTrash,
+  forgetTrash,
+  isTrashOver,
+  putTrash,
+  type TrashRow,
+  trashOfRoot,
+  trashPage,
+  trashRow,
+} from "./trash-table.ts";
 export { forgetUnread, givesRight, noteRead } from "./unread-file-table.ts";

@@ -89,6 +89,8 @@ export type PlanStep =
   | { step: "search"; fields: string[] }
   /** The rules of the collection, or of one field. */
   | { step: "permissions"; field?: string }
+  /** From now on, deleted records are kept for another time; for no time without `to`. */
+  | { step: "trash"; to?: string }
   /** The same fields in another order, or the same indexes in other words. */
   | { step: "order" };
 
@@ -424,6 +426,7 @@ export function planMigration(before: CollectionDefinition | null, parsed: Parse
   const rulesOf = ({ permissions, history }: CollectionDefinition): string => JSON.stringify([permissions, history]);
   if (rulesOf(before) !== rulesOf(after)) steps.push({ step: "permissions" });
   if (isSearchChanged({ before, after, steps })) steps.push({ step: "search", fields: [...(after.search ?? [])] });
+  if (before.trash !== after.trash) steps.push({ step: "trash", ...(after.trash && { to: after.trash }) });
   if (steps.length === 0 && JSON.stringify(before) !== JSON.stringify(after)) steps.push({ step: "order" });
   if (parsed.restored !== undefined) steps.push({ step: "restore", ...parsed.restored });
   return { before, after, steps };

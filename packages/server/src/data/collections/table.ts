@@ -17,6 +17,7 @@ import { Counters } from "./counter-table.ts";
 import { type DropCause, followRename, giveBack, keepField, keepTable, watchDeletions } from "./dropped-table.ts";
 import { type CollectionPlan, originOf, type PlanStep, type ValueRename } from "./plan.ts";
 import { SearchTable, ValueTables } from "./side-table.ts";
+import { dropTrash, followInTrash } from "./trash-table.ts";
 
 /** The seq of the newest row: about as many rows as the table ever had. */
 export async function lastNumber(reader: SlowReader, table: string): Promise<number> {
@@ -34,7 +35,9 @@ export async function countRecords(reader: SlowReader, collection: string): Prom
 export function touchesRecords(plan: CollectionPlan): boolean {
   if (plan.before === null) return plan.base !== undefined;
   const isLight = (step: PlanStep): boolean =>
-    ["permissions", "order", "rename", "renameCollection", "follow", "default", "onDelete"].includes(step.step) ||
+    ["permissions", "order", "trash", "rename", "renameCollection", "follow", "default", "onDelete"].includes(
+      step.step,
+    ) ||
     (step.step === "rules" && step.stricter.length === 0) ||
     (step.step === "index" && !step.on);
   return !plan.steps.every(isLight) || makesIndex(plan.before, plan);
@@ -111,6 +114,7 @@ export class Table {
     for (const { name } of await presentIndexes(this.#tx, this.#sqlName))
       await this.#tx.run(`DROP INDEX ${identifier(name)}`);
     await keepTable(this.#tx, definition, this.#by);
+    await dropTrash(this.#tx, definition.name);
     await this.#counters.drop();
   }
 
@@ -131,6 +135,7 @@ export class Table {
     await this.#search.restore(plan);
     await this.#values.restore(plan);
     await watchDeletions(this.#tx, after.name);
+    await followInTrash(this.#tx, plan);
     return isChronological;
   }
 

@@ -12,6 +12,7 @@
  * loop, so reads go on; other writes wait, so `limits.cascade` bounds the deletion.
  */
 import type { ErrorDetail, JsonValue, OnDelete, StoredRecord } from "@socle/protocol";
+import { duration } from "../../base/config/index.ts";
 import {
   AppError,
   type Clock,
@@ -22,7 +23,7 @@ import {
   toTimestamp,
 } from "../../base/kernel/index.ts";
 import type { Transactor, Value } from "../../store/database/index.ts";
-import { type Collection, type Collections, forgetUnread } from "../collections/index.ts";
+import { type Collection, type Collections, forgetUnread, putTrash } from "../collections/index.ts";
 import type { RecordEffects } from "./record-effects.ts";
 import { fieldLimits, type OwnedRow, type RecordTable, recordTableOf } from "./record-table.ts";
 import { keepNumbers, numberChanged } from "./sequences.ts";
@@ -67,13 +68,16 @@ class Work {
   readonly tx: Transactor;
   readonly principal: Principal;
   readonly hooks: WriteHooks | null;
+  /** The id of the record, or of the user, whose deletion this is. */
+  readonly root: string;
   readonly #turns = new LoopTurns();
   /** About the bytes of the records that were changed. */
   bytes = 0;
 
-  constructor(tx: Transactor, principal: Principal, hooks: WriteHooks | null) {
+  constructor(tx: Transactor, principal: Principal, { root, hooks }: { root: string; hooks: WriteHooks | null }) {
     this.tx = tx;
     this.principal = principal;
+    this.root = root;
     this.hooks = hooks;
   }
 
@@ -123,7 +127,7 @@ export class Deletions {
     principal: Principal,
     { table, row, hooks }: { table: RecordTable; row: OwnedRow; hooks: WriteHooks | null },
   ): Promise<number> {
-    const work = new Work(tx, principal, hooks);
+    const work = new Work(tx, principal, { root: row.record.id, hooks });
     const { name } = table.collection;
     if (this.#pointersTo(name).length > 0) await this.#follow(work, { collection: name, id: row.record.id });
     this.#remove(work, { table, row });
@@ -136,7 +140,7 @@ export class Deletions {
    */
   deleteAlone(tx: Transactor, principal: Principal, { table, row }: { table: RecordTable; row: OwnedRow }): boolean {
     if (this.isPointedTo(tx, { collection: table.collection.name, id: row.record.id })) return false;
-    this.#remove(new Work(tx, principal, null), { table, row });
+    this.#remove(new Work(tx, principal, { root: row.record.id, hooks: null }), { table, row });
     return true;
   }
 
@@ -147,7 +151,7 @@ export class Deletions {
 
   /** Applies the `onDelete` of relations to a user that is about to be deleted. @throws as `delete`. */
   async followUser(tx: Transactor, principal: Principal, id: string): Promise<void> {
-    await this.#follow(new Work(tx, principal, null), { collection: "users", id });
+    await this.#follow(new Work(tx, principal, { root: id, hooks: null }), { collection: "users", id });
   }
 
   /** Everything but the root. */
@@ -179,16 +183,25 @@ export class Deletions {
   /** Deletes the record of a user, whose relations `followUser` has followed. */
   remove(tx: Transactor, principal: Principal, { table, id }: { table: RecordTable; id: string }): void {
     const row = tx.get<StoredRecord>(table.byIdWithOwner, id);
-    if (row !== null) this.#remove(new Work(tx, principal, null), { table, row: table.toOwned(row) });
+    if (row !== null)
+      this.#remove(new Work(tx, principal, { root: id, hooks: null }), { table, row: table.toOwned(row) });
   }
 
-  #remove({ tx, principal, hooks }: Work, { table, row }: { table: RecordTable; row: OwnedRow }): void {
+  #remove({ tx, principal, hooks, root }: Work, { table, row }: { table: RecordTable; row: OwnedRow }): void {
     const { record } = row;
     if (hooks?.has(table.collection.name, "delete") === true)
       hooks.valuesFor({ table, operation: "delete", principal, record, previous: record });
     tx.run(table.delete, record.id);
     if (table.hasFiles) forgetUnread(tx, record.id);
     hooks?.wrote(table.collection.name, record.id, null);
+    const { name, definition } = table.collection;
+    if (definition.trash !== undefined) {
+      const { id } = record;
+      const deletedAt = this.#clock.now();
+      const endsAt = deletedAt + (duration(0).parse(definition.trash) ?? 0);
+      const { text } = JsonText.of(record);
+      putTrash(tx, { collection: name, id, owner: row.owner, root, deletedAt, endsAt, record: text });
+    }
     this.#effects.deleted(tx, { table, row, principal });
   }
 

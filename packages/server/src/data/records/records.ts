@@ -33,6 +33,7 @@ import { fieldLimits, isAnyRecordId, missingRecord, recordTableOf } from "./reco
 import type { Body, Lookups } from "./references.ts";
 import { Reversals } from "./reversals.ts";
 import { Rights } from "./rights.ts";
+import { Trash } from "./trash.ts";
 import { Trials } from "./trials.ts";
 import { ConflictTurns } from "./turns.ts";
 import { UserRecords } from "./user-records.ts";
@@ -50,8 +51,8 @@ interface RecordsOptions {
   readonly logger: Logger;
   /** See `Deletions`. */
   readonly maxCascade: number;
-  /** See `RecordEffects`. */
-  readonly config: Pick<Config, "events.before">;
+  /** See `RecordEffects` and `Trash`. */
+  readonly config: Pick<Config, "events.before" | "limits.trash">;
 }
 
 /** A create and an update refuse before the first write, so a second call is safe. */
@@ -74,6 +75,7 @@ export class Records {
   readonly turns = new ConflictTurns();
   readonly trials: Trials;
   readonly reversals: Reversals;
+  readonly trash: Trash;
   /** Only for the accounts of users. */
   readonly users: UserRecords;
   /** Only for the deletion of a user. */
@@ -92,6 +94,7 @@ export class Records {
     this.users = new UserRecords({ ...options, deletions, effects, changes: this.#changes });
     this.trials = new Trials({ ...options, rights, changes: this.#changes });
     this.reversals = new Reversals({ ...options, changes: this.#changes });
+    this.trash = new Trash({ ...options, rights, reversals: this.reversals });
   }
 
   /**

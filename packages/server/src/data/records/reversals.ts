@@ -3,7 +3,7 @@ import { type FieldDefinition, type StoredRecord, USERS } from "@socle/protocol"
 import { AppError, type Clock, type System, system, toTimestamp } from "../../base/kernel/index.ts";
 import type { Transactor } from "../../store/database/index.ts";
 import type { EventBasis, LoggedEvent } from "../../store/events/index.ts";
-import { type Collection, type Collections, isOfPredecessor } from "../collections/index.ts";
+import { type Collection, type Collections, forgetTrash, isOfPredecessor } from "../collections/index.ts";
 import { typeOf } from "../fields/index.ts";
 import type { RecordChanges } from "./changes.ts";
 import { isSameValue } from "./record-effects.ts";
@@ -109,16 +109,50 @@ export class Reversals {
   /** Answers the files that are gone, which the record has no more. */
   #takeDeletion({ tx, principal, event, table, id, row }: LoggedChange): string | null {
     if (row !== null) throw new Left("a record with the id exists");
-    const { fields, owner } = keptOf(event);
+    const deleted = keptOf(event);
+    for (const name of Object.keys(deleted.fields)) if (!systemFields.includes(name)) presentField(table, name);
+    const lost = this.#makeAgain(tx, principal, { table, id, deleted });
+    return lost.size === 0 ? null : `without files that are gone: ${[...lost].join(", ")}`;
+  }
+
+  /**
+   * Makes a deleted record again, with the id, the owner and the numbers.
+   * @throws AppError `conflict` for a record that cannot come back now, with the reason.
+   */
+  restore(
+    tx: Transactor,
+    principal: System,
+    { collection, id, deleted }: { collection: string; id: string; deleted: EventBasis },
+  ): void {
+    const table = recordTableOf(this.#collections.named(collection));
+    if (tx.get(table.exists, id) !== null) throw new AppError("conflict", `The record ${id} exists.`);
+    try {
+      this.#makeAgain(tx, principal, { table, id, deleted });
+    } catch (thrown) {
+      const reason = `The record ${id} of "${collection}" cannot be restored now`;
+      if (thrown instanceof Left) throw new AppError("conflict", `${reason}: ${thrown.message}.`);
+      if (!(thrown instanceof AppError) || thrown.code !== "validation_error") throw thrown;
+      const { details = [] } = thrown;
+      const problems = details.map(({ message }) => message).join("; ");
+      throw new AppError("conflict", `${reason}: ${problems}.`, { details });
+    }
+  }
+
+  /** Answers the ids of files that are gone, which the record has no more. @throws Left; AppError `validation_error`. */
+  #makeAgain(
+    tx: Transactor,
+    principal: System,
+    { table, id, deleted: { fields, owner } }: { table: RecordTable; id: string; deleted: EventBasis },
+  ): ReadonlySet<string> {
     const { id: _, createdAt, updatedAt: former, ...body } = fields;
-    for (const name of Object.keys(body)) presentField(table, name);
     this.#refuseGone(tx, table, body);
     const lost = this.#dropLostFiles(tx, table, body);
     // The record has a new version: an `If-Match` of the record before the deletion does not hold.
     const updatedAt = toTimestamp(Math.max(this.#clock.now(), Date.parse(String(former)) + 1));
     const given = { id, createdAt: String(createdAt), updatedAt, owner, problems: [] };
     this.#changes.create(tx, principal, { collection: table.collection.name, body, given, hooks: null, takes });
-    return lost.size === 0 ? null : `without files that are gone: ${[...lost].join(", ")}`;
+    forgetTrash(tx, id);
+    return lost;
   }
 
   /** The collection of an event, also under a later name; undefined for a collection that is gone. */

@@ -24,7 +24,7 @@ export interface RecordState extends Omit<RightsTarget, "id"> {
 }
 
 /** The state of a whole record, with the system fields. */
-type WholeState = RecordState & { readonly record: StoredRecord };
+export type WholeState = RecordState & { readonly record: StoredRecord };
 
 /** A body that is to be written, with the stored values by the positions of the fields. */
 interface WrittenBody {

@@ -53,21 +53,26 @@ export function describedForAdmins(definition: CollectionDefinition): Omit<Descr
   return { definition, operations: all, unread: new Set(), unwritten: new Set(), isForAdmins: true };
 }
 
-/** The description without the parameters of a search, for a collection without searched fields; `by` has the unique fields. */
+/** The description without the parameters of a search and of a trash that the collection does not have; `by` has the unique fields. */
 function fitting(description: RouteDescription, collection: DescribedCollection): RouteDescription {
   const { definition, unread } = collection;
   if (description.query === undefined) return description;
-  const { search, snippet, by, ...query } = description.query;
+  const { by, ...query } = description.query;
   if (by !== undefined) {
     const schema = { ...by.schema, enum: uniqueFieldsOf(collection) };
     return { ...description, query: { by: { ...by, schema } } };
   }
   const canSearch = definition.search?.some((field) => !unread.has(field)) === true;
-  return canSearch ? description : { ...description, query };
+  const absent = [...(canSearch ? [] : ["search", "snippet"]), ...(definition.trash === undefined ? ["trash"] : [])];
+  const present = Object.entries(query).filter(([name]) => !absent.includes(name));
+  return { ...description, query: Object.fromEntries(present) };
 }
 
-function isShown({ access, operation, query }: RouteDescription, collection: DescribedCollection): boolean {
+const restorePath = "/restore";
+
+function isShown({ path, access, operation, query }: DescribedRoute, collection: DescribedCollection): boolean {
   if (query?.["by"] !== undefined && uniqueFieldsOf(collection).length === 0) return false;
+  if (path.endsWith(restorePath) && collection.definition.trash === undefined) return false;
   return (
     operation !== undefined && collection.operations.has(operation) && (access !== "admin" || collection.isForAdmins)
   );
@@ -80,6 +85,8 @@ function idOf(
 ): { verb: string; named: string } {
   const [, transfer] = /\/(import|export|query)$/.exec(path) ?? [];
   if (transfer !== undefined) return { verb: transfer, named: name };
+  if (path.endsWith(restorePath))
+    return { verb: "restore", named: path.replace(collectionMark, name).slice(0, -restorePath.length) };
   const isList = operation === "read" && !path.includes(":id");
   if (operation === "history" && method === "DELETE")
     return { verb: "erase", named: path.replace(collectionMark, name) };

@@ -37,6 +37,7 @@ export interface AuditEntry {
     | "key.deleted"
     | "file.updated"
     | "history.erased"
+    | "trash.emptied"
     | "mail.read"
     | "mail.retried"
     | "mail.tested"

@@ -5,7 +5,7 @@ import type { Clock, SignedIn } from "../../base/kernel/index.ts";
 import type { Logger, LogRing } from "../../base/logging/index.ts";
 import type { Previews } from "../../code/previews/index.ts";
 import type { FileState } from "../../code/script-host/index.ts";
-import type { Collection } from "../../data/collections/index.ts";
+import { type Collection, countTrash, forgetTrash } from "../../data/collections/index.ts";
 import type { Queries } from "../../data/queries/index.ts";
 import type { Providers, UserDeletions } from "../../people/auth/index.ts";
 import type { Waiter } from "../../store/database/index.ts";
@@ -105,8 +105,19 @@ export function buildAdmin(options: AdminOptions) {
     eraseHistory(collection: Collection, id: string, admin: SignedIn): Promise<void> {
       return changes.transact(admin, (tx, audit) => {
         const erased = histories.erase(tx, collection, id);
+        forgetTrash(tx, id);
         audit({ action: "history.erased", target: id, after: { collection: collection.name, events: erased } });
       });
+    },
+
+    /** Removes all records of the trash of a collection for good. Answers the number. @throws AppError `not_found`. */
+    async emptyTrash(name: string, admin: SignedIn): Promise<number> {
+      const collection = options.records.collection(name);
+      await changes.transact(admin, (tx, audit) => {
+        const records = countTrash(tx, collection.name);
+        audit({ action: "trash.emptied", target: collection.name, after: { records } });
+      });
+      return options.records.trash.empty(collection);
     },
 
     /** Calls `listener` with each event once the event is on disk. Answers a function that removes the listener. */

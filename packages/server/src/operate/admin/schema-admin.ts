@@ -114,10 +114,17 @@ export function changeOf(present: string, body: Record<string, unknown>): Collec
           `"name" must be "${present}" or left out; to rename the collection, send "renamedFrom": "${present}" beside its new name.`,
         );
       const definition = isRename ? withNewTargets(stored, new Map([[present, name]])) : stored;
-      const { permissions = definition.permissions, history = definition.history } = body;
+      const { permissions = definition.permissions, history = definition.history, trash = definition.trash } = body;
       const given = Object.entries(body).filter(([attribute]) => !answered.includes(attribute));
       const fields = body["fields"] ?? definition.fields;
-      const parsed = parseDefinition({ ...Object.fromEntries(given), name: asked, fields, permissions, history });
+      const parsed = parseDefinition({
+        ...Object.fromEntries(given),
+        name: asked,
+        fields,
+        permissions,
+        history,
+        trash,
+      });
       const guessing = { ...parsed, mayGuess: true };
       return { define: [keepUnsent(definition, guessing, { indexes, search })], drop: [], cause: "PUT" };
     },

@@ -9,6 +9,7 @@ import {
   fieldOf,
   indexDraft,
   keptFields,
+  othersOf,
   refsOf,
   type SchemaDraft,
 } from "./draft.ts";
@@ -42,7 +43,7 @@ export function changeOf(draft: SchemaDraft, stored: CollectionDefinition): Sche
   // Indexes and searched fields that the change omits follow renamed fields in the service; a change with indexes uses the new names.
   const areFieldsChanged = fields.some((field) => "renamedFrom" in field) || !isSame(before.fields, after.fields);
   const change: SchemaChange = areFieldsChanged ? { fields } : {};
-  for (const part of ["permissions", "indexes", "search"] as const)
+  for (const part of ["permissions", "indexes", "search", "history", "trash"] as const)
     if (!isSame(before[part], after[part])) Object.assign(change, { [part]: after[part] ?? null });
   return Object.keys(change).length === 0 ? null : change;
 }
@@ -107,7 +108,8 @@ export function rebased(draft: SchemaDraft, before: CollectionDefinition, now: C
   const permissions = isSame(old.permissions, mine.permissions) ? theirs.permissions : draft.permissions;
   const refs = refsOf(fields);
   const search = isSame(old.search, mine.search) ? (now.search ?? []).map(refs) : draft.search;
-  const next = { ...draft, fields, permissions, search, nextKey };
+  const others = isSame(othersOf(old), draft.others) ? theirs.others : draft.others;
+  const next = { ...draft, fields, permissions, search, others, nextKey };
   if (!isSame(old.indexes, mine.indexes)) return next;
   const indexes = (now.indexes ?? []).map((index, i) => indexDraft(`#${nextKey + i}`, index, refs));
   return { ...next, indexes, nextKey: nextKey + indexes.length };

@@ -84,8 +84,16 @@ export interface SchemaDraft {
   readonly indexes: readonly IndexDraft[];
   /** The searched fields: keys, or names if no field has the name. */
   readonly search: readonly string[];
+  /** Parts of the definition that follow no rename of a field. */
+  readonly others: OtherParts;
   /** The number of the next key. */
   readonly nextKey: number;
+}
+
+export type OtherParts = Pick<CollectionDefinition, "history" | "trash">;
+
+export function othersOf({ history, trash }: OtherParts): OtherParts {
+  return { ...(history !== undefined && { history }), ...(trash !== undefined && { trash }) };
 }
 
 export const noPermissions: PermissionDraft = { read: null, create: null, update: null, delete: null };
@@ -147,7 +155,8 @@ export function draftOf(definition: CollectionDefinition, isStored: boolean): Sc
   const indexes = (definition.indexes ?? []).map((index, i) => indexDraft(`#${fields.length + i + 1}`, index, refs));
   const permissions = { ...noPermissions, ...definition.permissions };
   const search = (definition.search ?? []).map(refs);
-  return { name: definition.name, fields, permissions, indexes, search, nextKey: fields.length + indexes.length + 1 };
+  const [others, nextKey] = [othersOf(definition), fields.length + indexes.length + 1];
+  return { name: definition.name, fields, permissions, indexes, search, others, nextKey };
 }
 
 /** Translates the field names of indexes and the search: the key of the field with the name, or the name without such a field. */
@@ -270,5 +279,6 @@ export function definitionOf(draft: SchemaDraft): CollectionDefinition {
     ...(Object.keys(permissions).length > 0 && { permissions }),
     ...(indexes.length > 0 && { indexes }),
     ...(draft.search.length > 0 && { search: draft.search.map((ref) => refName(draft, ref)) }),
+    ...draft.others,
   };
 }

@@ -25,7 +25,9 @@ export type Edit =
       readonly isUnique?: boolean;
     }
   | { readonly edit: "removeIndex"; readonly key: string }
-  | { readonly edit: "search"; readonly refs: readonly string[] };
+  | { readonly edit: "search"; readonly refs: readonly string[] }
+  /** @param time null for no trash. */
+  | { readonly edit: "trash"; readonly time: string | null };
 
 /** The key of the next field or index. */
 export function nextKey(draft: SchemaDraft): string {
@@ -131,5 +133,9 @@ export function edited(draft: SchemaDraft, edit: Edit): SchemaDraft {
       return { ...draft, indexes: draft.indexes.filter(({ key }) => key !== edit.key) };
     case "search":
       return { ...draft, search: edit.refs };
+    case "trash": {
+      const { trash: _, ...others } = draft.others;
+      return { ...draft, others: edit.time === null ? others : { ...others, trash: edit.time } };
+    }
   }
 }

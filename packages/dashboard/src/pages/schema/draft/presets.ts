@@ -36,7 +36,7 @@ const fields: { readonly [preset in Exclude<PresetName, "blank">]: FieldDefiniti
 export function blankDraft(name = ""): SchemaDraft {
   const permissions =
     name === USERS ? rulesOfUsers({ read: null, create: null, update: null, delete: null }) : defaultPermissions;
-  return { name, fields: [newField("#1")], permissions, indexes: [], search: [], nextKey: 2 };
+  return { name, fields: [newField("#1")], permissions, indexes: [], search: [], others: {}, nextKey: 2 };
 }
 
 /** The draft of a preset. A name that the user has typed already stays. */

@@ -9,11 +9,12 @@ import {
   Stack,
   Switch,
   Text,
+  TextInput,
   Title,
   Tooltip,
   UnstyledButton,
 } from "@mantine/core";
-import { DEFINITION_LIMITS, isIndexable, isSearchable, RECORD_TIMES } from "@socle/protocol";
+import { DEFINITION_LIMITS, isIndexable, isSearchable, RECORD_TIMES, USERS } from "@socle/protocol";
 import { useRef } from "react";
 import { IconPlus, IconTrash } from "../../../icons/index.ts";
 import { Action, CodeText, Complaint, Dim, IconAction } from "../../../kit/index.ts";
@@ -78,6 +79,7 @@ export function IndexesTab({ draft, apply, problems }: IndexesTabProps) {
         </ul>
       </section>
       <SearchFields draft={draft} apply={apply} problem={problems.find(({ part }) => part === "search")?.message} />
+      {draft.name !== USERS && <TrashTime draft={draft} apply={apply} />}
     </Stack>
   );
 }
@@ -178,6 +180,26 @@ function SearchFields(props: { draft: SchemaDraft; apply: (edit: Edit) => void; 
         nothingFoundMessage={text.schema.search.noTexts}
         error={problem}
         hidePickedOptions
+      />
+    </section>
+  );
+}
+
+function TrashTime({ draft, apply }: Pick<IndexesTabProps, "draft" | "apply">) {
+  const trash = text.schema.trash;
+  return (
+    <section aria-labelledby="trash-time">
+      <Title order={2} size="h6" id="trash-time">
+        {trash.title}
+      </Title>
+      <Dim mb={8}>{trash.body}</Dim>
+      <TextInput
+        size="xs"
+        w={150}
+        aria-label={trash.time}
+        placeholder={trash.none}
+        value={draft.others.trash ?? ""}
+        onChange={({ currentTarget: { value } }) => apply({ edit: "trash", time: value === "" ? null : value })}
       />
     </section>
   );

@@ -21,6 +21,7 @@ import {
   indexDraft,
   isPlaceholder,
   noPermissions,
+  othersOf,
   refsOf,
   type SchemaDraft,
   type WrittenField,
@@ -60,7 +61,7 @@ class Reader {
     }
     for (const key of Object.keys(value))
       if (!DEFINITION_ATTRIBUTES.includes(key)) this.#report([key], words.unknownKey(key));
-    const { name, fields, permissions, indexes, search } = value;
+    const { name, fields, permissions, indexes, search, history = null, trash = null } = value;
     if (typeof name === "string") definition.name = name;
     else this.#report(name === undefined ? [] : ["name"], words.noName);
     if (Array.isArray(fields)) definition.fields = fields.flatMap((field, i) => this.#field(field, ["fields", i]));
@@ -68,6 +69,11 @@ class Reader {
     if (permissions !== undefined && permissions !== null) definition.permissions = this.#permissions(permissions);
     if (indexes !== undefined && indexes !== null) definition.indexes = this.#indexes(indexes);
     if (search !== undefined && search !== null) definition.search = this.#search(search);
+    if (isObject(history) && typeof history["read"] === "string")
+      definition.history = { ...history, read: history["read"] };
+    else if (history !== null) this.#report(["history"], words.history);
+    if (typeof trash === "string") definition.trash = trash;
+    else if (trash !== null) this.#report(["trash"], words.trash);
     return definition;
   }
 
@@ -193,6 +199,7 @@ export function withDefinition(draft: SchemaDraft, definition: WrittenDefinition
     permissions: { ...noPermissions, ...definition.permissions },
     indexes,
     search: (definition.search ?? []).map(refs),
+    others: othersOf(definition),
     nextKey: nextKey + indexes.length,
   };
 }

@@ -1,12 +1,11 @@
 /** `/api/{collection}/{id}/history`: the changes of a record, and the erasure of the values. */
 import { MAX_HISTORY_LIMIT } from "@socle/protocol";
 import * as wire from "@socle/protocol/wire";
-import { AppError, quote } from "../../../base/kernel/index.ts";
 import type { Records } from "../../../data/records/index.ts";
 import type { Admin } from "../../../operate/admin/index.ts";
 import type { Histories } from "../../../operate/history/index.ts";
-import type { Exchange } from "../exchange.ts";
 import { answer, noContent, ownRoute, parameter, type Routes } from "../route.ts";
+import { wholeNumberOf } from "./page-parameters.ts";
 import { collectionOf } from "./records.ts";
 
 const defaultLimit = 50;
@@ -33,8 +32,8 @@ export function historyRoutes(api: { histories: Histories; records: Records; adm
           const principal = await exchange.principal();
           const page = {
             id: exchange.param("id"),
-            limit: whole(exchange, "limit", MAX_HISTORY_LIMIT) ?? defaultLimit,
-            before: whole(exchange, "cursor", Number.MAX_SAFE_INTEGER),
+            limit: wholeNumberOf(exchange, "limit", MAX_HISTORY_LIMIT) ?? defaultLimit,
+            before: wholeNumberOf(exchange, "cursor", Number.MAX_SAFE_INTEGER),
           };
           const waiter = { principal, caller: exchange.callerKey(principal), signal: exchange.request.signal };
           return exchange.json(200, await api.histories.page(collection, waiter, page), {
@@ -57,14 +56,4 @@ export function historyRoutes(api: { histories: Histories; records: Records; adm
       }),
     },
   };
-}
-
-/** A number of the query, from 1. @throws AppError `bad_request`. */
-function whole(exchange: Exchange, name: string, max: number): number | null {
-  const text = exchange.query(name);
-  if (text === null) return null;
-  const number = /^\d{1,16}$/.test(text) ? Number(text) : 0;
-  if (number >= 1 && number <= max) return number;
-  const wanted = name === "cursor" ? "the nextCursor of a page of this history" : `a whole number from 1 to ${max}`;
-  throw new AppError("bad_request", `"${name}" must be ${wanted}, not ${quote(text)}.`);
 }

@@ -22,6 +22,7 @@ import { type Idempotency, idempotencyKey, keptJson, keyOf } from "../idempotenc
 import type { Lists } from "../lists.ts";
 import type { RecordOperation, RunOperation } from "../record-operations.ts";
 import { jsonBody, type Methods, noContent, ownRoute, parameter, type Routes, route } from "../route.ts";
+import { isAboutTrash, restored, trashPage } from "./trash.ts";
 
 /** Two callers may be answered different fields under one tag. */
 const recordHeaders = { "Content-Type": jsonType, Vary: "Authorization" };
@@ -51,6 +52,12 @@ const selection = {
   fields: parameter("Names and paths, separated by commas: the answer has these fields alone."),
   expand: parameter("Relations, separated by commas: the answer has the records in expand."),
 };
+const trash = parameter(
+  "The deleted records that can be restored, and that the caller may read and delete; with limit and cursor alone.",
+  {
+    schema: wire.constant("only").schema,
+  },
+);
 const ifMatch = { "If-Match": parameter("The version that the record must have, from ETag.") };
 const record = { description: "The record.", content: { [jsonType]: schemaOf("record") }, headers: ["ETag"] };
 
@@ -105,6 +112,7 @@ export function recordReads(api: RecordReadParts): {
           snippet: parameter("Searched fields: the answer has the text around the matches, as HTML."),
           group: parameter("Names and paths, separated by commas: the answer has groups. createdAt:month has a unit."),
           aggregate: parameter("count, sum(points), avg(points), min(points), max(points)."),
+          trash,
         },
         answers: {
           200: { description: "The records.", content: { [jsonType]: schemaOf("list") }, headers: ["ETag"] },
@@ -112,6 +120,7 @@ export function recordReads(api: RecordReadParts): {
         },
         async handle(exchange) {
           const [collection, principal] = admitted("read", collectionAt(api, exchange), await exchange.principal());
+          if (isAboutTrash(exchange)) return trashPage(api.records, exchange, { collection, principal });
           return api.lists.answer(exchange, { collection, principal, search: exchange.search });
         },
       }),
@@ -281,13 +290,44 @@ export function recordRoutes(api: RecordParts): Routes {
         operation: "delete",
         keys,
         rate,
+        query: { trash: { ...trash, description: "The deleted record goes for good." } },
         headers: ifMatch,
         answers: { 204: noContent() },
         errors: [400, 409, 412],
-        handle: (exchange) => change(api, exchange, "delete"),
+        async handle(exchange) {
+          if (!isAboutTrash(exchange)) return change(api, exchange, "delete");
+          const { collection, principal } = await inTrash(api, exchange);
+          await api.records.trash.remove(collection, principal, exchange.param("id"));
+          return exchange.empty();
+        },
+      }),
+    },
+    "/api/:collection/:id/restore": {
+      POST: ownRoute({
+        summary: "Restore a deleted record of :collection",
+        description:
+          "With the id, the owner and the numbers, and with the records that cascade deleted along. For callers who may read and delete the record.",
+        access,
+        operation: "delete",
+        keys,
+        rate,
+        answers: { 200: record },
+        errors: [404, 409],
+        handle: async (exchange) => restored(api.records, exchange, await inTrash(api, exchange)),
       }),
     },
   };
+}
+
+/** The collection and the caller of a change of the trash, which the process that writes makes. */
+async function inTrash(
+  api: RecordParts,
+  exchange: Exchange,
+): Promise<{ collection: Collection; principal: Principal }> {
+  const collection = collectionAt(api, exchange);
+  const principal = await exchange.principal();
+  if (api.idempotency === null) throw new NeedsLeader();
+  return { collection, principal };
 }
 
 /** Makes the operation of a request, has the operation run, and makes the response. */

@@ -43,6 +43,18 @@ export function collectionRoutes(api: { admin: Admin }): Routes {
         },
       }),
     },
+    "/api/admin/collections/:name/trash": {
+      DELETE: route({
+        summary: "Empty the trash of a collection",
+        description: "The deleted records are gone for good.",
+        access,
+        answers: { 200: answer(wire.object({ removed: wire.count }), "The number of records.") },
+        errors: [404],
+        async handle(exchange, admin) {
+          return { removed: await api.admin.emptyTrash(nameOf(exchange), admin) };
+        },
+      }),
+    },
     "/api/admin/collections/:name": {
       GET: route({
         summary: "A collection",

@@ -1,0 +1,279 @@
+/** The trash: a model of deletions and restores, cascades, rights, unique values, renames, retention, and the refusals. */
+import { expect, test } from "bun:test";
+import type { JsonValue, StoredRecord } from "@socle/protocol";
+import { openApi } from "../../../test/kit.ts";
+import { randomNumbers, randomSeed } from "../../../test/random.ts";
+
+interface TrashPage {
+  readonly items: readonly StoredRecord[];
+  readonly deleted: Readonly<Record<string, { at: string; until: string }>>;
+  readonly nextCursor: string | null;
+}
+
+const everybody = { read: "public", create: "public", update: "public", delete: "public" } as const;
+const notes = {
+  name: "notes",
+  trash: "30d",
+  fields: [
+    { name: "title", type: "string", unique: true },
+    { name: "number", type: "integer", sequence: true },
+    { name: "tags", type: "string", multiple: true },
+    { name: "meta", type: "json" },
+    { name: "parent", type: "relation", collection: "notes", onDelete: "cascade" },
+  ],
+  search: ["title"],
+  permissions: everybody,
+};
+const own = {
+  name: "own",
+  trash: "1d",
+  fields: [
+    { name: "user", type: "relation", collection: "users", owner: true },
+    { name: "text", type: "string" },
+    { name: "secret", type: "string", permissions: { read: "admin" } },
+  ],
+  permissions: { read: "authenticated", create: "authenticated", update: "owner", delete: "owner" },
+};
+const plain = { name: "plain", fields: [{ name: "text", type: "string" }], permissions: everybody };
+const api = await openApi({ collections: [notes, own, plain], settings: { SERVICE_LIMITS_TRASH: "200" } });
+const { request, register, service } = api;
+const admin = await api.admin();
+
+const create = async (body: object, token = admin, collection = "notes"): Promise<StoredRecord> => {
+  const answer = await request<StoredRecord>("POST", `/api/${collection}`, { body, token });
+  expect([answer.status, JSON.stringify(answer.body).slice(0, 200)]).toEqual([201, expect.anything()]);
+  return answer.body;
+};
+const remove = async (id: string, token = admin, collection = "notes"): Promise<number> =>
+  (await request("DELETE", `/api/${collection}/${id}`, { token })).status;
+const restore = (id: string, token: string | undefined = admin, collection = "notes") =>
+  request<StoredRecord & { error?: { message: string; details?: { field: string }[] } }>(
+    "POST",
+    `/api/${collection}/${id}/restore`,
+    token === undefined ? {} : { token },
+  );
+const page = async (query = "", token = admin, collection = "notes"): Promise<TrashPage> => {
+  const answer = await request<TrashPage>("GET", `/api/${collection}?trash=only${query}`, { token });
+  expect([answer.status, JSON.stringify(answer.body).slice(0, 200)]).toEqual([200, expect.anything()]);
+  return answer.body;
+};
+const emptied = () => request("DELETE", "/api/admin/collections/notes/trash", { token: admin });
+const idsOf = ({ items }: { items: readonly StoredRecord[] }): string[] => items.map(({ id }) => id);
+
+test("a deleted record is in the trash alone, and comes back with id, times, owner, number and values", async () => {
+  const made = await create({ title: "one word", tags: ["a", "b"], meta: { deep: [1, null] } });
+  expect(await remove(made.id)).toBe(204);
+  expect((await request("GET", `/api/notes/${made.id}`, { token: admin })).status).toBe(404);
+  const hidden = await page();
+  expect(hidden.items).toEqual([made]);
+  const { at, until } = hidden.deleted[made.id] ?? { at: "", until: "" };
+  expect(Date.parse(until) - Date.parse(at)).toBe(30 * 86_400_000);
+  expect((await request<{ items: unknown[] }>("GET", "/api/notes?search=word", { token: admin })).body.items).toEqual(
+    [],
+  );
+  const before = service.events.committedSeq;
+  const answer = await restore(made.id);
+  expect(answer.status).toBe(200);
+  expect(answer.body).toEqual({ ...made, updatedAt: answer.body.updatedAt });
+  expect(answer.body.updatedAt > made.updatedAt).toBe(true);
+  expect(answer.headers.get("etag")).toContain(answer.body.updatedAt);
+  const event = service.events.at(before + 1);
+  expect([event?.type, event?.subject, event?.actor]).toEqual([
+    "notes.created",
+    made.id,
+    expect.stringMatching(/^usr_/),
+  ]);
+  expect((await page()).items).toEqual([]);
+  expect((await restore(made.id)).status).toBe(404);
+  const found = await request<{ items: StoredRecord[] }>("GET", "/api/notes?search=word", { token: admin });
+  expect(idsOf(found.body)).toEqual([made.id]);
+  // The counter has gone on.
+  expect((await create({ title: "two" }))["number"]).toBe(Number(made["number"]) + 1);
+});
+
+test("records that cascade deleted come back with the root, and a taken unique value restores no record", async () => {
+  await emptied();
+  const root = await create({ title: "root" });
+  const child = await create({ title: "child", parent: root.id });
+  const leaf = await create({ title: "leaf", parent: child.id });
+  await remove(root.id);
+  expect(idsOf(await page())).toEqual([root.id, child.id, leaf.id]);
+  const other = await create({ title: "child" });
+  const refused = await restore(root.id);
+  expect(refused.status).toBe(409);
+  expect(refused.body.error?.message).toContain(`The record ${child.id} of "notes" cannot be restored now`);
+  expect(refused.body.error?.details).toEqual([expect.objectContaining({ field: "title", rule: "unique" })]);
+  expect(idsOf(await page())).toEqual([root.id, child.id, leaf.id]);
+  expect((await request("GET", `/api/notes/${root.id}`, { token: admin })).status).toBe(404);
+  await request("PUT", `/api/notes/${other.id}`, { token: admin, body: { title: "free" } });
+  expect((await restore(root.id)).status).toBe(200);
+  for (const { id } of [root, child, leaf])
+    expect((await request("GET", `/api/notes/${id}`, { token: admin })).status).toBe(200);
+  expect(idsOf(await page())).toEqual([]);
+  // The leaf points to a record that is gone.
+  await remove(root.id);
+  const alone = await restore(leaf.id);
+  expect([alone.status, alone.body.error?.message]).toEqual([
+    409,
+    expect.stringContaining("names a record that is gone"),
+  ]);
+  expect((await restore(root.id)).status).toBe(200);
+});
+
+test("the trash shows what the caller may read and delete; others learn nothing", async () => {
+  const [ann, bob] = [await register("ann@example.com"), await register("bob@example.com")];
+  const mine = await create({ text: "mine" }, ann.accessToken, "own");
+  await request("PUT", `/api/own/${mine.id}`, { token: admin, body: { secret: "hush" } });
+  expect(await remove(mine.id, ann.accessToken, "own")).toBe(204);
+  expect(idsOf(await page("", ann.accessToken, "own"))).toEqual([mine.id]);
+  expect(Object.keys((await page("", ann.accessToken, "own")).items[0] ?? {})).not.toContain("secret");
+  expect((await page("", admin, "own")).items[0]?.["secret"]).toBe("hush");
+  expect((await page("", bob.accessToken, "own")).items).toEqual([]);
+  for (const id of [mine.id, "rec_none"]) {
+    const answer = await restore(id, bob.accessToken, "own");
+    expect([answer.status, answer.body.error?.message]).toEqual([404, `The trash of "own" has no record ${id}.`]);
+  }
+  expect((await request("DELETE", `/api/own/${mine.id}?trash=only`, { token: bob.accessToken })).status).toBe(404);
+  expect((await request("GET", "/api/own?trash=only")).status).toBe(401);
+  expect((await restore(mine.id, "", "own")).status).toBe(401);
+  const back = await restore(mine.id, ann.accessToken, "own");
+  expect(back.body).toMatchObject({ id: mine.id, user: mine["user"], text: "mine" });
+  expect((await request<StoredRecord>("GET", `/api/own/${mine.id}`, { token: admin })).body["secret"]).toBe("hush");
+});
+
+test("a deleted record is removed for good by its id, and the trash by an admin; the history erases the values of the trash, too", async () => {
+  await emptied();
+  const [a, b, c] = [await create({ title: "a" }), await create({ title: "b" }), await create({ title: "c" })];
+  for (const { id } of [a, b, c]) await remove(id);
+  expect((await request("DELETE", `/api/notes/${a.id}?trash=only`, { token: admin })).status).toBe(204);
+  expect((await restore(a.id)).status).toBe(404);
+  expect((await request("DELETE", `/api/notes/${b.id}/history`, { token: admin })).status).toBe(204);
+  expect((await restore(b.id)).status).toBe(404);
+  const { accessToken } = await register("cem@example.com");
+  const path = "/api/admin/collections/notes/trash";
+  expect((await request("DELETE", path, { token: accessToken })).status).toBe(403);
+  expect(idsOf(await page())).toEqual([c.id]);
+  expect((await request("DELETE", path, { token: admin })).body as unknown).toEqual({ removed: 1 });
+  expect((await page()).items).toEqual([]);
+  expect((await request("DELETE", "/api/admin/collections/none/trash", { token: admin })).status).toBe(404);
+});
+
+test("the trash follows renames of the collection and its fields, and dropped fields", async () => {
+  const definition = {
+    name: "drafts",
+    trash: "2d",
+    fields: [
+      { name: "a", type: "string" },
+      { name: "b", type: "json" },
+      { name: "c", type: "string" },
+    ],
+    permissions: everybody,
+  };
+  await request("POST", "/api/admin/collections", { token: admin, body: definition });
+  const made = await create({ a: "first", b: { x: [true, 1.5] }, c: "gone" }, admin, "drafts");
+  await remove(made.id, admin, "drafts");
+  const changed = await request("PUT", "/api/admin/collections/drafts", {
+    token: admin,
+    body: {
+      name: "papers",
+      renamedFrom: "drafts",
+      fields: [
+        { name: "b", type: "string", renamedFrom: "a" },
+        { name: "a", type: "json", renamedFrom: "b" },
+        { name: "d", type: "string", default: "new", renamedFrom: null },
+      ],
+    },
+  });
+  expect([changed.status, JSON.stringify(changed.body).slice(0, 300)]).toEqual([200, expect.anything()]);
+  expect(idsOf(await page("", admin, "papers"))).toEqual([made.id]);
+  const back = await restore(made.id, admin, "papers");
+  expect(back.body).toMatchObject({ id: made.id, b: "first", a: { x: [true, 1.5] }, d: "new" });
+});
+
+test("records go for good when their time is over, also after the trash was taken from the definition; the oldest go beyond limits.trash", async () => {
+  const ids: string[] = [];
+  for (let n = 0; n < 205; n++) {
+    const { id } = await create({ title: `many ${n}` });
+    ids.push(id);
+    await remove(id);
+  }
+  await service.records.trash.sweep();
+  const kept = await page("&limit=1000");
+  expect(idsOf(kept)).toEqual(ids.slice(5).reverse());
+  const { body } = await request<{ definition: object }>("GET", "/api/admin/collections/notes", { token: admin });
+  expect(body.definition).toMatchObject({ trash: "30d" });
+  await request("PUT", "/api/admin/collections/notes", { token: admin, body: { trash: null } });
+  expect((await request("GET", "/api/notes?trash=only", { token: admin })).status).toBe(400);
+  const last = await create({ title: "final" });
+  await remove(last.id);
+  await request("PUT", "/api/admin/collections/notes", { token: admin, body: { trash: "60s" } });
+  expect(idsOf(await page("&limit=1000"))).not.toContain(last.id);
+  await service.database.transact((tx) => tx.run("UPDATE _trash SET endsAt = 1"));
+  expect((await page()).items).toEqual([]);
+  expect((await restore(ids.at(-1) ?? "")).status).toBe(404);
+  await service.records.trash.sweep();
+  expect(service.database.reader.get<{ n: number }>("SELECT count(*) AS n FROM _trash")?.n).toBe(0);
+});
+
+test("a wrong definition and wrong parameters are refused with the name and the allowed values", async () => {
+  for (const [trash, text] of [
+    ["soon", '"trash" must be a time like'],
+    [true, '"trash" must be a time like'],
+    ["5s", "at least 60s"],
+  ] as const) {
+    const answer = await request("POST", "/api/admin/collections", {
+      token: admin,
+      body: { ...plain, name: "x", trash },
+    });
+    expect([answer.status, JSON.stringify(answer.body)]).toEqual([
+      400,
+      expect.stringContaining(text.replaceAll('"', '\\"')),
+    ]);
+  }
+  const users = await request("PUT", "/api/admin/collections/users", { token: admin, body: { trash: "1d" } });
+  expect(users.status).toBe(400);
+  for (const query of [
+    "trash=all",
+    "trash=",
+    "trash=only&filter=id%20%3D%20null",
+    "trash=only&limit=0",
+    "trash=only&cursor=x",
+  ])
+    expect([query, (await request("GET", `/api/notes?${query}`, { token: admin })).status]).toEqual([query, 400]);
+  const none = await request("GET", "/api/plain?trash=only", { token: admin });
+  expect([none.status, JSON.stringify(none.body)]).toEqual([400, expect.stringContaining("has no trash")]);
+});
+
+test("random deletions and restores agree with a model; pages have each record once", async () => {
+  const random = randomNumbers(randomSeed("trash"));
+  const pick = <T>(from: readonly T[]): T | undefined => from[Math.floor(random() * from.length)];
+  await emptied();
+  const live = new Map<string, JsonValue>();
+  const trashed: string[] = [];
+  for (let step = 0; step < 150; step++) {
+    const id = random() < 0.5 ? pick([...live.keys()]) : pick(trashed);
+    if (id === undefined || random() < 0.3) {
+      const made = await create({ title: `random ${step}` });
+      live.set(made.id, made["title"] ?? null);
+    } else if (live.has(id)) {
+      await remove(id);
+      trashed.push(id);
+      live.delete(id);
+    } else {
+      const { status, body } = await restore(id);
+      expect(status).toBe(200);
+      trashed.splice(trashed.indexOf(id), 1);
+      live.set(id, body["title"] ?? null);
+    }
+  }
+  const seen: string[] = [];
+  for (let cursor = ""; ; ) {
+    const { items, nextCursor } = await page(`&limit=7${cursor}`);
+    seen.push(...items.map(({ id }) => id));
+    if (nextCursor === null) break;
+    cursor = `&cursor=${nextCursor}`;
+  }
+  expect(seen).toEqual(trashed.toReversed());
+  for (const [id, title] of live)
+    expect((await request<StoredRecord>("GET", `/api/notes/${id}`, { token: admin })).body["title"]).toBe(title);
+});
