@@ -145,8 +145,9 @@ export class Records extends QueryBuilder<Source> {
     return this.get(id, options, "/history");
   }
 
-  trash({ signal, ...page }: HistoryOptions = {}): Promise<unknown> {
-    return this.source.transport.call("GET", this.path + searchOf({ trash: "only", ...page }), { signal });
+  trash(page?: HistoryOptions): Promise<unknown> {
+    // The address of a list may end with a slash.
+    return this.get("", { ...page, trash: "only" } as RecordSelection);
   }
 
   restore(id: string, options?: CallOptions): Promise<unknown> {

@@ -18,6 +18,7 @@ const collections = [
   {
     name: "posts",
     search: ["title"],
+    trash: "30d",
     fields: [
       { name: "title", type: "string", required: true, max: 20, regex: "^[A-Z]" },
       { name: "body", type: "text" },

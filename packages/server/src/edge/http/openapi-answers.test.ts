@@ -408,6 +408,18 @@ test("failures for admins", async () => {
   await api.scripts.settled();
 });
 
+test("the trash", async () => {
+  const { id } = await check.call<{ id: string }>("POST /api/posts", 201, { body: { title: "Gone" } });
+  const record = { path: { id } };
+  await check.call("DELETE /api/posts/{id}", 204, record);
+  await check.call("GET /api/posts", 200, { query: { trash: "only", limit: "3" } });
+  await check.refuse("GET /api/posts", 400, { query: { trash: "all" } });
+  await check.call("POST /api/posts/{id}/restore", 200, record);
+  await check.call("DELETE /api/posts/{id}", 204, record);
+  await check.call("DELETE /api/posts/{id}", 204, { ...record, query: { trash: "only" } });
+  await check.call("DELETE /api/admin/collections/{name}/trash", 200, { ...admin, path: { name: "posts" } });
+});
+
 test("undos for admins", async () => {
   const { id } = await check.call<{ id: string }>("POST /api/posts", 201, { body: { title: "Wrong" } });
   const { items } = await check.call<Page<EventEntry>>("GET /api/admin/events", 200, {

@@ -12,6 +12,9 @@ import { quote } from "../../base/kernel/index.ts";
 import { maxItemsOf, type OperatorName, typeOf } from "../../data/fields/index.ts";
 import { arrayOf, freeObject, integer, mapOf, orNull, ref, type Schema, string, time } from "./schema.ts";
 
+/** Of a list of the trash: the times of each record, by id. */
+const deletedTimes = mapOf({ type: "object", properties: { at: time, until: time }, required: ["at", "until"] });
+
 /** A collection as a reader of the document may know the collection. */
 export interface DescribedCollection {
   readonly definition: CollectionDefinition;
@@ -213,7 +216,12 @@ export function collectionSchemas(collection: DescribedCollection): { [name: str
     ...(canRead && {
       [named("list")]: {
         type: "object",
-        properties: { items: arrayOf(ref(named("record"))), nextCursor: orNull(string), total: integer },
+        properties: {
+          items: arrayOf(ref(named("record"))),
+          nextCursor: orNull(string),
+          total: integer,
+          ...(collection.definition.trash !== undefined && { deleted: deletedTimes }),
+        },
         required: ["items"],
       },
     }),

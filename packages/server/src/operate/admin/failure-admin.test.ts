@@ -187,6 +187,7 @@ test("a schedule's job runs once more", async () => {
   expect((await post(group.id, "retry")).status).toBe(202);
   expect(await finished(group.id)).toMatchObject({ total: 1, done: 1, failed: 0 });
   expect((await get(group.id)).status).toBe("muted");
+  await post(group.id, "reopen");
 });
 
 describe("failures of calls", () => {

@@ -16,6 +16,7 @@ const api = await openApi({
     {
       name: "posts",
       search: ["title", "hint"],
+      trash: "30d",
       fields: [
         { name: "title", type: "string", required: true },
         { name: "hint", type: "string", permissions: { read: "admin" } },

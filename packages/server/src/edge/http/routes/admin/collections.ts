@@ -48,6 +48,7 @@ export function collectionRoutes(api: { admin: Admin }): Routes {
         summary: "Empty the trash of a collection",
         description: "The deleted records are gone for good.",
         access,
+        keys,
         answers: { 200: answer(wire.object({ removed: wire.count }), "The number of records.") },
         errors: [404],
         async handle(exchange, admin) {
