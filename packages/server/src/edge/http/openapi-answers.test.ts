@@ -408,6 +408,14 @@ test("failures for admins", async () => {
   await api.scripts.settled();
 });
 
+test("lists by a body", async () => {
+  const body = { filter: 'title != ""', limit: 2, count: "exact" };
+  await check.call("POST /api/posts/query", 200, { body });
+  await check.call("POST /api/users/query", 200, { ...admin, body: { limit: 1 } });
+  await check.call("POST /api/query", 200, { body: { search: "some", in: ["posts"], limit: 2 } });
+  await check.refuse("POST /api/query", 404, { body: { search: "some", in: ["none"] } });
+});
+
 test("the trash", async () => {
   const { id } = await check.call<{ id: string }>("POST /api/posts", 201, { body: { title: "Gone" } });
   const record = { path: { id } };

@@ -79,7 +79,7 @@ test("every route and method of the router is in the document, and the other way
   }
   expect(ofRouter.length).toBeGreaterThan(100);
   const ofUsers = ["GET /api/users", "GET /api/users/{id}", "PUT /api/users/{id}", "GET /api/users/export"];
-  ofUsers.push("GET /api/users/{id}/history", "DELETE /api/users/{id}/history");
+  ofUsers.push("GET /api/users/{id}/history", "DELETE /api/users/{id}/history", "POST /api/users/query");
   const ofEndpoints = ["GET /api/function/orders/{id}", "POST /api/function/orders/{id}"];
   expect(check.operations.sort()).toEqual([...ofRouter, ...ofUsers, ...ofEndpoints].sort());
 });
@@ -109,7 +109,12 @@ describe("with openapi.public, a reader sees the operations that callers like th
     for (const hidden of ["drafts", "secrets", "hint", "mine", "api/admin", "/metrics"])
       expect([hidden, text.includes(hidden)]).toEqual([hidden, false]);
     const ofRecords = operationsOf(document).filter((each) => /\/api\/(posts|letters)/.test(each));
-    expect(ofRecords).toEqual(["POST /api/letters", "GET /api/posts", "GET /api/posts/{id}"]);
+    expect(ofRecords).toEqual([
+      "POST /api/letters",
+      "GET /api/posts",
+      "POST /api/posts/query",
+      "GET /api/posts/{id}",
+    ]);
     expect(propertiesOf(document, "posts.record")).toEqual([
       ...["id", "createdAt", "updatedAt", "title", "open", "fixed", "pointer", "author", "expand", "snippet"],
     ]);
@@ -128,11 +133,12 @@ describe("with openapi.public, a reader sees the operations that callers like th
       ...[
         "GET /api/drafts",
         "POST /api/drafts",
+        "POST /api/drafts/query",
         "GET /api/drafts/{id}",
         "PUT /api/drafts/{id}",
         "DELETE /api/drafts/{id}",
       ],
-      ...["GET /api/posts", "POST /api/posts", "GET /api/posts/{id}", "PUT /api/posts/{id}"],
+      ...["GET /api/posts", "POST /api/posts", "POST /api/posts/query", "GET /api/posts/{id}", "PUT /api/posts/{id}"],
     ]);
   });
 
@@ -141,6 +147,7 @@ describe("with openapi.public, a reader sees the operations that callers like th
     const document = await documentFor(key.key);
     expect(operationsOf(document).filter((each) => /\/(drafts|posts|letters)/.test(each))).toEqual([
       "GET /api/drafts",
+      "POST /api/drafts/query",
       "GET /api/drafts/{id}",
     ]);
     const whole = await documentFor(admin);
