@@ -109,12 +109,7 @@ describe("with openapi.public, a reader sees the operations that callers like th
     for (const hidden of ["drafts", "secrets", "hint", "mine", "api/admin", "/metrics"])
       expect([hidden, text.includes(hidden)]).toEqual([hidden, false]);
     const ofRecords = operationsOf(document).filter((each) => /\/api\/(posts|letters)/.test(each));
-    expect(ofRecords).toEqual([
-      "POST /api/letters",
-      "GET /api/posts",
-      "POST /api/posts/query",
-      "GET /api/posts/{id}",
-    ]);
+    expect(ofRecords).toEqual(["POST /api/letters", "GET /api/posts", "POST /api/posts/query", "GET /api/posts/{id}"]);
     expect(propertiesOf(document, "posts.record")).toEqual([
       ...["id", "createdAt", "updatedAt", "title", "open", "fixed", "pointer", "author", "expand", "snippet"],
     ]);
