@@ -15,9 +15,9 @@ export function variablesOf({ Env }: RunConfig): Record<string, string> {
   return Object.fromEntries(Env.map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)]));
 }
 
-/** A project with the collection `posts`, and a job that does not end. */
+/** A project with the address of the templates of `socle init`, the collection `posts`, and a job that does not end. */
 export async function containerProject(): Promise<string> {
-  const app = await project({ collections: [posts] });
+  const app = await project({ collections: [posts], config: { host: "127.0.0.1" } });
   await write(app, {
     "jobs/long.ts": `export const schedule = "0 0 1 1 *";
       export const options = { timeout: "1h" };
@@ -67,7 +67,9 @@ export async function expectLife(config: RunConfig, image?: string): Promise<voi
   );
   expect(modes).toMatchObject({ "/": "ro", "/app": "ro", "/data": "rw" });
 
-  expect((await post(`${server.url}/api/posts`, { title: "kept" })).status).toBe(201);
+  // Whoever comes from outside of a container has another address than 127.0.0.1, as here.
+  const outside = `http://127.0.0.2:${new URL(server.url).port}`;
+  expect((await post(`${outside}/api/posts`, { title: "kept" })).status).toBe(201);
   expect(statSync(join(data, "socle.db")).mode & 0o777).toBe(0o600);
   expect(readdirSync(app)).toEqual(before);
 

@@ -84,7 +84,7 @@ test("deploy/compose.yaml runs the image without rights, on a root that cannot b
     // Longer than the 10 s that a stop takes at most.
     stop_grace_period: "20s",
     healthcheck: { test: ["CMD", "/socle", "health"], interval: "30s", timeout: "6s", start_period: "30s" },
-    volumes: [expect.stringMatching(/^\$\{PROJECT:-[^}]+\}:\/app:ro$/), "data:/data"],
+    volumes: [expect.stringMatching(/^\$\{PROJECT:\?[^}]+\}:\/app:ro$/), "data:/data"],
   });
   expect(services["socle"]).not.toHaveProperty("privileged");
   expect(services["socle"]).not.toHaveProperty("user");

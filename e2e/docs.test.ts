@@ -1,11 +1,12 @@
 /** The files that the pages of docs/ print: a project of these files loads, type-checks, and does as the page says. */
 import { describe, expect, test } from "bun:test";
-import { rmSync, symlinkSync } from "node:fs";
+import { cpSync, existsSync, readdirSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { RecordList, RecordPage, StoredRecord } from "@socle/protocol";
 import { SocleClient, type SocleError } from "../packages/client/src/index.ts";
 import { bodyOf, SmtpSink } from "../packages/server/test/smtp-sink.ts";
-import { post, printedProject, root, serve, socle, until } from "./kit.ts";
+import { ofRepository } from "../scripts/site/pages.ts";
+import { post, printedProject, root, serve, socle, temporaryFolder, until } from "./kit.ts";
 import { RunEvents } from "./scripts-kit.ts";
 
 /** The constructor of functions that wait. */
@@ -161,6 +162,31 @@ describe("docs/functions.md with docs/hooks.md, jobs.md and code.md", async () =
     expect(job).toMatchObject({ code: 0, stdout: "INFO  Cleaned up drafts=0\nCompleted\n" });
     await server.stop();
   });
+});
+
+test("docs/deploying.md copies what the service of a new project reads, and installs files that a reader has", async () => {
+  const page = await Bun.file(join(root, "docs/deploying.md")).text();
+  const block = /^```sh systemd\n([\s\S]*?)^```/m.exec(page)?.[1] ?? "";
+  const cwd = temporaryFolder();
+  expect((await socle(["init", "."], { cwd })).code).toBe(0);
+  const names = /^sudo cp -r (.+) \/etc\/socle\/$/m.exec(block)?.[1]?.split(" ") ?? [];
+  const left = readdirSync(cwd).filter((name) => !name.startsWith(".") && !names.includes(name));
+  expect(left).toEqual(["README.md"]);
+  const etc = temporaryFolder();
+  for (const name of names) cpSync(join(cwd, name), join(etc, name), { recursive: true });
+  const server = await serve(etc, {
+    args: ["--port", "0"],
+    env: { SERVICE_DATABASE: join(temporaryFolder(), "socle.db"), SERVICE_STORAGE: join(temporaryFolder(), "storage") },
+  });
+  const statusOf = async (path: string): Promise<number> => (await fetch(`${server.url}${path}`)).status;
+  expect(await Promise.all(["/", "/api/notes", "/api/function/summary"].map(statusOf))).toEqual([200, 200, 200]);
+  expect(readdirSync(etc).sort()).toEqual([...names].sort());
+  expect(server.output()).not.toMatch(/WARN|ERROR/);
+  await server.stop();
+  // The unit is published beside the page, and nothing else of the source is named.
+  const [, unit = ""] = /install -m 644 (\S+) \/etc\/systemd/.exec(block) ?? [];
+  expect([page.includes(`[${unit}](../deploy/${unit})`), existsSync(join(root, "deploy", unit))]).toEqual([true, true]);
+  expect(page.replaceAll(ofRepository, "")).not.toMatch(/(?<!\.\.\/)\b(?:deploy|dist)\/\w/);
 });
 
 test("docs/migrations.md prints a migration that type-checks and fills the slugs", async () => {

@@ -8,6 +8,7 @@ import { Glob } from "bun";
 import packageJson from "../package.json" with { type: "json" };
 import { type Template, templateFolders } from "../packages/server/src/cli/templates.ts";
 import { root } from "./run.ts";
+import { ofRepository } from "./site/pages.ts";
 
 /** Files of `examples/` that a build, a service or an installation has left there. */
 const left =
@@ -27,8 +28,7 @@ function manifest(text: string): string {
 
 /** The page of a project: without the links to pages of this repository, and without the passages about this repository. */
 function readme(text: string): string {
-  const kept = text.replaceAll(/\n*<!-- repository -->[\s\S]*?<!-- \/repository -->/g, "");
-  return kept.replaceAll(/\[([^\]]+)\]\(\.\.\/[^)]*\)/g, "$1");
+  return text.replaceAll(ofRepository, "").replaceAll(/\[([^\]]+)\]\(\.\.\/[^)]*\)/g, "$1");
 }
 
 async function filesOf(folder: string): Promise<Template> {

@@ -50,6 +50,7 @@ test("the notes say the sizes of the image and the version of its glibc, or the 
   const without = notesOf(packageJson.version, { files: [], build: "1.2.3", image: { reason: "go is not there" } });
   expect(without).toContain("This release has no image for containers: go is not there.");
   expect(without).not.toContain("is the image for containers");
+  for (const file of ["socle.service", "compose.yaml", "Caddyfile"]) expect(notes).toContain(`\`${file}\``);
 });
 
 test("an archive of the same files has the same bytes, whenever the archive is made", async () => {

@@ -9,7 +9,7 @@ import { Glob } from "bun";
 import { must, root } from "./run.ts";
 import { llms, llmsFull, markdownOf } from "./site/llms.ts";
 import { order } from "./site/order.ts";
-import { fileLinksOf, isPublished, type Page, readPages, withLinks } from "./site/pages.ts";
+import { fileLinksOf, type Page, publishedPath, readPages, withLinks } from "./site/pages.ts";
 import { output, siteAnswer } from "./site/server.ts";
 
 const site = join(root, "site");
@@ -41,7 +41,8 @@ function starlightPage(page: Page, pages: readonly Page[]): string {
     const slug = slugs.get(path);
     if (slug !== undefined) return `../${slug}/${anchor && `#${anchor}`}`;
     // Astro takes a relative path of a picture for a picture among its sources.
-    return isPublished(path) ? `${base}/${path.slice("docs/".length)}` : null;
+    const name = publishedPath(path);
+    return name === null ? null : `${base}/${name}`;
   });
   const front = { title: page.title, description: page.description };
   const lines = Object.entries(front).map(([key, value]) => `${key}: ${JSON.stringify(value)}`);
@@ -55,8 +56,10 @@ async function make(): Promise<void> {
   for (const page of pages) {
     write(join(made, "docs", `${page.slug}.md`), starlightPage(page, pages));
     write(join(made, "public", `${page.slug}.md`), markdownOf(page, pages));
-    for (const { path } of fileLinksOf(page).filter(({ path }) => isPublished(path)))
-      cpSync(join(root, path), join(made, "public", path.slice("docs/".length)));
+    for (const { path } of fileLinksOf(page)) {
+      const name = publishedPath(path);
+      if (name !== null) cpSync(join(root, path), join(made, "public", name));
+    }
   }
   const slugs = new Map(pages.map(({ path, title, slug }) => [path, { title, slug }]));
   const groups = order.map(({ label, pages }) => ({ label, pages: pages.map((path) => slugs.get(path)) }));

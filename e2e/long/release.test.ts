@@ -23,6 +23,7 @@ import { clientPackages } from "../../scripts/build-client.ts";
 import { compile, ownPlatform } from "../../scripts/compile.ts";
 import { release } from "../../scripts/release/index.ts";
 import { makeKey, publicKeyOf, readKey, signatureOf } from "../../scripts/release/keys.ts";
+import { deployFiles } from "../../scripts/release/notes.ts";
 import { post, project, root, serve, temporaryFolder } from "../kit.ts";
 
 const work = temporaryFolder();
@@ -85,6 +86,7 @@ test("a release of a commit has the same bytes each time", async () => {
     [
       "packages/publish.sh",
       ...packages.map((name) => `packages/${name}-${version}.tgz`),
+      ...deployFiles,
       "LICENCES.txt",
       "NOTES.md",
       "SHA256SUMS",

@@ -49,7 +49,13 @@ export function containerConfig(labels: Readonly<Record<string, string>>): Conta
     User: `${user}:${user}`,
     // The project: config.json, collections/, functions/, jobs/.
     WorkingDir: "/app",
-    Env: ["SERVICE_DATABASE=/data/socle.db", "SERVICE_STORAGE=/data/storage", "SERVICE_LOG_FORMAT=json"],
+    Env: [
+      // The address of the container: nobody outside reaches the 127.0.0.1 that a project may name.
+      "SERVICE_HOST=0.0.0.0",
+      "SERVICE_DATABASE=/data/socle.db",
+      "SERVICE_STORAGE=/data/storage",
+      "SERVICE_LOG_FORMAT=json",
+    ],
     Volumes: { "/data": {} },
     ExposedPorts: { "8080/tcp": {} },
     Entrypoint: ["/socle"],

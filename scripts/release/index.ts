@@ -5,7 +5,7 @@
 import { spawnSync } from "node:child_process";
 import type { KeyObject } from "node:crypto";
 import { statSync } from "node:fs";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { Glob } from "bun";
@@ -18,7 +18,7 @@ import { sha256, writeArchive } from "./archive.ts";
 import { makeImage } from "./image.ts";
 import { inspectExecutable } from "./inspect.ts";
 import { publicKeyOf, signatureOf } from "./keys.ts";
-import { notesOf, type ReleasedFile } from "./notes.ts";
+import { deployFiles, notesOf, type ReleasedFile } from "./notes.ts";
 import { packPackages } from "./packages.ts";
 import { licenceTexts, partsList } from "./parts.ts";
 import { fetchRuntime, type Platform, platformOf, platforms } from "./platforms.ts";
@@ -99,6 +99,7 @@ async function releaseIn(work: string, { folder, only, key }: ReleaseOptions): P
   if ("name" in image) console.log(image.name);
   await writeFile(join(folder, `socle-${version}.cdx.json`), partsList(version, changedAt));
   await writeFile(join(folder, "NOTES.md"), notesOf(version, { files, build, image }));
+  for (const name of deployFiles) await copyFile(join(root, "deploy", name), join(folder, name));
   const script = await readFile(join(root, "deploy/install.sh"), "utf8");
   const publicKey = key === undefined ? releaseKey : publicKeyOf(key);
   await writeFile(join(folder, "install.sh"), script.replace("@KEY@", publicKey), { mode: 0o755 });

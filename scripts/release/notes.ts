@@ -36,6 +36,9 @@ function imageNote(image: MadeImage | { readonly reason: string }): string {
 \`docker load\` and \`podman load\` take the file; docs/deploying.md, "Container", says the rest.`;
 }
 
+/** The files of deploy/ in a release: templates of a deployment, which need nothing else of the source. */
+export const deployFiles = ["socle.service", "compose.yaml", "Caddyfile"];
+
 export interface NotedRelease {
   readonly files: readonly ReleasedFile[];
   readonly build: string;
@@ -58,8 +61,9 @@ ${rows.join("\n")}
 ${imageNote(image)}
 
 \`SHA256SUMS\` has the sum of each file, and \`SHA256SUMS.sig\` its signature. \`socle upgrade FILE\` and \`install.sh\` check both;
-docs/deploying.md says how to check by hand. \`socle-${version}.cdx.json\` lists the parts of an executable (CycloneDX), and
-\`LICENCES.txt\` their licences.
+docs/install.md says how to check by hand. \`socle-${version}.cdx.json\` lists the parts of an executable (CycloneDX), and
+\`LICENCES.txt\` their licences. ${deployFiles.map((name) => `\`${name}\``).join(", ")} are templates of a deployment: docs/deploying.md
+explains the files.
 
 ${changesOf(version)}
 `;

@@ -1,6 +1,6 @@
 /** The pages for language models: llms.txt with a line for each page (https://llmstxt.org), llms-full.txt with all texts. */
 import { order } from "./order.ts";
-import { isPublished, type Page, readPage, withLinks } from "./pages.ts";
+import { type Page, publishedPath, readPage, withLinks } from "./pages.ts";
 
 const summary =
   "A backend in one file: an executable with embedded SQLite. Collections in JSON give a REST API with validation and " +
@@ -13,7 +13,7 @@ export function markdownOf(page: Page, pages: readonly Page[]): string {
     const slug = slugs.get(path);
     if (slug !== undefined) return `${slug}.md${anchor && `#${anchor}`}`;
     if (path === "README.md") return "llms.txt";
-    return isPublished(path) ? path.slice("docs/".length) : null;
+    return publishedPath(path);
   });
   return `# ${page.title}\n${body}`;
 }

@@ -22,7 +22,7 @@ export interface Page {
 }
 
 /** Pages that the sidebar does not name: other pages link to these pages. */
-const beside = ["client", "react", "svelte", "vue", "tanstack-db", "dashboard"].map(
+const beside = ["client", "react", "svelte", "vue", "tanstack-db", "launcher", "dashboard"].map(
   (name) => `packages/${name}/README.md`,
 );
 
@@ -58,10 +58,14 @@ function exampleFiles(folder: string): string {
   return `\n## The files\n\n${parts.join("\n")}`;
 }
 
+/** A passage for readers of the repository alone: the site and the templates of `socle init` leave the passage out. */
+export const ofRepository = /\n*<!-- repository -->[\s\S]*?<!-- \/repository -->/g;
+
 /** Reads a Markdown file. Throws for a file that does not begin with a heading. */
 export function readPage(path: string): Page {
-  const [, title, body] = /^# (.+)\n([\s\S]*)$/.exec(readFileSync(join(root, path), "utf8")) ?? [];
-  if (title === undefined || body === undefined) throw new Error(`${path} does not begin with a heading of one "#"`);
+  const [, title, text] = /^# (.+)\n([\s\S]*)$/.exec(readFileSync(join(root, path), "utf8")) ?? [];
+  if (title === undefined || text === undefined) throw new Error(`${path} does not begin with a heading of one "#"`);
+  const body = text.replaceAll(ofRepository, "");
   const paragraph = plain(body.split(/\n{2,}/).find((part) => /^(?!```)[\w*[`]/.test(part.trim())) ?? "");
   // The sentences of the first 160 characters, and at least one sentence.
   const description = /^.{0,160}[.:](?= |$)|^.+?(?:[.:](?= )|$)/.exec(paragraph)?.[0].replace(/:$/, ".") ?? "";
@@ -117,9 +121,10 @@ export function anchorsOf({ body }: Page): Set<string> {
   return anchors;
 }
 
-/** The files beside the pages that the site offers: pictures and configurations that pages link to. */
-export function isPublished(path: string): boolean {
-  return /^docs\/.+\.(png|svg|ya?ml|json)$/.test(path) && existsSync(join(root, path));
+/** The path on the site of a file beside the pages: a picture or a configuration that pages link to. Null for a file that the site lacks. */
+export function publishedPath(path: string): string | null {
+  const [, name = null] = /^(?:docs|deploy)\/(.+\.(?:png|svg|ya?ml|json|service)|Caddyfile)$/.exec(path) ?? [];
+  return existsSync(join(root, path)) ? name : null;
 }
 
 /** The place in the page of an example that shows a file of the example; the link unchanged for other files. */
