@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Glob } from "bun";
 import { configurationTable } from "./docs.ts";
@@ -90,6 +90,22 @@ test("the links of the pages name files that exist, and headings of these files"
     return anchor !== "" && anchors.get(path)?.has(anchor) !== true;
   });
   expect(broken).toEqual([]);
+});
+
+test("the pages about the use of Socle name no command and no file that only the repository has", () => {
+  const about = order.filter(({ label }) => label !== "Project").flatMap(({ pages }) => pages);
+  const pages = about.filter((path) => !["bench/README.md", "docs/reliability.md"].includes(path)).map(readPage);
+  expect(pages.length).toBeGreaterThan(50);
+  const named = pages.flatMap(({ path, body }) =>
+    [
+      ...body.matchAll(
+        /.*(?:\bdist\/(?:socle|packages)|npm run build:|npm ci --omit|\bth(?:is|e) repository|\]\(\.\.\/deploy\)).*/g,
+      ),
+    ].map(([line]) => `${path}: ${line}`),
+  );
+  expect(named).toEqual([]);
+  // A reader of the repository has these passages, too.
+  expect(readFileSync(join(root, "examples/shop/README.md"), "utf8")).toContain("In this repository");
 });
 
 test("the sidebar of the site has each page of docs/ once, in the order of a user's life", () => {

@@ -32,6 +32,19 @@ async function install(): Promise<void> {
   writeFileSync(installed, lock);
 }
 
+/** The first line of a page with commands, which the search leaves out: a reader may come to any page first. */
+const commandNote =
+  '\n<p class="note" data-pagefind-ignore>Commands begin with <code>socle</code>: with npm, say <code>npx socle</code> (<a href="../install/#with-npm">Installing</a>).</p>\n';
+
+/** Whether a page has a block of the shell with a command of Socle. The pages about installing explain the commands themselves. */
+function hasCommands({ path, body }: Page): boolean {
+  const own = ["docs/install.md", "docs/quickstart.md", "packages/launcher/README.md"];
+  return (
+    !own.includes(path) &&
+    [...body.matchAll(/^```sh.*\n([\s\S]*?)^```/gm)].some(([, code]) => /^(?:\w+=\S+ )?socle\b/m.test(code ?? ""))
+  );
+}
+
 /** The Markdown of a page for Starlight: the title and the description in front, and links between folders. */
 function starlightPage(page: Page, pages: readonly Page[]): string {
   const slugs = new Map(pages.map(({ path, slug }) => [path, slug]));
@@ -46,7 +59,7 @@ function starlightPage(page: Page, pages: readonly Page[]): string {
   });
   const front = { title: page.title, description: page.description };
   const lines = Object.entries(front).map(([key, value]) => `${key}: ${JSON.stringify(value)}`);
-  return `---\n${lines.join("\n")}\n---\n${body}`;
+  return `---\n${lines.join("\n")}\n---\n${hasCommands(page) ? commandNote : ""}${body}`;
 }
 
 /** Writes the sources of the site into site/made: pages, files beside the pages, the OpenAPI document, the texts for models. */

@@ -9,6 +9,7 @@ import {
   cpSync,
   existsSync,
   mkdirSync,
+  readFileSync,
   realpathSync,
   symlinkSync,
   writeFileSync,
@@ -106,6 +107,10 @@ test("the same executable makes the same packages", async () => {
 test("npx makes a project, and the service takes a first record", async () => {
   const written = await run("npx --yes socle init app");
   expect(written).toEndWith("\nStart the service with:\n\n  cd app && npx socle dev\n");
+  await run("npm install --save-dev --save-exact socle", "app");
+  expect(JSON.parse(readFileSync(join(root, "home/app/package.json"), "utf8"))).toEqual({
+    devDependencies: { socle: version },
+  });
   expect(await run("npx socle check && npx socle test", "app")).not.toContain("fail");
   const child = start("exec npx socle dev --port 0", "app");
   let output = "";

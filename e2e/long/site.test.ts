@@ -110,6 +110,30 @@ test("llms.txt names files that the site has, and each page is there as Markdown
   expect(missing).toEqual([]);
 });
 
+test("the templates of a deployment are files of the site, unchanged, to which the page about deploying links", async () => {
+  const { links } = await read(join(output, "deploying/index.html"));
+  for (const name of ["socle.service", "compose.yaml", "Caddyfile"]) {
+    expect(links).toContain(`/${name}`);
+    const answer = await fetch(`${origin}/${name}`);
+    expect([name, await answer.text()]).toEqual([name, readFileSync(join(root, "deploy", name), "utf8")]);
+  }
+});
+
+test("the landing page begins with a command that npm alone runs, and leads to the installation, the examples and llms.txt", async () => {
+  const { page } = await open("/");
+  expect(await page.getByLabel("The commands").innerText()).toStartWith("npx socle init my-app\n");
+  await page.getByRole("link", { name: "Other ways to install" }).waitFor();
+  const { links } = await read(join(output, "index.html"));
+  expect(links).toContain("/llms.txt");
+  expect(links).toContain("/examples-chat/");
+});
+
+test("a page with commands says first how npm calls the commands, and a page without commands does not", async () => {
+  const hasNote = (path: string): boolean =>
+    readFileSync(join(output, path, "index.html"), "utf8").includes("say <code>npx socle</code> (<a");
+  expect(["backups", "examples-blank", "queries", "install"].map(hasNote)).toEqual([true, true, false, false]);
+});
+
 describe.each([
   ["light", 1280],
   ["dark", 1280],
@@ -133,6 +157,13 @@ describe.each([
     expect(await violationsOf(page)).toEqual([]);
     expect(requests.filter((url) => !url.startsWith(origin) && !url.startsWith("data:"))).toEqual([]);
   });
+});
+
+test("the search for a task of a user finds the heading of the task", async () => {
+  const { page } = await open("/quickstart/");
+  await page.getByRole("button", { name: "Search" }).first().click();
+  await page.locator("dialog input").first().fill("rename a field");
+  await page.locator("dialog a", { hasText: "Renaming a field" }).first().waitFor();
 });
 
 test("the menu of a phone has the pages in their order", async () => {

@@ -1,6 +1,6 @@
 /**
- * The first minute with Socle, recorded for the landing page of the site (`npm run screenshots`): the commands run in a new folder, the
- * answers are those of the executable, the pictures are of Chromium. Writes `site/first-minute/`.
+ * The first minute with Socle, recorded for the landing page of the site (`npm run screenshots`): the commands run in a new folder (the
+ * executable in place of npx; with curl and jq), the answers are those of the executable, the pictures are of Chromium. Writes `site/first-minute/`.
  */
 import { expect, test } from "bun:test";
 import { mkdirSync } from "node:fs";
@@ -72,7 +72,7 @@ test("the first minute", async () => {
   const made = await socle(["init", "my-app"], { cwd: parent });
   expect(made.code).toBe(0);
   const files = made.stdout.split("\n\n")[0] ?? "";
-  steps.push({ caption: "Make a project", terminal: `$ socle init my-app\n${files}` });
+  steps.push({ caption: "Make a project", terminal: `$ npx socle init my-app\n${files}` });
 
   const cwd = join(parent, "my-app");
   const server = await serve(cwd, { args: ["dev", "--port", "0"] });
@@ -81,24 +81,25 @@ test("the first minute", async () => {
   const lines = log.split("\n").filter((line) => /Applied|Loaded|dashboard is|Listening/.test(line));
   steps.push({
     caption: "Serve the project: a changed file counts at once",
-    terminal: `$ cd my-app && socle dev\n${lines.map((line) => line.replace(/^INFO +/, "").replace(/ \w+=.*$/, "")).join("\n")}`,
+    terminal: `$ cd my-app && npx socle dev\n${lines.map((line) => line.replace(/^INFO +/, "").replace(/ \w+=.*$/, "")).join("\n")}`,
   });
 
-  const [register = "", create = "", list = ""] = [...server.output().matchAll(/^ {2}(TOKEN=.+|curl .+)$/gm)].map(
-    ([, command]) => command ?? "",
-  );
   const shell = (...commands: string[]): string => {
-    const child = Bun.spawnSync(["sh", "-e", "-c", commands.join("\n")], { cwd });
-    expect(child.exitCode).toBe(0);
+    const script = commands.join("\n").replaceAll("localhost:8080", new URL(server.url).host);
+    const child = Bun.spawnSync(["sh", "-e", "-c", script], { cwd });
+    expect([script, child.exitCode]).toEqual([script, 0]);
     return child.stdout.toString();
   };
-  const answer = JSON.parse(shell(register, create)) as object;
-  const token = shell(register.replace("register", "login"), 'printf "%s" "$TOKEN"');
-  const short = create.replace(server.url, "localhost:8080").replaceAll(/ (?=-[Hd])/g, " \\\n    ");
-  const body = tidy(JSON.stringify(answer, null, 2), server.url, cwd);
+  const account = '{"email":"me@example.com","password":"a long password"}';
+  const register = `TOKEN=$(curl -s localhost:8080/api/auth/register \\\n    --json '${account}' | jq -r .accessToken)`;
+  const token = shell(register, 'printf "%s" "$TOKEN"');
+  const create = (title: string): string =>
+    `curl -s localhost:8080/api/notes -H "Authorization: Bearer $TOKEN" \\\n    --json '{"title":"${title}"}' | jq`;
+  const withToken = `TOKEN='${token}'`;
+  const body = tidy(shell(withToken, create("Hello")), server.url, cwd);
   steps.push({
     caption: "Create a record: the file collections/notes.json is the route",
-    terminal: `$ ${short} | jq\n${body}`,
+    terminal: `$ ${register}\n$ ${create("Hello")}\n${body}`,
   });
 
   const code = `export const onCreate: OnCreate<"notes"> = async ({ record, db }) => {
@@ -109,12 +110,14 @@ test("the first minute", async () => {
 `;
   await Bun.write(join(cwd, "functions/notes/shout.ts"), code);
   await until(() => server.output().includes("Reloaded functions"));
-  const headers = { Authorization: `Bearer ${token}` };
-  for (const title of ["Read the docs", "Build something"]) await post(`${server.url}/api/notes`, { title }, headers);
-  await until(() => shell(`TOKEN='${token}'`, list).includes("BUILD SOMETHING"));
+  await post(`${server.url}/api/notes`, { title: "Read the docs" }, { Authorization: `Bearer ${token}` });
+  const second = `${create("Build something")} .title`;
+  const first = shell(withToken, second);
+  const newest = "curl -s 'localhost:8080/api/notes?limit=1' | jq .items[0].title";
+  await until(() => shell(newest).includes("BUILD SOMETHING"));
   steps.push({
     caption: "Save a function: it runs after each change, in a process of its own",
-    terminal: `$ cat functions/notes/shout.ts\n${code}\n$ curl 'localhost:8080/api/notes?fields=title'\n${await (await fetch(`${server.url}/api/notes?fields=title`, { headers })).text()}`,
+    terminal: `$ cat functions/notes/shout.ts\n${code}$ ${second}\n${first}$ ${newest}\n${shell(newest).trim()}`,
   });
 
   expect((await socle(["admin", "create", admin.email, "--password", admin.password], { cwd })).code).toBe(0);

@@ -1,5 +1,6 @@
 /** The document around each page. */
 import type { ReactNode } from "react";
+import "./style.css";
 
 export const metadata = { title: "Tasks" };
 

@@ -2,6 +2,7 @@
 import { Links, Meta, Outlet, Scripts, ScrollRestoration } from "react-router";
 import type { Route } from "./+types/root";
 import { sessionMiddleware } from "./lib/session.server";
+import "./style.css";
 
 export const middleware: Route.MiddlewareFunction[] = [sessionMiddleware];
 
