@@ -162,7 +162,7 @@ describe.each([
 test("the search for a task of a user finds the heading of the task", async () => {
   const { page } = await open("/quickstart/");
   await page.getByRole("button", { name: "Search" }).first().click();
-  await page.locator("dialog input").first().fill("rename a field");
+  await page.locator("dialog input").first().fill("rename field");
   await page.locator("dialog a", { hasText: "Renaming a field" }).first().waitFor();
 });
 
