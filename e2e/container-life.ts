@@ -67,7 +67,7 @@ export async function expectLife(config: RunConfig, image?: string): Promise<voi
   );
   expect(modes).toMatchObject({ "/": "ro", "/app": "ro", "/data": "rw" });
 
-  // Whoever comes from outside of a container has another address than 127.0.0.1, as here.
+  // A client outside of the container asks another address than 127.0.0.1, as here.
   const outside = `http://127.0.0.2:${new URL(server.url).port}`;
   expect((await post(`${outside}/api/posts`, { title: "kept" })).status).toBe(201);
   expect(statSync(join(data, "socle.db")).mode & 0o777).toBe(0o600);
