@@ -103,7 +103,7 @@ test("no hand-over to an instance that is unknown, gone, paused, or behind; the 
   paused.proxy.flow();
   stopped.running.signal("SIGKILL");
   await stopped.running.exited;
-  await until(async () => (await status()).instances.some(({ isLive }) => !isLive));
+  await until(async () => (await status()).instances.some(({ address, isLive }) => address === stopped.url && !isLive));
   await refused(stopped.url, /is no running instance/);
   expect(await cluster.leader()).toBe(leader);
   expect((await status()).term).toBe(term);

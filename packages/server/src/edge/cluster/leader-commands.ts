@@ -151,7 +151,10 @@ async function candidateAt(
   const signal = AbortSignal.timeout(questionMs);
   const answer = await ask({ credentials }, `${address}${candidatePath}`, { body: { withFiles }, signal }).catch(
     (thrown: unknown) => {
-      throw new AppError("conflict", `${address} does not answer this leader: ${problem ?? messageOf(thrown)}`);
+      throw new AppError(
+        "conflict",
+        `${address} does not answer this leader: ${messageOf(thrown)}${problem === null ? "" : ` (${problem})`}`,
+      );
     },
   );
   // An instance of the cluster is the same program.
