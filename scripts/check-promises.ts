@@ -18,6 +18,7 @@ const citation = /^\/\/ Promises: (.*)\.$/gm;
 const suites: { readonly [name: string]: string } = {
   "power cuts": "e2e/reliability/power-cuts/",
   kills: "e2e/reliability/kills",
+  continuous: "e2e/long/continuous-kills",
   disks: "e2e/reliability/disks",
   cluster: "e2e/reliability/cluster",
   clocks: "e2e/reliability/clocks",

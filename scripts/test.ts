@@ -3,7 +3,7 @@
  * `npm test unit` runs the tests that need no executable; `npm run test:browser` runs the tests of pages in a
  * browser, `npm run test:long` the long tests, `npm run test:hostile`
  * the attacks of the hostile suite, `npm run test:power-cuts` the power cuts, `npm run test:disks` and `npm run test:clocks`
- * failing disks and wrong clocks, `npm run test:kills`, `test:cluster`, `test:upgrade`, `test:contract`, `soak` and `drills` the suites of these names.
+ * failing disks and wrong clocks, `npm run test:kills`, `test:cluster`, `test:upgrade`, `test:contract`, `test:continuous`, `soak` and `drills` the suites of these names.
  * Groups of files run side by side, each in a process of its own. A failed test fails the run: no test has a second try.
  */
 import { existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
@@ -74,7 +74,8 @@ const suites = {
   unit: [unit],
   all: groupsOfAll,
   browser: browserGroups,
-  long: [["e2e/long/*.test.ts", ...longForms]],
+  long: [["e2e/long/!(continuous-kills).test.ts", ...longForms]],
+  continuous: [["e2e/long/continuous-kills.test.ts"]],
   hostile: [["e2e/hostile/*.test.ts"]],
   "power-cuts": [["e2e/reliability/power-cuts/*.test.ts"]],
   disks: [["e2e/reliability/disks.test.ts"]],

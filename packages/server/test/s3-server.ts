@@ -37,7 +37,9 @@ async function startForRun(): Promise<string> {
 }
 
 async function start(folder: string): Promise<{ endpoint: string; child: Bun.Subprocess }> {
-  const child = Bun.spawn(["node", join(import.meta.dir, "s3-process.mjs"), folder, bucket], {
+  // s3rver ciphers the tokens of long lists by DES.
+  const command = ["node", "--openssl-legacy-provider", join(import.meta.dir, "s3-process.mjs"), folder, bucket];
+  const child = Bun.spawn(command, {
     stdout: "pipe",
     stderr: "inherit",
   });

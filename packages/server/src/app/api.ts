@@ -13,7 +13,7 @@ import type { ReaderProcesses } from "../edge/processes/index.ts";
 import { isBucket } from "../files/storage/index.ts";
 import type { Realtime } from "../live/realtime/index.ts";
 import { type AdminOptions, buildAdmin } from "../operate/admin/index.ts";
-import { Backups } from "../operate/backup/index.ts";
+import { Backups, type ContinuousBackup } from "../operate/backup/index.ts";
 import { Histories } from "../operate/history/index.ts";
 import type { SpanExporter } from "../operate/traces/index.ts";
 import { positionsOf, type RoleParts } from "./parts.ts";
@@ -41,6 +41,8 @@ export interface ApiOptions {
   instance?: InstancePart | undefined;
   /** See `OverviewSources`. */
   cluster?: AdminOptions["cluster"];
+  /** Null without a continuous backup. */
+  continuous?: ContinuousBackup | null;
   /** The certificate in use, in PEM; null without HTTPS. */
   certificate: () => string | null;
   /** The export of spans; null without a collector. */
@@ -58,6 +60,7 @@ export function buildApi(options: ApiOptions): { api: ApiParts; backups: Backups
   const backups = new Backups({
     clock,
     config,
+    continuous: options.continuous ?? null,
     database,
     events,
     logger: logger.for("backup"),
@@ -102,6 +105,7 @@ export function buildApi(options: ApiOptions): { api: ApiParts; backups: Backups
     histories,
     instance,
     isDevelopment: options.isDevelopment,
+    notes: () => [...(instance?.notes() ?? []), ...backups.notes()],
     keptAnswers: new KeptAnswers({ clock, database, logger: parts.logger }),
     pages,
     positions: positions(realtime, readers, instance),

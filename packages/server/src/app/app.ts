@@ -22,6 +22,7 @@ import { isCommonPassword } from "../people/auth/index.ts";
 import { asSetupError, hasMetDamage } from "../store/database/index.ts";
 import { EventRetention } from "../store/events/index.ts";
 import { type ApiOptions, buildApi, disksOf } from "./api.ts";
+import { continuousOf } from "./continuous.ts";
 import { type ControlAnswer, openControl } from "./control.ts";
 import { definitionsOf, droppedIn, keepPulled, restoreIn } from "./definitions.ts";
 import { answerFailures } from "./failures.ts";
@@ -65,7 +66,7 @@ const definitionFile = /\.json$/;
 const answerMs = 500;
 
 export interface AppOptions
-  extends Omit<ServiceOptions, "joinCluster" | "onlyReads">,
+  extends Omit<ServiceOptions, "copies" | "joinCluster" | "onlyReads">,
     Pick<ApiOptions, "effective" | "log"> {
   /** The `process.env` of the user's code, without the variables of the service. */
   environment: { readonly [name: string]: string | undefined };
@@ -111,9 +112,13 @@ async function start(options: AppOptions) {
   const rooms = await readRooms(config.folder);
   const appliedRooms = folderState(roomFolder(config.folder), definitionFile);
   const applied = folderState(join(config.folder, "collections"), definitionFile);
+  const continuous = continuousOf({ config, logger, build, journal: instance?.journal });
+  // The last segment leaves when the database is closed.
+  starting.defer(() => continuous?.backup.finish(Math.max(closeMs, leftMs())));
   const opening = openService({
     clock: options.clock,
     config,
+    copies: continuous?.backup,
     joinCluster: instance?.joinCluster,
     logger,
     onFatal: options.onFatal,
@@ -174,6 +179,7 @@ async function start(options: AppOptions) {
     build,
     certificate: () => front.certificate?.pair.cert ?? null,
     cluster: instance?.overview,
+    continuous: continuous?.backup ?? null,
     effective: options.effective,
     instance: part,
     isDevelopment,
@@ -222,6 +228,7 @@ async function start(options: AppOptions) {
     await readers.start();
     logger.onLevel((level) => readers.setLogLevel(level));
   }
+  if (continuous !== null) starting.adopt(continuous.start(database), (keeper) => keeper.stop());
   retention.start(signal);
   starting.defer(() => events.requests.settled());
   const indexer = events.startIndex(signal);

@@ -128,7 +128,8 @@ async function withLease<T>(config: Config, journal: Journal, work: () => Promis
 async function begin(options: ClusterSettings, journal: Journal, history: History): Promise<Snapshot> {
   const snapshots = snapshotsOf(options);
   await using entered = openAlone(options);
-  const snapshot = await snapshots.put(entered.database, new AbortController().signal);
+  const chain = entered.database.journal ?? "";
+  const snapshot = await snapshots.put(entered.database, chain, new AbortController().signal);
   await journal.addSnapshot({ ...snapshot, madeAt: Date.now() });
   await journal.begin(history);
   return snapshot;

@@ -13,7 +13,7 @@ import { errorResponse, freePort, pathIn } from "../edge/http/index.ts";
 import { isBucket } from "../files/storage/index.ts";
 import { Snapshots } from "../operate/backup/index.ts";
 import { DatabaseFile, EntryMismatch, historyOf, placeInFile } from "../store/database/index.ts";
-import { ChainBroken, JournalAway, JournalGap, openJournal } from "../store/journal/index.ts";
+import { ChainBroken, type Journal, JournalAway, JournalGap, openJournal } from "../store/journal/index.ts";
 import { type App, type AppOptions, build, graceMs, type Running, startApp, version } from "./app.ts";
 import { openHttps } from "./http-parts.ts";
 import { brokenLine, notInJournal } from "./instance-database.ts";
@@ -22,7 +22,7 @@ import { processesOf } from "./processes.ts";
 import { projectFingerprint } from "./project-files.ts";
 import { type ReplicaService, startReplica } from "./replica.ts";
 import { dataPathsOf, knownSchemas } from "./service.ts";
-import { SnapshotKeeper } from "./snapshot-keeper.ts";
+import { type SnapshotJournal, SnapshotKeeper } from "./snapshot-keeper.ts";
 
 /** The pause before a role is tried again that could not begin. */
 const pauseMs = 500;
@@ -32,6 +32,8 @@ const engineMs = 2_000;
 const roleMs = 1_500;
 /** Between two looks whether the bucket serves this instance. */
 const storageMs = 10_000;
+/** The longest time with changes and without a snapshot. */
+const hourMs = 3_600_000;
 
 /** Starts this process as an instance of a cluster. @throws SetupError with a readable line. */
 export function startInstance(options: AppOptions): Promise<Running> {
@@ -224,11 +226,11 @@ class Instance implements Running {
     this.#serves({ kind: "leader", app });
     this.#member.hasApplied = true;
     const keeper = new SnapshotKeeper({
-      config,
       database: app.service.database,
-      leading,
+      every: config["cluster.snapshotEvery"],
+      journal: clusterSnapshots(this.#member.journal, { name: this.#journalId, leading }),
       logger: this.#logger,
-      member: this.#member,
+      longestMs: hourMs,
       snapshots: this.#snapshots,
     });
     leading.snapshotAt = (position) => keeper.snapshotAt(position);
@@ -382,10 +384,42 @@ async function serveReason(
   return { [Symbol.asyncDispose]: () => server.stop(true) };
 }
 
-/** The snapshots of a cluster. @throws SetupError when the storage is not a bucket, or has no keys. */
+/** The journal of a cluster, for the keeper of the snapshots. */
+function clusterSnapshots(journal: Journal, { name, leading }: { name: string; leading: Leading }): SnapshotJournal {
+  return {
+    name,
+    get appended() {
+      return leading.commits.bytes;
+    },
+    isReady: true,
+    snapshots: () => journal.snapshots(),
+    addSnapshot: (snapshot) => journal.addSnapshot(snapshot),
+    removeSnapshot: (position) => journal.removeSnapshot(position),
+    isMissing: () => false,
+    async sizeAfter(position) {
+      const { first, last, bytes } = await journal.extent();
+      const entries = last + 1 - first;
+      return entries > 0 ? (bytes * Math.min(entries, last - position)) / entries : 0;
+    },
+    prepare: async () => undefined,
+    kept: () => 2,
+    trim: (position) => journal.trim(position),
+  };
+}
+
+/**
+ * The snapshots of a cluster, in the folder `.snapshots` below the prefix of the files, which the driver of files does not list. `backup.recipient`
+ * encrypts no snapshot: each instance must be able to restore a snapshot alone, without the identity. So the bucket must be kept as carefully as the
+ * database. The storage is a bucket (`checkConfig`). @throws SetupError without keys.
+ */
 export function snapshotsOf({ config, logger }: Pick<AppOptions, "config" | "logger">): Snapshots {
+  const paths = dataPathsOf(config);
+  const { address } = paths.files;
   return new Snapshots({
-    paths: dataPathsOf(config),
+    paths,
+    address: `${address.replace(/\/+$/, "")}/.snapshots`,
+    work: "",
+    encryption: null,
     version: build,
     schemas: knownSchemas,
     maxLog: config["backup.log"],

@@ -4,18 +4,11 @@ import { AppError, SetupError } from "../base/kernel/index.ts";
 import type { Logger } from "../base/logging/index.ts";
 import type { ClusterMember, JournalCommits } from "../edge/cluster/index.ts";
 import type { Mirror } from "../operate/mirror/index.ts";
-import type { CommitEntry, CommitPoint, Database } from "../store/database/index.ts";
+import { type CommitEntry, type Database, runsEntries } from "../store/database/index.ts";
 import { ChainBroken, commonPosition, type History, type Journal, JournalGap } from "../store/journal/index.ts";
 
 /** About how many bytes of entries are read at a time. */
 const readBytes = 4 * 1024 ** 2;
-
-/** The commit point of a replica: only the leader commits. */
-const closed: CommitPoint = {
-  refusal: new AppError("unavailable", "This instance does not lead.", { retryAfter: 1 }),
-  role: "",
-  append: () => Promise.reject(new Error("A replica appends nothing to the journal")),
-};
 
 /**
  * Joins a database to the journal: an empty database begins at the start of the journal. From then on the database runs entries alone.
@@ -32,7 +25,7 @@ export async function joinJournal(database: Database, journal: Journal, id: stri
   } else if (place.journal !== id) throw new ChainBroken("does not belong to the journal of cluster.name");
   const entry = await journal.check(place);
   if (place.journal === null || entry !== place.id) await database.joinJournal(id, entry);
-  database.journalBy({ followers: null, commitPoint: closed });
+  database.journalBy(runsEntries);
 }
 
 /** A database and the journal, as far as both have the same history. */

@@ -12,6 +12,7 @@ import {
 import { type InstancePart, pathIn } from "../edge/http/index.ts";
 import type { Rooms } from "../live/rooms/index.ts";
 import type { Database } from "../store/database/index.ts";
+import type { Journal } from "../store/journal/index.ts";
 import { type LeadOptions, leadDatabase } from "./instance-database.ts";
 import type { Scripts } from "./scripts.ts";
 import type { Service } from "./service.ts";
@@ -113,6 +114,7 @@ export interface LeadingInstance {
   readonly joinCluster: (database: Database) => Promise<void>;
   readonly part: (parts: Parameters<typeof leaderPart>[1]) => InstancePart;
   readonly overview: ReturnType<typeof overviewPart>;
+  readonly journal: Journal;
   /** See `clientOf`. */
   readonly clientOf: (request: Request, address: string) => string | null;
 }
@@ -123,6 +125,7 @@ export function leadingInstance(options: LeadOptions): LeadingInstance {
     joinCluster: (database) => leadDatabase(database, options),
     part: (parts) => leaderPart(member, parts),
     overview: overviewPart(member),
+    journal: member.journal,
     clientOf: (request, address) => clientOf(member, request, address),
   };
 }

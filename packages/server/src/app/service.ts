@@ -12,14 +12,15 @@ import { LiveLists, Queries, ShownFiles } from "../data/queries/index.ts";
 import { Records } from "../data/records/index.ts";
 import { Transfers } from "../data/transfer/index.ts";
 import { keptAnswerSchema } from "../edge/http/index.ts";
-import { fileAccess, isBucket, openDriver, Storage, storageSchema } from "../files/storage/index.ts";
+import { fileAccess, isBucket, openDriver, removedFileSchema, Storage, storageSchema } from "../files/storage/index.ts";
 import { alertSchema } from "../operate/admin/index.ts";
-import { type DataPaths, hasMoves, putRight } from "../operate/backup/index.ts";
+import { type ContinuousBackup, type DataPaths, hasMoves, putRight } from "../operate/backup/index.ts";
 import { Undos, undoSchema } from "../operate/undo/index.ts";
 import { Account, Auth, authSchema, type PasswordCost, UserDeletions, userTable } from "../people/auth/index.ts";
 import { Mails, mailSchema } from "../people/mail/index.ts";
 import {
   asSetupError,
+  chainSchema,
   Database,
   type DatabaseOptions,
   ifDamaged,
@@ -42,6 +43,8 @@ export interface ServiceOptions {
   passwordCost?: PasswordCost | undefined;
   /** For the leader of a cluster: brings the database to the end of the journal, before any module reads. */
   joinCluster?: ((database: Database) => Promise<void>) | undefined;
+  /** Takes copies of all commits; without it, the database leaves the chain of the copies. */
+  copies?: Pick<ContinuousBackup, "open" | "use"> | undefined;
   /** The caller changes nothing, so the database may also be the database of an instance of a cluster. */
   onlyReads?: boolean;
 }
@@ -55,6 +58,7 @@ const schemas: readonly ModuleSchema[] = [
   authSchema,
   mailSchema,
   storageSchema,
+  removedFileSchema,
   functionSchema,
   jobSchema,
   migrationSchema,
@@ -64,6 +68,7 @@ const schemas: readonly ModuleSchema[] = [
   alertSchema,
   positionSchema,
   readOnlySchema,
+  chainSchema,
 ];
 
 /** The version of each module's tables that this build makes and knows. */
@@ -125,7 +130,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
  * @throws SetupError with a readable line; the database is closed then.
  */
 export async function buildService(options: ServiceOptions) {
-  const { config, logger, onFatal, joinCluster } = options;
+  const { config, copies, logger, onFatal, joinCluster } = options;
   const paths = dataPathsOf(config);
   // In a cluster, the journal has the data.
   if (!hasMoves(paths) && joinCluster === undefined) refuseMissingDatabase(config);
@@ -144,9 +149,11 @@ export async function buildService(options: ServiceOptions) {
   warnOfOpenFiles([database.path, `${database.path}-wal`, folder], databaseLogger);
   try {
     if (joinCluster !== undefined) await joinCluster(database);
+    await (copies?.open(database) ?? database.leaveChain());
     const isClosed = joinCluster === undefined && database.journal !== null;
     if (isClosed) refuseJournal(database, options);
     const service = assemble(database, options);
+    copies?.use(service.storage);
     if (!isClosed) {
       await database.prepare(schemas);
       database.readOnly.load(database.reader);

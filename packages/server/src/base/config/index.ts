@@ -11,4 +11,4 @@ export { isSecure, type LoadedConfig, type LoadOptions, loadConfig, logFormatOf,
 export { configOf, type PlainConfig, plainConfig } from "./plain.ts";
 export type { RequestLimit } from "./request-limits.ts";
 export { type Supervision, supervisionOf, supervisionVariables } from "./supervision.ts";
-export { duration } from "./values.ts";
+export { duration, keptBackups } from "./values.ts";

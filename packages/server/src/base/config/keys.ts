@@ -3,6 +3,7 @@ import { LOG_LEVELS, type LogFormat, type LogLevel } from "../logging/index.ts";
 import { appAddresses, authProviders } from "./auth-providers.ts";
 import { requestLimits } from "./request-limits.ts";
 import {
+  backupKeep,
   boolean,
   clusterName,
   clusterSecret,
@@ -91,7 +92,7 @@ export const keys = {
   "cluster.snapshotEvery": key(
     size(1_024 ** 2, 1_024 ** 4),
     "256MiB",
-    "bytes of journal after which a snapshot of the database goes into the bucket; at the latest, after an hour with changes",
+    "bytes of journal after which a snapshot of the database goes into the bucket, at the latest after an hour with changes; also for the continuous backup, at the latest after a day with changes",
   ),
   "tls.cert": optional(
     text,
@@ -403,9 +404,18 @@ export const keys = {
   "backup.target": key(storagePlace, "./backups", "folder for backups, or s3://BUCKET/PREFIX"),
   "backup.schedule": optional(text, "when a backup is made: five fields of cron, in UTC, for example 0 3 * * *"),
   "backup.keep": key(
-    wholeNumber(0, 100_000),
+    backupKeep,
     7,
-    "number of backups that the target keeps; after each new backup the oldest beyond this number are deleted; 0 keeps all",
+    "number of backups that the target keeps, 0 for all, with 7 days of moments of the continuous backup; or a time, for both: what is older is deleted after each new backup, or snapshot",
+  ),
+  "backup.continuous": optional(
+    storagePlace,
+    "place of the continuous backup, a folder or s3://BUCKET/PREFIX: every commit is copied (docs/backups.md)",
+  ),
+  "backup.every": key(
+    duration(100, 3_600_000),
+    "1s",
+    "time after which the commits since the last segment leave for backup.continuous",
   ),
   "backup.log": key(
     size(8 * 1_024 ** 2, 1_024 ** 4),

@@ -49,6 +49,7 @@ const pathPaths: readonly KeyPath[] = [
   "dashboard.path",
   "auth.pages.logo",
   "backup.target",
+  "backup.continuous",
   "tls.cert",
   "tls.key",
 ];

@@ -288,6 +288,25 @@ export function duration(min: number, max: number = longestDuration): ValueKind<
   };
 }
 
+/** The time for which moments of a continuous backup stay, when `backup.keep` is a number of backups. */
+const usualKeepMs = 7 * 86_400_000;
+
+/** How many backups are kept, or for how long; 0 keeps all. */
+export const backupKeep: ValueKind<number | string> = {
+  parse(value) {
+    if (typeof value === "number") return wholeFrom(value, 0, 100_000);
+    return millisecondsOf(value) >= 1_000 ? String(value).trim() : undefined;
+  },
+  fromText: numberFromText,
+  allowed: 'a whole number from 0 to 100000, or a time like "7d" or "36h", at least 1s',
+};
+
+/** The meaning of `backup.keep`: the number of backups that stay, and the age of backups and moments that stay, in milliseconds. */
+export function keptBackups(value: number | string): { readonly count: number; readonly ms: number } {
+  if (typeof value === "string") return { count: 0, ms: millisecondsOf(value) };
+  return { count: value, ms: usualKeepMs };
+}
+
 const sizeUnits: { readonly [unit: string]: number } = { kib: 1024, mib: 1024 ** 2, gib: 1024 ** 3 };
 const sizePattern = /^(\d+)\s*(KiB|MiB|GiB)$/i;
 

@@ -13,6 +13,7 @@ import {
   clusterStatus,
   clusterUpgrade,
 } from "./cluster.ts";
+import { backupList } from "./continuous.ts";
 import { failureChanges, failures } from "./failures.ts";
 import { health } from "./health.ts";
 import { init } from "./init.ts";
@@ -64,6 +65,7 @@ export const commands: readonly Command[] = [
   importCommand,
   exportCommand,
   moveIn,
+  backupList,
   backup,
   restore,
   verify,

@@ -6,17 +6,20 @@ import { askService, build, dataPathsOf, keepFilesPrivate, knownSchemas } from "
 import { count, printable, refuseIrreplaceable, SetupError } from "../../base/kernel/index.ts";
 import {
   type ArchiveSource,
+  BackupPlace,
   backupFolder,
   backupIdentity,
   type DataPaths,
   encryptionFor,
   type Finding,
   type Identity,
+  isBackupPlace,
   makeBackup,
   putRight,
   restoreBackup,
   sourceOf,
   unpack,
+  verifyContinuous,
   verifyData,
 } from "../../operate/backup/index.ts";
 import { Database, reasonOfEnd, vacuumDatabase } from "../../store/database/index.ts";
@@ -30,6 +33,7 @@ import {
   UsageError,
 } from "../command.ts";
 import { ProgressBar, readableSize } from "../progress-bar.ts";
+import { addressOfPlace, momentOf, restoreFromPlace } from "./continuous.ts";
 
 /** A new passphrase; a person types the passphrase twice, because a backup with a mistyped passphrase is lost. */
 async function newPassphrase(terminal: Terminal): Promise<string> {
@@ -41,7 +45,7 @@ async function newPassphrase(terminal: Terminal): Promise<string> {
 }
 
 /** The key of an encrypted backup: from `--identity`, otherwise a passphrase that is asked for. */
-async function identityOf({ options, terminal }: CommandInvocation): Promise<Identity> {
+export async function identityOf({ options, terminal }: CommandInvocation): Promise<Identity> {
   const file = textOption(options, "identity");
   if (file === undefined) return { passphrase: await terminal.askSecret("Passphrase of the backup: ") };
   if (!existsSync(file)) throw new SetupError(`${file}: there is no such file`);
@@ -61,7 +65,7 @@ async function reading<T>(
   return await work({ name: file, source, identity, schemas: knownSchemas, onProgress });
 }
 
-const identityOption = {
+export const identityOption = {
   identity: {
     value: "FILE",
     summary: "the age identity of an encrypted backup; without an identity, the command asks for the passphrase",
@@ -137,17 +141,32 @@ async function withoutService(
 export const restore: Command = {
   name: "restore",
   args: ["FILE"],
-  summary: "Restore database and files from a backup, completely or not at all",
+  summary: "Restore database and files from a backup, or a moment of a continuous backup, completely or not at all",
   options: {
     ...identityOption,
+    at: {
+      value: "MOMENT",
+      summary:
+        "the moment of a continuous backup: a time like 2026-11-30T08:15:00Z, or a position (default: the newest)",
+    },
     force: { summary: "also if data exist: the data are moved aside, and stay" },
   },
   async run(invocation) {
     const { args, options, terminal } = invocation;
     const [file = ""] = args;
     keepFilesPrivate();
-    const paths = dataPathsOf((await invocation.load()).config);
+    const settings = await invocation.load();
+    const paths = dataPathsOf(settings.config);
     const force = options["force"] === true;
+    const at = textOption(options, "at");
+    if (await isBackupPlace(file, paths)) {
+      const identity = (): Promise<Identity> => identityOf(invocation);
+      const say = (line: string): void => terminal.out(`${line}\n`);
+      const moment = momentOf(at);
+      await restoreFromPlace(settings, { address: addressOfPlace(file), force, moment, identity, terminal, say });
+      return 0;
+    }
+    if (at !== undefined) throw new UsageError(`--at is for a continuous backup, and ${file} has none`);
     const { head, aside, filesLine } = await reading({ file, label: "Restore", paths }, invocation, (archive) =>
       restoreBackup(archive, { paths, force }),
     );
@@ -195,10 +214,17 @@ async function verifyBackup(file: string, paths: DataPaths, invocation: CommandI
   ];
 }
 
+async function verifyFile(file: string, paths: DataPaths, invocation: CommandInvocation): Promise<Finding[]> {
+  if (!(await isBackupPlace(file, paths))) return verifyBackup(file, paths, invocation);
+  const identity = (): Promise<Identity> => identityOf(invocation);
+  const place = new BackupPlace(addressOfPlace(file), { keys: paths.files.s3, identity });
+  return verifyContinuous(place, { paths, schemas: knownSchemas, identity });
+}
+
 export const verify: Command = {
   name: "verify",
   args: ["[FILE]"],
-  summary: "Check the data, or a backup, for errors; exit code 1 for any error",
+  summary: "Check the data, a backup, or a continuous backup for errors; exit code 1 for any error",
   options: {
     ...identityOption,
     repair: { summary: "move bytes that belong to no file aside, while the service does not run" },
@@ -212,7 +238,7 @@ export const verify: Command = {
     const paths = dataPathsOf(settings.config);
     const isRepair = options["repair"] === true;
     const findings =
-      file === undefined ? await verifyData(paths, { isRepair }) : await verifyBackup(file, paths, invocation);
+      file === undefined ? await verifyData(paths, { isRepair }) : await verifyFile(file, paths, invocation);
     terminal.out(table(findings));
     const errors = findings.filter(({ state }) => state === "error").length;
     terminal.out(errors === 0 ? "All is well\n" : `${count(errors, "error")}\n`);

@@ -14,10 +14,21 @@ import {
   textOption,
   UsageError,
 } from "../command.ts";
+import { identityOf, identityOption } from "./backup.ts";
+import { addressOfPlace, restoreForStart } from "./continuous.ts";
 
-const options: Command["options"] = { port: { value: "N", summary: "listen on this port; 0 picks a free port" } };
+const portOption: Command["options"] = { port: { value: "N", summary: "listen on this port; 0 picks a free port" } };
+const options: Command["options"] = {
+  ...portOption,
+  from: {
+    value: "PLACE",
+    summary:
+      "on an empty folder, restore the newest state of a continuous backup first: s3://BUCKET/PREFIX, or a folder",
+  },
+  ...identityOption,
+};
 const devOptions: Command["options"] = {
-  ...options,
+  ...portOption,
   inspect: {
     value: "PORT",
     usual: String(usualInspectPort),
@@ -40,11 +51,8 @@ async function run(invocation: CommandInvocation, mode: Mode): Promise<number> {
   return Promise.race([ended, runWith(settings, invocation, mode)]);
 }
 
-async function runWith(
-  settings: Settings,
-  { options: given, terminal }: CommandInvocation,
-  mode: Mode,
-): Promise<number> {
+async function runWith(settings: Settings, invocation: CommandInvocation, mode: Mode): Promise<number> {
+  const { options: given, terminal } = invocation;
   const { config, effective, file, log, logger, print } = settings;
   const { environment } = terminal;
   const isDevelopment = mode === "dev";
@@ -72,6 +80,11 @@ async function runWith(
   // Development ends with its terminal, and loads changed files without a signal.
   const stopped = terminal.untilSignal(isDevelopment ? ["SIGHUP"] : []);
   const manager = await ServiceManager.open(supervision, logger);
+  const from = textOption(given, "from");
+  if (from !== undefined) {
+    const identity = (): ReturnType<typeof identityOf> => identityOf(invocation);
+    await restoreForStart(settings, { address: addressOfPlace(from), identity, terminal });
+  }
   let app: Running | null = null;
   // Before the start is complete, the signal is heard and ignored: the signal must not end the process.
   terminal.onHangup(() => {

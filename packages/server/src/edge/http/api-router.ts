@@ -86,6 +86,8 @@ export interface ApiParts extends ServingParts {
   readonly instance?: InstancePart | undefined;
   /** Why the service is not ready; empty for a ready service. */
   readonly readiness: () => Promise<readonly string[]>;
+  /** Faults that leave the service ready, as lines. */
+  readonly notes: () => readonly string[];
 }
 
 /** The routes for the other instances of a cluster, and the wait of a request until this instance may answer. */
@@ -143,7 +145,7 @@ export function openRouter(parts: ApiParts, connections: Connections): Router {
     lists: listsOf(parts),
     liveStreams,
     metrics: () => parts.admin.overviews.metrics(),
-    notes: () => [...(instance?.notes() ?? []), ...readOnlyNotes(database)],
+    notes: () => [...parts.notes(), ...readOnlyNotes(database)],
     rates,
     run: (operation: RecordOperation) => runOperation(parts.records, operation),
     upgrade,

@@ -67,11 +67,6 @@ export class Bucket {
     });
   }
 
-  /** Lists a name, which the store refuses for wrong keys with a code. */
-  async ask(): Promise<void> {
-    await this.#clearly(this.#client.list({ prefix: this.#prefix, maxKeys: 1 }));
-  }
-
   async write(name: string, content: Blob | string): Promise<void> {
     await this.#clearly(this.#client.write(this.#prefix + name, content));
   }
@@ -102,8 +97,9 @@ export class Bucket {
     return this.#client.file(this.#prefix + name);
   }
 
-  async *list(): AsyncIterable<BucketObject> {
-    let startAfter: string | undefined;
+  /** The objects in the order of the names, behind the name `after`. */
+  async *list(after?: string): AsyncIterable<BucketObject> {
+    let startAfter = after === undefined ? undefined : this.#prefix + after;
     do {
       const from = startAfter === undefined ? {} : { startAfter };
       const page = await this.#clearly(this.#client.list({ prefix: this.#prefix, ...from }));
@@ -112,6 +108,13 @@ export class Bucket {
         yield { name: key.slice(this.#prefix.length), size, modifiedAt: Date.parse(lastModified) };
       startAfter = page.isTruncated === true ? contents.at(-1)?.key : undefined;
     } while (startAfter !== undefined);
+  }
+
+  /** The first name behind the name `after`; null for no name. The store refuses wrong keys with a code. */
+  async next(after: string): Promise<string | null> {
+    const options = { prefix: this.#prefix, startAfter: this.#prefix + after, maxKeys: 1 };
+    const { contents = [] } = await this.#clearly(this.#client.list(options));
+    return contents[0]?.key.slice(this.#prefix.length) ?? null;
   }
 
   async remove(name: string): Promise<void> {

@@ -31,6 +31,12 @@ export const storageSchema: ModuleSchema = {
   ],
 };
 
+/** Deleted files whose bytes a continuous backup still needs, with the moment of the deletion. */
+export const removedFileSchema: ModuleSchema = {
+  module: "removed files",
+  steps: ["CREATE TABLE _files_removed (at INTEGER, id TEXT, PRIMARY KEY (at, id)) STRICT, WITHOUT ROWID"],
+};
+
 /** Which files are meant; null for any. */
 export interface FileFilter {
   /** A part of the name, without regard to case. */
@@ -117,6 +123,36 @@ export function allRemains(reader: Reader): string[] {
     "SELECT id FROM _file_remains WHERE id GLOB 'fil_*' AND id NOT IN (SELECT id FROM _files NOT INDEXED)",
   );
   return rows.map(({ id }) => id);
+}
+
+/** The ids of all files, in their order, read in pages. */
+export function* eachFileId(reader: Pick<Reader, "all">): Iterable<string> {
+  for (let last = ""; ; ) {
+    const rows = reader.all<{ id: string }>("SELECT id FROM _files WHERE id > ? ORDER BY id LIMIT 500", last);
+    if (rows.length === 0) return;
+    for (const { id } of rows) yield id;
+    last = rows.at(-1)?.id ?? last;
+  }
+}
+
+/** Whether an id belongs to a file, or to a deleted file whose bytes stay. */
+export function isKnownFile(reader: Reader, id: string): boolean {
+  const sql = "SELECT 1 FROM _files WHERE id = ? UNION ALL SELECT 1 FROM _files_removed WHERE id = ?";
+  return reader.get(sql, id, id) !== null;
+}
+
+/** Marks a deleted file whose bytes stay for a while. */
+export function markRemoved(tx: Transactor, id: string, at: number): void {
+  tx.run("INSERT INTO _files_removed (at, id) VALUES (?, ?)", at, id);
+}
+
+/** Some of the files that were deleted before a moment, and that `markRemoved` has marked; the oldest first. */
+export function removedBefore(reader: Reader, at: number): { at: number; id: string }[] {
+  return reader.all("SELECT at, id FROM _files_removed WHERE at < ? ORDER BY at, id LIMIT 100", at);
+}
+
+export function unmarkRemoved(tx: Transactor, { at, id }: { at: number; id: string }): void {
+  tx.run("DELETE FROM _files_removed WHERE at = ? AND id = ?", at, id);
 }
 
 /** The files of a filter, newest first, and the number of files in all pages. */

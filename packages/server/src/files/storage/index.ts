@@ -2,8 +2,15 @@
 export { Bucket, type BucketObject, isBucket, keysFor, mistakes, partsOf, storeCode } from "./bucket.ts";
 export type { ByteRange, DriverOptions, FileBody, S3Keys, StorageDriver } from "./driver.ts";
 export { openDriver } from "./drivers.ts";
-export { eachFile, type FileFilter, fileQueryTable, storageSchema } from "./file-table.ts";
+export {
+  eachFile,
+  eachFileId,
+  type FileFilter,
+  fileQueryTable,
+  removedFileSchema,
+  storageSchema,
+} from "./file-table.ts";
 export { typeOfName } from "./mime.ts";
-export { fileAccess, missingFile, Storage } from "./storage.ts";
+export { fileAccess, fileStored, missingFile, type RemovedFiles, Storage } from "./storage.ts";
 export { type Asker, nameOfSize, parseThumbSize, type ThumbSize } from "./thumbnails.ts";
 export { cleanName, type Upload } from "./upload.ts";

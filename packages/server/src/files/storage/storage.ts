@@ -16,7 +16,7 @@ import {
 import type { Logger } from "../../base/logging/index.ts";
 import { admitScope, hasScope, isOwnRecord } from "../../data/permissions/index.ts";
 import type { QueryCaller } from "../../data/queries/index.ts";
-import type { Database, Reader, Transactor, Waiter } from "../../store/database/index.ts";
+import { type Database, noteKind, type Reader, type Transactor, type Waiter } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
 import type { ByteRange, FileBody, StorageDriver } from "./driver.ts";
 import { FileLinks } from "./file-links.ts";
@@ -28,12 +28,16 @@ import {
   findFile,
   hasRemains,
   insertFile,
+  isKnownFile,
   lacksSizes,
   listFiles,
   markRemains,
+  markRemoved,
   remakeOwnerIndex,
+  removedBefore,
   searchFiles,
   unmarkRemains,
+  unmarkRemoved,
   updateVisibility,
 } from "./file-table.ts";
 import { detectType } from "./mime.ts";
@@ -59,6 +63,17 @@ export interface StorageOptions {
 /** Deleted files that wait for the end of a backup. */
 const maxHeld = 100_000;
 
+/** A file was stored, with the id. */
+export const fileStored = noteKind<string>("files.stored");
+
+/** For a continuous backup: the bytes of deleted files that stay for the restore of an earlier moment. */
+export interface RemovedFiles {
+  /** The time after a deletion, in milliseconds. */
+  readonly keepMs: number;
+  /** Removes the copy of the bytes; null if the bytes themselves stay, in a bucket. */
+  readonly removeCopy: ((id: string) => Promise<void>) | null;
+}
+
 /** The time for which a start waits for the removal of leftover uploads; the removal then goes on beside the service. */
 const sweepMs = 2_000;
 
@@ -77,8 +92,9 @@ export class Storage {
   readonly links: FileLinks;
   readonly #quota: Quota;
   readonly #uploadFolder: string;
-  /** Deleted files with bytes that stay for now; null while nothing holds the removals up. */
-  #held: string[] | null = null;
+  /** The holds, the oldest first; each has the files that were deleted before the next hold began. */
+  readonly #holds: string[][] = [];
+  #removed: RemovedFiles | null = null;
 
   constructor(options: StorageOptions) {
     this.#options = options;
@@ -106,10 +122,12 @@ export class Storage {
     await rm(this.#uploadFolder, { recursive: true, force: true });
     await mkdir(this.#uploadFolder, { recursive: true });
     const remains = allRemains(database.reader);
-    if (remains.length === 0) return;
-    logger.info("Removing the remains of interrupted uploads", { files: remains.length });
+    if (remains.length > 0) logger.info("Removing the remains of interrupted uploads", { files: remains.length });
     const sweep = (async () => {
       for (const id of remains) await this.#removeBytes(id);
+      // Without a continuous backup, nothing needs the bytes of deleted files.
+      if (this.#removed === null)
+        await this.removeOld().catch((error) => logger.warn("The bytes of deleted files stay", { error }));
     })();
     // A store that does not answer must not delay the start.
     await Promise.race([sweep, Bun.sleep(sweepMs)]);
@@ -235,29 +253,66 @@ export class Storage {
       if (!isOwner(file, caller)) throw ownersOnly("delete");
       deleteFile(tx, id);
       this.#quota.remove(tx, file.size);
-      markRemains(tx, id);
+      const staysFor = this.#removed;
+      if (staysFor !== null) markRemoved(tx, id, this.#options.clock.now());
+      if (staysFor?.removeCopy !== null) markRemains(tx, id);
       const payload = { id, userId: file.userId };
       this.#options.events.append(tx, { type: "storage.deleted", source: "storage", payload, principal });
     };
     await this.#options.database.transactFor(principal, remove, { makesRoom: true });
     if (previewOf(principal) !== null) return;
-    // Beyond the bound, the next start finds the bytes by the mark.
-    if (this.#held === null) await this.#removeBytes(id);
-    else if (this.#held.length < maxHeld) this.#held.push(id);
+    const hold = this.#holds.at(-1);
+    if (this.#removed === null || this.#removed.removeCopy !== null) {
+      // Beyond the bound, the next start finds the bytes by the mark.
+      if (hold === undefined) await this.#removeBytes(id);
+      else if (hold.length < maxHeld) hold.push(id);
+    }
     await this.#thumbnails.forget(id);
   }
 
   /**
-   * From now on the bytes of deleted files stay, for a backup: a single backup is made at a time. Answers a function that
-   * ends the hold, and that resolves once the bytes that stayed are removed.
+   * From now on the bytes of deleted files stay, for a backup. Answers a function that ends the hold, and that resolves once the
+   * bytes are removed that no earlier hold holds.
    */
   holdRemovals(): () => Promise<void> {
     const held: string[] = [];
-    this.#held = held;
+    this.#holds.push(held);
     return async () => {
-      if (this.#held === held) this.#held = null;
-      for (const id of held.splice(0)) await this.#removeBytes(id);
+      const at = this.#holds.indexOf(held);
+      if (at < 0) return;
+      this.#holds.splice(at, 1);
+      const earlier = this.#holds[at - 1];
+      if (earlier !== undefined) earlier.push(...held);
+      else for (const id of held) await this.#removeBytes(id);
     };
+  }
+
+  /** From now on the bytes of deleted files stay for a continuous backup; see `removeOld`. */
+  keepRemoved(removed: RemovedFiles): void {
+    this.#removed = removed;
+  }
+
+  /** Marks copies that belong to no file, as if their files were deleted now. */
+  async markStrays(ids: readonly string[]): Promise<void> {
+    const { clock, database } = this.#options;
+    await database.upkeep((tx) => {
+      for (const id of ids) if (!isKnownFile(tx, id)) markRemoved(tx, id, clock.now());
+    });
+  }
+
+  /** Removes the bytes that a continuous backup needs no more. After a failure, the next call goes on. */
+  async removeOld(): Promise<void> {
+    const { clock, database, driver } = this.#options;
+    const { keepMs, removeCopy } = this.#removed ?? { keepMs: 0, removeCopy: null };
+    const remove = removeCopy ?? ((id: string) => driver.remove(id));
+    for (;;) {
+      const old = removedBefore(database.reader, clock.now() - keepMs);
+      if (old.length === 0) return;
+      await Promise.all(old.map(({ id }) => remove(id)));
+      await database.upkeep((tx) => {
+        for (const row of old) unmarkRemoved(tx, row);
+      });
+    }
   }
 
   /** Three steps, each step on disk before the next: the id is marked, the bytes are put, the mark becomes metadata. */
@@ -298,6 +353,7 @@ export class Storage {
     const file = toFile({ ...values, createdAt: toTimestamp(now) });
     this.#quota.add(tx, file);
     insertFile(tx, file);
+    tx.note(fileStored.of(file.id));
     events.append(tx, { type: "storage.uploaded", source: "storage", payload: file, principal }, now);
     return file;
   }

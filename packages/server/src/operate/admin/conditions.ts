@@ -11,6 +11,7 @@ import { nextTime } from "../../code/jobs/index.ts";
 import type { Mails } from "../../people/mail/index.ts";
 import type { Database } from "../../store/database/index.ts";
 import type { Failures } from "../../store/failures/index.ts";
+import { type ContinuousState, latenessOf } from "../backup/index.ts";
 import type { ClusterNumbers, OverviewSources } from "./metrics-text.ts";
 
 /** Totals that only grow, at a moment. */
@@ -35,6 +36,7 @@ export interface StatusSources extends Pick<OverviewSources, "disks" | "readines
   readonly limits: Pick<LimitMeter, "totals">;
   readonly backups: {
     totals(): { readonly last: { readonly endedAt: number } | null; readonly lastError: string | null };
+    readonly continuous: ContinuousState | null;
   };
   readonly failures: Pick<Failures, "open">;
   readonly functions: Pick<Functions, "oldest">;
@@ -76,6 +78,7 @@ export async function conditions(sources: StatusSources, now: Totals, before: To
     ...readOnly(sources),
     ...database(sources, now, before),
     ...backups(sources),
+    ...continuous(sources),
     ...(await certificate(sources)),
     ...failures(sources),
     ...queues(sources),
@@ -175,7 +178,7 @@ function backups({ backups: made, clock, config }: StatusSources): Found[] {
     const text = `The backup of ${toTimestamp(due)} was not made`;
     return [{ id: "backup_old", level: "error", text, remedy }];
   }
-  if (schedule === undefined && last === null)
+  if (schedule === undefined && last === null && made.continuous === null)
     return [
       {
         id: "backup_none",
@@ -185,6 +188,16 @@ function backups({ backups: made, clock, config }: StatusSources): Found[] {
       },
     ];
   return [];
+}
+
+function continuous({ backups: { continuous: state } }: StatusSources): Found[] {
+  const text = state === null ? null : latenessOf(state);
+  if (state === null || text === null) return [];
+  const [id, level] = state.isOver ? (["backup_stopped", "error"] as const) : (["backup_behind", "warning"] as const);
+  const remedy = state.isOver
+    ? 'See docs/backups.md, "Two services and one place".'
+    : "Mend the place of backup.continuous, or the way to it. A gap is closed by a snapshot, as soon as the place answers.";
+  return [{ id, level, text, remedy }];
 }
 
 async function certificate({ certificate: used, clock }: StatusSources): Promise<Found[]> {

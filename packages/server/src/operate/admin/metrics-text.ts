@@ -323,6 +323,8 @@ function mailMetrics({ mails }: OverviewSources): string[] {
 function backupMetrics({ backups }: OverviewSources): string[] {
   const { last, failures, isRunning } = backups.totals();
   const { endedAt, size, durationMs } = last ?? { endedAt: 0, size: 0, durationMs: 0 };
+  const { behindMs, segments } = backups.continuous ?? { behindMs: 0, segments: 0 };
+  const behindHelp = "Age of the oldest write that is not in the continuous backup; 0 if all are, and without one.";
   const successHelp = "Time of the last complete backup, since 1970; 0 without a backup.";
   return [
     gauge("socle_backup_running", "1 while a backup is made.", Number(isRunning)),
@@ -330,6 +332,8 @@ function backupMetrics({ backups }: OverviewSources): string[] {
     gauge("socle_backup_last_success_timestamp_seconds", successHelp, endedAt / 1_000),
     gauge("socle_backup_last_size_bytes", "The size of the last backup.", size),
     gauge("socle_backup_last_duration_seconds", "How long the last backup took.", durationMs / 1_000),
+    gauge("socle_backup_behind_seconds", behindHelp, behindMs / 1_000),
+    counter("socle_backup_segments_total", "Segments that have left for the continuous backup.", segments),
   ];
 }
 

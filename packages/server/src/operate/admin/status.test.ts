@@ -6,6 +6,7 @@ import { openApi } from "../../../test/kit.ts";
 import type { LimitName } from "../../base/kernel/index.ts";
 import type { HistogramTotals } from "../../base/logging/index.ts";
 import type { ReadOnlyState } from "../../store/database/index.ts";
+import type { ContinuousState } from "../backup/index.ts";
 import type { StatusSources } from "./conditions.ts";
 import { Status } from "./status.ts";
 
@@ -24,6 +25,7 @@ function well() {
     uncopied: 0,
     diskFree: 1,
     backup: { last: { endedAt: start }, lastError: null } as ReturnType<StatusSources["backups"]["totals"]>,
+    continuous: null as ContinuousState | null,
     schedule: "0 3 * * *" as string | undefined,
     pem: null as string | null,
     oldest: null as number | null,
@@ -60,7 +62,12 @@ function well() {
       meter: { flushes: { totals: () => state.flushes }, refused: () => state.refused },
     },
     limits: { totals: () => state.limits },
-    backups: { totals: () => state.backup },
+    backups: {
+      totals: () => state.backup,
+      get continuous() {
+        return state.continuous;
+      },
+    },
     failures: {
       get open() {
         return state.open;
@@ -101,6 +108,7 @@ const replica = (more: Partial<ClusterInstance>): ClusterInstance[] => [
   instance({}),
   instance({ role: "replica", address: "http://two", ...more }),
 ];
+const continuous: ContinuousState = { behindMs: 0, allowedMs: 7_000, problem: null, isOver: false, segments: 9 };
 const noBackup = { last: null, lastError: null };
 
 const cases: [changed: Partial<State>, line: string][] = [
@@ -120,6 +128,18 @@ const cases: [changed: Partial<State>, line: string][] = [
   ],
   [{ now: start + 18 * hour }, "error backup_old: The backup of 2026-03-02T03:00:00.000Z was not made"],
   [{ schedule: undefined, backup: noBackup }, "note backup_none: There is no backup, and none is scheduled"],
+  [
+    { continuous: { ...continuous, behindMs: 90_000 } },
+    "warning backup_behind: The oldest write that is not in the continuous backup is 90 s old",
+  ],
+  [
+    { continuous: { ...continuous, behindMs: 90_000, problem: "the bucket is away" } },
+    "warning backup_behind: The oldest write that is not in the continuous backup is 90 s old: the bucket is away",
+  ],
+  [
+    { continuous: { ...continuous, isOver: true, problem: "The place belongs to another service" } },
+    "error backup_stopped: The place belongs to another service",
+  ],
   [{ pem: expired.cert }, "error certificate_ends: The certificate has expired"],
   [{ pem: ending.cert }, "warning certificate_ends: The certificate expires in 2 days"],
   [{ open: 2 }, "warning failures_open: 2 causes of failures are open"],
@@ -195,6 +215,12 @@ test("a condition has the time of its first look; the time stays while values ch
   expect(await since()).toBeUndefined();
   state.lag = 20 * minute;
   expect(await since()).toBe(new Date(start + 5 * minute).toISOString());
+});
+
+test("a continuous backup that is in time is no condition, and the missing schedule is none, too", async () => {
+  const { state, status } = well();
+  Object.assign(state, { continuous: { ...continuous, behindMs: 6_000 }, schedule: undefined, backup: noBackup });
+  expect(told(await status.now())).toEqual([]);
 });
 
 test("limits that strangers reach every day, and totals from before the start, are no condition", async () => {

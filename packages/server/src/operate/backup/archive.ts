@@ -31,7 +31,8 @@ export async function isRecipient(text: string): Promise<boolean> {
   }
 }
 
-async function encrypt(bytes: Bytes, encryption: Encryption): Promise<ReadableStream<Uint8Array>> {
+/** Encrypts bytes in the age format. */
+export async function encrypt(bytes: Bytes, encryption: Encryption): Promise<ReadableStream<Uint8Array>> {
   const { Encrypter } = await import("age-encryption");
   const encrypter = new Encrypter();
   if ("passphrase" in encryption) encrypter.setPassphrase(encryption.passphrase);
@@ -43,7 +44,7 @@ async function encrypt(bytes: Bytes, encryption: Encryption): Promise<ReadableSt
 export type Identity = { readonly passphrase: string } | { readonly identity: string };
 
 /** @throws Error for a wrong passphrase or identity. */
-async function decrypt(bytes: Bytes, identity: Identity): Promise<Bytes> {
+export async function decrypt(bytes: Bytes, identity: Identity): Promise<Bytes> {
   const { Decrypter } = await import("age-encryption");
   const decrypter = new Decrypter();
   if ("passphrase" in identity) decrypter.addPassphrase(identity.passphrase);

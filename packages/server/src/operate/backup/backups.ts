@@ -1,7 +1,7 @@
 /** The backups of a running service: made on request or by a schedule, a single backup at a time; listed, read, removed. */
 import { statSync } from "node:fs";
 import type { BackupEntry } from "@socle/protocol";
-import type { Config } from "../../base/config/index.ts";
+import { type Config, keptBackups } from "../../base/config/index.ts";
 import {
   AppError,
   type Clock,
@@ -17,6 +17,7 @@ import type { BucketObject, ByteRange, FileBody, Storage } from "../../files/sto
 import type { Database } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
 import { type Encryption, encryptionFor, isRecipient } from "./archive.ts";
+import { type ContinuousState, latenessOf } from "./continuous.ts";
 import { backupFolder, type DataPaths } from "./data-paths.ts";
 import { makeBackup } from "./make-backup.ts";
 import { BackupTarget, backupName, timeOfName } from "./target.ts";
@@ -38,6 +39,8 @@ export interface BackupsOptions {
   paths: DataPaths;
   config: BackupConfig;
   version: string;
+  /** Null without a continuous backup. */
+  continuous: { readonly state: ContinuousState } | null;
   /** Backups are due by this clock. */
   clock: Clock;
 }
@@ -190,6 +193,17 @@ export class Backups {
     return { last, lastError, failures, isRunning: this.#running !== null };
   }
 
+  /** The state of the continuous backup, for the status and metrics; null without a continuous backup. */
+  get continuous(): ContinuousState | null {
+    return this.#options.continuous?.state ?? null;
+  }
+
+  /** Lines on a continuous backup that is late; the service is ready all the same. */
+  notes(): string[] {
+    const late = this.continuous === null ? null : latenessOf(this.continuous);
+    return late === null ? [] : [late];
+  }
+
   /** From the call on, this backup is the running backup. @throws AppError as `begin`. */
   #run(work: Work): RunningBackup {
     const { name } = work;
@@ -287,8 +301,11 @@ export class Backups {
     const { config, logger } = this.#options;
     const keep = config["backup.keep"];
     if (keep === 0) return;
+    const { count, ms } = keptBackups(keep);
+    const isOld = ({ modifiedAt }: BucketObject): boolean => modifiedAt < Date.now() - ms;
     try {
-      for (const { name } of (await this.#target.list()).slice(0, -keep)) {
+      const all = await this.#target.list();
+      for (const { name } of count > 0 ? all.slice(0, -count) : all.filter(isOld)) {
         await this.#target.remove(name);
         logger.info(`Backup ${name} was removed: backup.keep is ${keep}`);
       }

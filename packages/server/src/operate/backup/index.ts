@@ -1,8 +1,20 @@
 /** Backups: a backup holds database and files of the same moment, and is made while the service runs. This module also restores and verifies backups, and makes the snapshots of a cluster. */
 
 export { type ArchiveSource, backupIdentity, encryptionFor, type Identity } from "./archive.ts";
+export { BackupPlace } from "./backup-place.ts";
 export { Backups, checkBackups } from "./backups.ts";
-export { backupFolder, type DataPaths, hasMoves, putRight } from "./data-paths.ts";
+export { ContinuousBackup, type ContinuousState, latenessOf } from "./continuous.ts";
+export {
+  isBackupPlace,
+  type Moment,
+  momentsOf,
+  readAhead,
+  restoreMoment,
+  type Survey,
+  surveyOf,
+} from "./continuous-restore.ts";
+export { gapText, verifyContinuous } from "./continuous-verify.ts";
+export { backupFolder, type DataPaths, driverOf, hasMoves, putRight } from "./data-paths.ts";
 export { makeBackup } from "./make-backup.ts";
 export { restoreBackup, setAside, unpack } from "./restore.ts";
 export { type Snapshot, Snapshots } from "./snapshots.ts";

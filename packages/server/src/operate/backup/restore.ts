@@ -35,12 +35,17 @@ interface Restored {
  * Restores a backup, or a snapshot of a cluster: the database then belongs to a single service.
  * @param options.force also replaces existing data: the old data are moved aside. Files that the archive does not have
  * stay in the storage.
+ * @param options.advance changes the unpacked database of an archive without files, and may put files; answers whether these are the files.
  * @throws SetupError while a service runs on the data, or for existing data; Error with one line for a backup that is
  * not whole, and for too little room. The target is unchanged then.
  */
 export async function restoreBackup(
   source: ArchiveSource,
-  { paths, force }: { paths: DataPaths; force: boolean },
+  {
+    paths,
+    force,
+    advance,
+  }: { paths: DataPaths; force: boolean; advance?: (database: string, files: StorageDriver) => Promise<boolean> },
 ): Promise<Restored> {
   const { database, files } = paths;
   return await alone(paths, async () => {
@@ -52,10 +57,10 @@ export async function restoreBackup(
     const unpacked = driverOf({ files: { ...files, address: work, workFolder: work } });
     await unpacked.open();
     const head = await unpack(source, { folder, files: unpacked, depth: "quick" });
-    const hasFiles = head.files === "in the archive";
+    const path = join(folder, "socle.db");
+    const hasFiles = head.files === "in the archive" || (await advance?.(path, unpacked)) === true;
     // The end of the archive says whether the archive has files. Without files, the files of the storage stay.
     if (hasFiles && taken.length > 0) refuseTaken(taken);
-    const path = join(folder, "socle.db");
     leaveJournal(path);
     if (hasFiles && isBucket(files.address)) {
       const target = driverOf(paths);

@@ -34,6 +34,7 @@ function open(schedule: string, clock: Clock): Backups {
     logger: api.parts.logger,
     paths: dataPathsOf(config),
     config: { ...config, "backup.schedule": schedule },
+    continuous: null,
     version: "test",
     clock,
   });
@@ -94,6 +95,7 @@ describe("a target that cannot be written is a warning at the start", () => {
       logger: new Logger({ level: "WARN", sinks: [sink] }),
       paths: dataPathsOf(config),
       config: { ...config, "backup.schedule": schedule, "backup.target": target },
+      continuous: null,
       version: "test",
     });
     backups.start();

@@ -32,14 +32,15 @@ await files.store(new Uint8Array(100_000).fill(7));
 await database.transact((tx) => tx.run("UPDATE _position SET journal = 'the journal', position = 9"));
 
 function snapshotsOf(paths: DataPaths): Snapshots {
-  return new Snapshots({ paths, version: "test", schemas: knownSchemas, maxLog: 1024 ** 3, logger: quietLogger() });
+  const known = { version: "test", schemas: knownSchemas, maxLog: 1024 ** 3, logger: quietLogger() };
+  return new Snapshots({ ...known, paths, address: `${address}/.snapshots`, work: "", encryption: null });
 }
 
 const snapshots = snapshotsOf(dataPathsOf(files.config));
 const work = `${database.path}-snapshot`;
 
 function put(signal = new AbortController().signal): Promise<Snapshot> {
-  return snapshots.put(database, signal);
+  return snapshots.put(database, "the journal", signal);
 }
 
 function removeAll(): Promise<void> {
@@ -192,7 +193,7 @@ test("an upload that the store refuses is given up: the parts and the packed fil
   const keys = { ...stored.s3, endpoint: `http://127.0.0.1:${line.port}` };
   const beyond = snapshotsOf({ ...paths, files: { ...stored, s3: keys } });
   const { signal } = new AbortController();
-  const failure = await beyond.put(database, signal).catch(String);
+  const failure = await beyond.put(database, "the journal", signal).catch(String);
   expect(failure).toMatch(/^Error: The upload of snapshot-[^\n]* to s3:[^\n]*\/\.snapshots broke off: AccessDenied$/);
   expect(given).toEqual([expect.stringContaining("/files/.snapshots/snapshot-")]);
   expect(readdirSync(work)).toEqual([]);
@@ -203,12 +204,12 @@ test("an upload that the store refuses is given up: the parts and the packed fil
     stop.abort(new Error("the instance stops"));
     return new Response("<Error><Code>SlowDown</Code></Error>", { status: 503 });
   };
-  await expect(beyond.put(database, stop.signal)).rejects.toThrow();
+  await expect(beyond.put(database, "the journal", stop.signal)).rejects.toThrow();
   expect(new Set(given).size).toBe(2);
   expect(readdirSync(work)).toEqual([]);
   expect(await objects()).toEqual([]);
   refusal = null;
-  const { name } = await beyond.put(database, signal);
+  const { name } = await beyond.put(database, "the journal", signal);
   expect(await objects()).toEqual([name]);
   await removeAll();
 });
@@ -254,10 +255,6 @@ test("moves that are interrupted are finished by the next start, and the old dat
   expect(titles(paths)).toContain("later");
   expect(existsSync(obstacle)).toBe(false);
   await removeAll();
-});
-
-test("snapshots need a bucket", () => {
-  expect(() => snapshotsOf(emptyPaths(files))).toThrow(SetupError);
 });
 
 test("restored like a backup: a single service, with the files that stand in the storage", async () => {

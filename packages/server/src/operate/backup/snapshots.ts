@@ -1,19 +1,21 @@
 /**
- * Snapshots of the database of a cluster: archives of the database alone, in the bucket of the files. An instance that is
- * new or far behind restores a snapshot, and goes on with the journal from the position of the snapshot.
+ * Snapshots of the database of a cluster or of a continuous backup: archives of the database alone, in a folder or a bucket. An instance that is
+ * new or far behind, and a restore, take a snapshot, and go on with the entries from the position of the snapshot.
  */
 import { statSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { AppError, messageOf, SetupError } from "../../base/kernel/index.ts";
+import { AppError, messageOf } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
-import { Bucket, isBucket, mistakes, storeCode } from "../../files/storage/index.ts";
+import { mistakes, storeCode } from "../../files/storage/index.ts";
 import { type Database, makeFolder, positionOf } from "../../store/database/index.ts";
-import type { ManifestHead } from "./archive.ts";
+import type { SnapshotRow } from "../../store/journal/index.ts";
+import type { Encryption, ManifestHead } from "./archive.ts";
 import { type DataPaths, snapshotFolder } from "./data-paths.ts";
 import { makeBackup } from "./make-backup.ts";
+import { type ObjectPlace, placeAt } from "./place.ts";
 import { replaceDatabase } from "./restore.ts";
-import { PartUploads, sourceOf } from "./target.ts";
+import { sourceOf } from "./target.ts";
 
 export interface Snapshot {
   /** The names sort by position. A name is unique over all instances. */
@@ -26,6 +28,11 @@ export interface Snapshot {
 
 interface SnapshotsOptions {
   paths: DataPaths;
+  /** The place: a folder, or `s3://BUCKET/PREFIX`. */
+  address: string;
+  /** The folder of the work under way, below `snapshotFolder`, for these snapshots alone. */
+  work: string;
+  encryption: Encryption | null;
   version: string;
   /** The versions of the tables that this build knows. */
   schemas: ManifestHead["schema"];
@@ -39,22 +46,35 @@ const askMs = 5_000;
 
 /** The digits of the largest position, so that names sort as positions do. */
 const positionDigits = String(Number.MAX_SAFE_INTEGER).length;
-const namePattern = new RegExp(`^snapshot-\\d{${positionDigits}}-[0-9a-f-]{36}\\.tar\\.zst$`);
+const namePattern = new RegExp(
+  `^snapshot-(\\d{${positionDigits}})-([0-9a-f]{12})-([0-9a-f]{12})[0-9a-f]{11}\\.tar\\.zst(?:\\.age)?$`,
+);
 
 /** The start of the names of the snapshots of a position. */
 function snapshotStart(position: number): string {
   return `snapshot-${String(position).padStart(positionDigits, "0")}-`;
 }
 
-/** The part of a name that tells the journal: another cluster may use the same bucket and prefix. */
-function tagOf(journal: string | null): string {
-  return Bun.SHA256.hash(journal ?? "", "hex").slice(0, 12);
+/** The part of a name that tells the journal or the chain: another cluster may use the same bucket and prefix. */
+function tagOf(chain: string): string {
+  return Bun.SHA256.hash(chain, "hex").slice(0, 12);
 }
 
-/** A name that no other snapshot has; of equal positions, the later name sorts behind. */
-function newName(position: number, journal: string | null): string {
+/** A name that no other snapshot has; of equal positions, the later name sorts behind, because the last part begins with the moment. */
+function newName(position: number, chain: string, isEncrypted: boolean): string {
   const unique = Bun.randomUUIDv7().replaceAll("-", "");
-  return `${snapshotStart(position)}${tagOf(journal)}-${unique.slice(0, 12)}${unique.slice(-11)}.tar.zst`;
+  return `${snapshotStart(position)}${tagOf(chain)}-${unique.slice(0, 12)}${unique.slice(-11)}.tar.zst${isEncrypted ? ".age" : ""}`;
+}
+
+/** The snapshots of a place, newest first. @param chain the journal or the chain; null for every chain. */
+export async function snapshotsIn(place: ObjectPlace, chain: string | null): Promise<SnapshotRow[]> {
+  const rows: SnapshotRow[] = [];
+  for await (const { name, size: bytes } of place.list()) {
+    const [, position, tag, moment] = namePattern.exec(name) ?? [];
+    if (position === undefined || (chain !== null && tag !== tagOf(chain))) continue;
+    rows.push({ name, bytes, position: Number(position), madeAt: Number.parseInt(moment ?? "", 16) });
+  }
+  return rows.reverse();
 }
 
 /** @throws Error for another name: a caller must reach no other object of the bucket. */
@@ -62,54 +82,38 @@ function assertName(name: string): void {
   if (!namePattern.test(name)) throw new Error(`${name} is not the name of a snapshot`);
 }
 
-/**
- * The snapshots lie in the folder `.snapshots` below the prefix of the files, which the driver of files does not list.
- * `backup.recipient` encrypts no snapshot: each instance must be able to restore a snapshot alone, without the identity.
- * So the bucket must be kept as carefully as the database.
- */
 export class Snapshots {
   readonly #options: SnapshotsOptions;
-  readonly #address: string;
-  readonly #bucket: Bucket;
-  readonly #uploads: PartUploads;
+  readonly #place: ObjectPlace;
   #isMaking = false;
 
-  /** @throws SetupError when the storage is not a bucket, or has no keys. */
+  /** @throws SetupError for a bucket without keys. */
   constructor(options: SnapshotsOptions) {
-    const { address, s3 } = options.paths.files;
-    if (!isBucket(address))
-      throw new SetupError(
-        `storage ${address}: must be s3://BUCKET/PREFIX, because instances share snapshots by a bucket`,
-      );
     this.#options = options;
-    this.#address = `${address.replace(/\/+$/, "")}/.snapshots`;
-    this.#bucket = new Bucket(this.#address, s3);
-    this.#uploads = new PartUploads(this.#address, s3);
+    this.#place = placeAt(options.address, options.paths.files.s3);
   }
 
   /**
-   * Makes a snapshot of the present state, and puts the snapshot into the bucket.
+   * Makes a snapshot of the present state, and puts the snapshot into the place.
+   * @param chain the name of the journal, or of the chain.
    * @throws AppError `conflict` while another snapshot is made; Error with one line after a failure: nothing is left then.
    */
-  async put(database: Database, signal: AbortSignal): Promise<Snapshot> {
+  async put(database: Database, chain: string, signal: AbortSignal): Promise<Snapshot> {
     if (this.#isMaking) throw new AppError("conflict", "A snapshot is being made.");
     this.#isMaking = true;
-    const { logger } = this.#options;
+    const { logger, encryption, work } = this.#options;
     // The state is held later, so the snapshot has this position at least.
     const position = positionOf(database.reader);
-    const name = newName(position, database.journal);
-    const folder = snapshotFolder(database.path);
+    const name = newName(position, chain, encryption !== null);
+    const folder = join(snapshotFolder(database.path), work);
     const output = join(folder, name);
     try {
       makeFolder(folder, 0o700);
       await this.#pack(database, { folder, output, signal });
       const { size: bytes } = statSync(output);
-      await this.#uploads.upload(name, Bun.file(output), { signal, onProgress: () => undefined });
+      await this.#place.upload(name, output, signal);
       logger.info(`Snapshot ${name} is complete`, { bytes, position });
       return { name, bytes, position };
-    } catch (thrown) {
-      await this.#uploads.abandon(name);
-      throw thrown;
     } finally {
       await rm(output, { force: true });
       this.#isMaking = false;
@@ -125,7 +129,6 @@ export class Snapshots {
       filesSize: 0,
       // No bytes of files are read, so deletions need not wait.
       holdRemovals: () => async () => undefined,
-      encryption: null,
       onProgress: () => undefined,
     });
   }
@@ -139,7 +142,7 @@ export class Snapshots {
   async restore(name: string): Promise<void> {
     assertName(name);
     const { paths, schemas, logger } = this.#options;
-    const file = `${this.#address}/${name}`;
+    const file = `${this.#options.address}/${name}`;
     const { source } = await sourceOf(file, paths);
     const identity = (): Promise<never> => Promise.reject(new Error("a snapshot is not encrypted"));
     await replaceDatabase({ name: file, source, schemas, identity }, paths);
@@ -149,7 +152,7 @@ export class Snapshots {
   /** Why the bucket does not serve this instance, in a line; null when the bucket answers. `isRefused`: keys or bucket are wrong. */
   async failure(): Promise<{ text: string; isRefused: boolean } | null> {
     try {
-      await Promise.race([this.#bucket.ask(), Bun.sleep(askMs).then(() => Promise.reject(new Error("no answer")))]);
+      await Promise.race([this.#place.next(""), Bun.sleep(askMs).then(() => Promise.reject(new Error("no answer")))]);
       return null;
     } catch (thrown) {
       const isRefused = mistakes.includes(storeCode(thrown));
@@ -160,19 +163,21 @@ export class Snapshots {
 
   /** Whether the bucket has a snapshot, with the size. */
   async has({ name, bytes }: Pick<Snapshot, "name" | "bytes">): Promise<boolean> {
-    return (await this.#bucket.find(name))?.size === bytes;
+    return (await this.#place.find(name))?.size === bytes;
   }
 
   async remove(name: string): Promise<void> {
     assertName(name);
-    await this.#bucket.remove(name);
+    await this.#place.remove(name);
   }
 
-  /** Removes the snapshots of a journal with a smaller position from the bucket. Snapshots of other journals stay. */
-  async removeBefore(position: number, journal: string | null): Promise<void> {
-    const first = snapshotStart(position);
-    const tag = tagOf(journal);
-    for (const { name } of await Array.fromAsync(this.#bucket.list()))
-      if (namePattern.test(name) && name < first && name.startsWith(tag, first.length)) await this.#bucket.remove(name);
+  /** The snapshots of a chain, newest first. */
+  list(chain: string): Promise<SnapshotRow[]> {
+    return snapshotsIn(this.#place, chain);
+  }
+
+  /** Removes the snapshots of a chain with a smaller position. Snapshots of other chains stay. */
+  async removeBefore(position: number, chain: string): Promise<void> {
+    for (const { name, position: each } of await this.list(chain)) if (each < position) await this.#place.remove(name);
   }
 }

@@ -12,7 +12,7 @@ import { type DataPaths, driverOf, putRight } from "./data-paths.ts";
 /** Something that was looked at. "info" is allowed and may be of interest; "error" is wrong. */
 export interface Finding {
   readonly state: "ok" | "info" | "error";
-  readonly subject: "backup" | "checksums" | "database" | "journal" | "references" | "files";
+  readonly subject: "backup" | "checksums" | "database" | "files" | "journal" | "references" | "segments" | "snapshots";
   readonly text: string;
 }
 
@@ -20,7 +20,7 @@ export interface Finding {
 const maxNamed = 50;
 
 /** Findings of a kind. The first findings are named. */
-class Tally {
+export class Tally {
   readonly #named: string[] = [];
   number = 0;
 
@@ -154,6 +154,12 @@ async function missingFiles(database: DatabaseFile, driver: StorageDriver): Prom
   ];
 }
 
+/** Whether the bytes of a deleted file stay for a continuous backup. */
+function isKept(database: DatabaseFile, id: string): boolean {
+  const hasTable = database.get("SELECT 1 FROM sqlite_schema WHERE name = '_files_removed'") !== null;
+  return hasTable && database.get("SELECT 1 FROM _files_removed WHERE id = ?", id) !== null;
+}
+
 /** Bytes that belong to no file. The bytes of uploads and deletions under way are marked in the database. */
 async function strayFiles(database: DatabaseFile, driver: StorageDriver, aside: string | null): Promise<Finding[]> {
   const strays = new Tally();
@@ -161,6 +167,7 @@ async function strayFiles(database: DatabaseFile, driver: StorageDriver, aside: 
   let moved = 0;
   for await (const id of driver.list()) {
     if (database.get("SELECT 1 FROM _files WHERE id = ?", id) !== null) continue;
+    if (isKept(database, id)) continue;
     const isMarked = database.get("SELECT 1 FROM _file_remains WHERE id = ?", id) !== null;
     // The bytes may have become a file, or have gone, since the list was made.
     if (database.get("SELECT 1 FROM _files WHERE id = ?", id) !== null || (await driver.size(id)) === null) continue;

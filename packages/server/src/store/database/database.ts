@@ -31,6 +31,8 @@ import type { LongRead, PausableReads, Reader, ScratchConnection, SlowReader, Wa
 import {
   type CallersMigration,
   type CallersWork,
+  type CommitCopies,
+  chainSchema,
   type Followers,
   type Lead,
   type Migration,
@@ -139,7 +141,7 @@ export class Database {
   /** From now on, other processes follow the commits: no transaction is answered before the followers have the commit. */
   async leadBy(followers: Followers): Promise<void> {
     // The first commit that is told is the commit of this transaction.
-    await this.upkeep(() => this.#writing.writer.lead({ followers, commitPoint: null }));
+    await this.upkeep(() => this.#writing.writer.lead({ followers }));
   }
 
   /**
@@ -174,8 +176,39 @@ export class Database {
   }
 
   /** From now on, a journal decides the commits. To be called when no transaction runs or waits. */
-  journalBy(lead: Lead): void {
+  journalBy(lead: Omit<Lead, "copies">): void {
     this.#writing.writer.lead(lead);
+  }
+
+  /**
+   * From now on, `copies` takes each commit. To be called when no transaction runs or waits. Answers the name of the chain of the
+   * database, which is made at the first call, and the place of the last commit in the chain.
+   */
+  async copyTo(copies: CommitCopies): Promise<{ chain: string; place: ChainPlace }> {
+    await this.placeInJournal();
+    await this.upkeep((tx) => {
+      upgradeModule(tx, this.path, chainSchema);
+      tx.run("INSERT INTO _chain (only, name) VALUES (1, ?) ON CONFLICT DO NOTHING", crypto.randomUUID());
+    });
+    this.#writing.writer.lead({ copies });
+    const own = this.reader.get<{ name: string }>("SELECT name FROM _chain")?.name ?? "";
+    // The commits above have no copies.
+    return { chain: this.journal ?? own, place: this.place };
+  }
+
+  /** The next commit has a position after `position`. */
+  async skipTo(position: number): Promise<void> {
+    await this.upkeep((tx) => {
+      tx.run("UPDATE _position SET position = max(position, ?)", position);
+      this.#writing.writer.lead({});
+    });
+  }
+
+  /** Without copies, the commits are no entries of the chain: the database of a single service has no place in the chain from now on. */
+  async leaveChain(): Promise<void> {
+    if (!this.tableVersions().has(chainSchema.module) || this.journal !== null || placeOf(this.reader).id === null)
+      return;
+    await this.upkeep((tx) => tx.run("UPDATE _position SET entry = NULL"));
   }
 
   /** The number of the last commit; 0 in a service of a single process. */

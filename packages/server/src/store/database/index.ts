@@ -46,14 +46,18 @@ export {
 } from "./store.ts";
 export {
   type CallersWork,
+  type CommitCopies,
   type CommitPoint,
+  chainSchema,
   type Followers,
+  type KeptCommit,
   type Migration,
   type ModuleSchema,
   noteKind,
   notesOf,
   Projection,
   positionSchema,
+  runsEntries,
   type SlowTransactor,
   type ToldCommit,
   type TransactOptions,

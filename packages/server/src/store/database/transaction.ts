@@ -5,7 +5,7 @@
  * its meaning for that state (`Transactor.note`), and the projection applies the notes in the moment of the commit, in
  * commit order. Notes are plain data that JSON carries, so a second projection with the same notes has the same state.
  */
-import type { AppError, Principal } from "../../base/kernel/index.ts";
+import { AppError, type Principal } from "../../base/kernel/index.ts";
 import { countsChanges, type Note, returnsChanges, type StatementLog } from "./entry.ts";
 import { asSlowReader, type Reader, type SlowReader, type Value } from "./store.ts";
 
@@ -76,13 +76,46 @@ export interface CommitPoint {
   append(position: number, commit: UndecidedCommit, giveUp: (reason: AppError) => void): Promise<void>;
 }
 
+/** A commit that is on disk, for a copy outside of the machine. */
+export interface KeptCommit {
+  readonly position: number;
+  /** The id of the entry, and the id of the entry before. */
+  readonly id: string;
+  readonly before: string | null;
+  /** The moment of the commit, in milliseconds since 1970. */
+  readonly at: number;
+  /** See `StatementLog.toEntry`; null for a commit that is too large for an entry. */
+  readonly entry: string | null;
+  readonly notes: readonly Note[];
+}
+
+/** Takes copies of the commits: the continuous backup. */
+export interface CommitCopies {
+  /** Begins the ids of the entries, unless a commit point has a role. */
+  readonly role: string;
+  /** Takes a commit that is on disk, in commit order, before the callers are answered. */
+  take(commit: KeptCommit): void;
+}
+
 /** The numbering of commits, with everything that hears of each commit. */
 export interface Lead {
   /** Null without processes that follow. */
   readonly followers: Followers | null;
   /** Null if the commit of this database decides. */
   readonly commitPoint: CommitPoint | null;
+  /** Null without copies. */
+  readonly copies: CommitCopies | null;
 }
+
+/** The lead of a database that only runs entries. */
+export const runsEntries: Omit<Lead, "copies"> = {
+  followers: null,
+  commitPoint: {
+    refusal: new AppError("unavailable", "This instance does not lead.", { retryAfter: 1 }),
+    role: "",
+    append: () => Promise.reject(new Error("A replica appends nothing to the journal")),
+  },
+};
 
 export class Projection {
   readonly #parts = new Map<string, ((data: never) => void)[]>();
@@ -178,6 +211,12 @@ export const positionSchema: ModuleSchema = {
     // The first entry of each role of a leader; see `History` of the journal.
     "CREATE TABLE _roles (position INTEGER PRIMARY KEY, id TEXT NOT NULL) STRICT",
   ],
+};
+
+/** The name of the chain that a database belongs to, the database of a single service with a continuous backup. */
+export const chainSchema: ModuleSchema = {
+  module: "chain",
+  steps: ["CREATE TABLE _chain (only INTEGER PRIMARY KEY CHECK (only = 1), name TEXT NOT NULL) STRICT"],
 };
 
 /** Work in a transaction on behalf of a caller, with the role of the moment when the transaction begins. */

@@ -58,6 +58,12 @@ export function commonPosition(one: History, other: History): number | null {
   return null;
 }
 
+/** Whether a history has the entry of a place. */
+export function hasPlace(history: History, { position, id }: ChainPlace): boolean {
+  const first = history.roles.find((each) => roleOf(each.id) === roleOf(id));
+  return first !== undefined && first.position <= position && position <= (endOf(roleOf(id), history) ?? -1);
+}
+
 /** The journal does not have the place at which a history ends: the journal went back, has another history, or is another journal. */
 export class ChainBroken extends Error {
   override readonly name = "ChainBroken";

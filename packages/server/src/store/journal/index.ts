@@ -5,6 +5,7 @@ export {
   type ChainPlace,
   commonPosition,
   type History,
+  hasPlace,
   newEntryId,
   newRole,
   roleOf,

@@ -54,6 +54,9 @@ export function leaveJournal(path: string): void {
   try {
     const columns = file.all<{ name: string }>("SELECT name FROM pragma_table_info('_position')");
     const has = (column: string): boolean => columns.some(({ name }) => name === column);
+    const hasChain = file.get("SELECT 1 FROM sqlite_schema WHERE name = '_chain'") !== null;
+    const ofCluster = "(SELECT journal FROM _position WHERE journal IS NOT NULL)";
+    if (hasChain && has("journal")) file.run(`UPDATE _chain SET name = ${ofCluster} WHERE EXISTS ${ofCluster}`);
     if (has("journal")) file.run("UPDATE _position SET journal = NULL WHERE journal IS NOT NULL");
     if (!has("entry")) return;
     file.run("UPDATE _position SET entry = NULL WHERE entry IS NOT NULL");

@@ -9,7 +9,7 @@ import type { Checkpointer } from "./checkpointer.ts";
 import type { Connection, SnapshotReader } from "./connection.ts";
 import { hasMetDamage, outcomeUnknown, refusalCause, stopping } from "./errors.ts";
 import type { Flusher, SqliteMeter } from "./flush.ts";
-import { NumberedCommit } from "./numbering.ts";
+import { NumberedCommit, roleIn } from "./numbering.ts";
 import { placeOf } from "./position-table.ts";
 import { type Job, type JobOptions, WriterQueue } from "./queue.ts";
 import type { Reserve } from "./reserve.ts";
@@ -101,9 +101,9 @@ export class Writer {
     });
   }
 
-  /** See `Database.lead`. No long transaction runs. */
-  lead(lead: Lead): void {
-    this.#lead = lead;
+  /** Changes parts of the numbering. No long transaction runs. */
+  lead(lead: Partial<Lead>): void {
+    this.#lead = { followers: null, commitPoint: null, copies: null, ...this.#lead, ...lead };
     this.#place = placeOf(this.#parts.connection);
   }
 
@@ -230,7 +230,7 @@ export class Writer {
     try {
       if (site !== null) await this.#hold(site);
       const thread = this.#thread;
-      const log = replayed === undefined && (this.#lead?.commitPoint ?? null) !== null ? new StatementLog() : null;
+      const log = replayed === undefined && roleIn(this.#lead) !== null ? new StatementLog() : null;
       const commit: CommitParts = { connection: thread?.now ?? connection, thread, notes: [], log };
       if (thread === null) connection.run("BEGIN IMMEDIATE");
       else await thread.run("BEGIN IMMEDIATE");
@@ -384,7 +384,7 @@ export class Writer {
       else reader.end();
       projection.apply(notes);
       this.#place = numbered?.place ?? this.#place;
-      this.#answering = this.#answer(jobs, numbered?.tell(notes, isMigration) ?? null);
+      this.#answering = this.#answer(jobs, numbered, numbered?.tell(notes, isMigration) ?? null);
     } catch (error) {
       // The state in memory and the database differ.
       this.#fail(jobs, error);
@@ -392,7 +392,7 @@ export class Writer {
   }
 
   /** @param followed resolves when the other processes have the commit. */
-  async #answer(jobs: readonly Job[], followed: Promise<void> | null): Promise<void> {
+  async #answer(jobs: readonly Job[], numbered: NumberedCommit | null, followed: Promise<void> | null): Promise<void> {
     const earlier = this.#answering;
     try {
       await this.#parts.flusher.flush();
@@ -402,6 +402,7 @@ export class Writer {
     }
     await earlier;
     await followed;
+    numbered?.keep();
     await answerAll(jobs, this.#parts.logger);
   }
 

@@ -1,0 +1,191 @@
+/**
+ * The continuous backup under kills: a service that writes records and files is killed at random moments, and started again on the same folder; after each
+ * kill, and at random moments between, the backup is restored in another folder, and compared with a model of the acknowledged writes.
+ *
+ * CONTINUOUS_KILLS is the number of kills (default 300).
+ */
+// Promises: R6.
+import { Database as Driver } from "bun:sqlite";
+import { expect, test } from "bun:test";
+import { existsSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { randomNumbers, randomSeed } from "../../packages/server/test/random.ts";
+import { startS3 } from "../../packages/server/test/s3-server.ts";
+import { behind, itemProject, prefixIn, signIn, untilAllLeft, withPlace, withStore } from "../continuous-kit.ts";
+import { post, serve, singleService, socle, temporaryFolder } from "../kit.ts";
+
+singleService("faults");
+const kills = Number(process.env["CONTINUOUS_KILLS"] ?? 300);
+const seed = randomSeed("continuous kills");
+const random = randomNumbers(seed);
+/** A whole number from 0 to `n - 1`. */
+const below = (n: number): number => Math.floor(random() * n);
+const s3 = await startS3();
+
+/** The knowledge of the model of a number: the moments of its request and of its answer, and the same of its deletion. */
+interface Write {
+  readonly sent: number;
+  readonly file: string | null;
+  id: string | null;
+  acknowledged: number | null;
+  removalSent: number | null;
+  removed: number | null;
+}
+
+class World {
+  readonly writes = new Map<number, Write>();
+  readonly contents = new Map<string, string>();
+  #next = 0;
+
+  /** Writes until the service is gone. */
+  async load(url: string, token: string): Promise<void> {
+    const worker = async (): Promise<void> => {
+      for (;;) await this.#step(url, token);
+    };
+    await Promise.allSettled([worker(), worker(), worker()]);
+  }
+
+  async #step(url: string, token: string): Promise<void> {
+    const headers = { Authorization: `Bearer ${token}` };
+    const removable = [...this.writes.values()].filter(({ id, removalSent }) => id !== null && removalSent === null);
+    if (removable.length > 5 && below(4) === 0) {
+      const write = removable[below(removable.length)];
+      if (write === undefined || write.removalSent !== null) return;
+      write.removalSent = Date.now();
+      const answer = await fetch(`${url}/api/items/${write.id}`, { method: "DELETE", headers });
+      if (answer.status !== 204) throw new Error(`DELETE ${answer.status}`);
+      write.removed = Date.now();
+      return;
+    }
+    const file = below(5) === 0 ? await this.#upload(url, headers) : null;
+    const n = this.#next++;
+    const write: Write = { sent: Date.now(), file, id: null, acknowledged: null, removalSent: null, removed: null };
+    this.writes.set(n, write);
+    const answer = await post(`${url}/api/items`, { n, file }, headers);
+    if (answer.status !== 201) throw new Error(`POST ${answer.status}`);
+    write.id = Reflect.get((await answer.json()) as object, "id");
+    write.acknowledged = Date.now();
+    await Bun.sleep(below(8));
+  }
+
+  async #upload(url: string, headers: Record<string, string>): Promise<string> {
+    const content = `${below(1_000_000)} `.repeat(1 + below(2_000));
+    const form = new FormData();
+    form.set("file", new Blob([content]), "file.txt");
+    const answer = await fetch(`${url}/api/storage/upload`, { method: "POST", headers, body: form });
+    if (answer.status !== 201) throw new Error(`upload ${answer.status}`);
+    const id = String(Reflect.get((await answer.json()) as object, "id"));
+    this.contents.set(id, content);
+    return id;
+  }
+
+  /**
+   * Compares a restored folder with the writes.
+   * @param certain every write that was acknowledged before this moment must be there.
+   * @param possible no write that was sent after this moment may be there.
+   */
+  compare(folder: string, { certain, possible }: { certain: number; possible: number }): void {
+    const database = new Driver(join(folder, "socle.db"), { readonly: true });
+    try {
+      const rows = database.query<{ n: number; file: string | null }, []>("SELECT n, file FROM items").all();
+      const found = new Map(rows.map(({ n, file }) => [n, file]));
+      const wrong: string[] = [];
+      for (const [n, { sent, acknowledged, removalSent, removed }] of this.writes) {
+        const isThere = found.has(n);
+        const must =
+          acknowledged !== null && acknowledged < certain && (removalSent === null || removalSent > possible);
+        const mustNot = sent > possible || (removed !== null && removed < certain);
+        if (must && !isThere) wrong.push(`${n} was acknowledged, and is missing`);
+        if (mustNot && isThere) wrong.push(`${n} was removed or not sent yet, and is there`);
+      }
+      for (const n of found.keys()) if (!this.writes.has(n)) wrong.push(`${n} was never sent`);
+      for (const [n, file] of found) {
+        if (file === null) continue;
+        const path = join(folder, "storage", file.slice(-2), file);
+        const content = existsSync(path) ? readFileSync(path, "utf8") : null;
+        const expected = this.contents.get(file);
+        // The answer of an upload may be lost with the service.
+        if (content === null || (expected !== undefined && content !== expected))
+          wrong.push(`${n}: the file ${file} differs`);
+      }
+      expect(wrong).toEqual([]);
+      expect(database.query("PRAGMA integrity_check").all()).toEqual([{ integrity_check: "ok" }]);
+    } finally {
+      database.close();
+    }
+  }
+}
+
+/** Restores and compares, and removes the folder. */
+async function check(
+  world: World,
+  place: string,
+  options: { env: Record<string, string>; at?: number; certain: number },
+): Promise<void> {
+  const { env, at, certain } = options;
+  const cwd = await itemProject();
+  const args = ["restore", place, ...(at === undefined ? [] : ["--at", new Date(at).toISOString()])];
+  const { code, stderr } = await socle(args, { cwd, env });
+  if (code !== 0) throw new Error(stderr);
+  world.compare(cwd, { certain, possible: at ?? Number.POSITIVE_INFINITY });
+  rmSync(cwd, { recursive: true, force: true });
+}
+
+for (const kind of ["a folder", "a bucket"])
+  test(`${kills / 2} kills of a service with a backup in ${kind}: each restored state has what had left`, async () => {
+    const place = kind === "a folder" ? join(temporaryFolder(), "live") : prefixIn(`kills-${seed}`);
+    const env = { ...withPlace(place), ...withStore(s3.endpoint) };
+    const cwd = await itemProject();
+    const world = new World();
+    const moments: { at: number; certain: number }[] = [];
+    let restores = 0;
+    /** The writes that were acknowledged before this moment have left. */
+    let certain = 0;
+    for (let kill = 0; kill < kills / 2; kill++) {
+      const server = await serve(cwd, { env, log: join(temporaryFolder(), "output") });
+      const loading = world.load(server.url, await signIn(server.url));
+      await Bun.sleep(below(1_500));
+      // At some kills, the gap of the kill before is closed.
+      if (below(3) === 0) await untilAllLeft(server);
+      const now = Date.now();
+      if ((await behind(server.url)) === 0) {
+        certain = now;
+        moments.push({ at: Date.now(), certain });
+      }
+      await Bun.sleep(below(150));
+      if (below(5) === 0) {
+        // A stop in order: all has left.
+        const stopped = server.stop();
+        await loading;
+        expect(await stopped).toBe(0);
+        if (!server.output().includes("Commits have not left")) {
+          certain = Date.now();
+          moments.push({ at: certain, certain });
+          await check(world, place, { env, certain });
+          restores += 1;
+        }
+      } else {
+        server.signal("SIGKILL");
+        await Promise.all([server.exited, loading]);
+        await check(world, place, { env, certain }).catch((thrown: unknown) => {
+          // Before the first snapshot, nothing can be restored, and no write is said to have left.
+          const hasLeft = [...world.writes.values()].some(({ acknowledged }) => (acknowledged ?? certain) < certain);
+          if (hasLeft || !String(thrown).includes("no snapshot leads to")) throw thrown;
+        });
+        restores += 1;
+      }
+      const moment = moments[below(moments.length)];
+      if (moment !== undefined && below(3) === 0) {
+        // No commit has come since the moment.
+        await check(world, place, { env, ...moment }).catch((thrown: unknown) => {
+          if (!String(thrown).includes("is after the last commit")) throw thrown;
+        });
+        restores += 1;
+      }
+    }
+    const verified = await socle(["verify", place], { env });
+    expect([verified.code, verified.stdout]).toEqual([0, expect.stringContaining("All is well")]);
+    console.log(
+      `${kind}: ${kills / 2} ends, ${restores} restores, ${world.writes.size} writes, ${world.contents.size} files`,
+    );
+  });
