@@ -327,6 +327,7 @@ test("a second projection with the same notes has the same state, field by field
     "events.appended",
     "events.trimmed",
     "files.changed",
+    "files.stored",
     "jobs.added",
     "jobs.counted",
     "records.changed",
