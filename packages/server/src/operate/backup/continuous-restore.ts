@@ -33,7 +33,7 @@ const atATime = 8;
 export type Moment = { readonly position: number } | { readonly at: number } | null;
 
 /** The extent of a continuous backup. */
-export interface Survey {
+export interface BackupExtent {
   readonly chain: string | null;
   /** Newest first. */
   readonly snapshots: readonly SnapshotRow[];
@@ -45,7 +45,7 @@ export interface Survey {
 }
 
 /** @throws SetupError for a place without a continuous backup. */
-export async function surveyOf(place: BackupPlace, { files }: Pick<DataPaths, "files">): Promise<Survey> {
+export async function surveyOf(place: BackupPlace, { files }: Pick<DataPaths, "files">): Promise<BackupExtent> {
   const [number, end] = [await place.first(), await place.last()];
   if (number === 0) throw new SetupError(`${place.address}: has no continuous backup`);
   const [first, last] = [await place.head(number), await place.head(end)];
@@ -130,7 +130,7 @@ export async function restoreMoment(place: BackupPlace, options: RestoreOptions)
 }
 
 /** A line on the moments of a backup. */
-export function momentsOf({ snapshots, last }: Survey): string {
+export function momentsOf({ snapshots, last }: BackupExtent): string {
   const oldest = snapshots.at(-1);
   const newestAt = Math.max(last.to, snapshots[0]?.madeAt ?? 0);
   if (oldest === undefined) return "there is no snapshot yet";
@@ -138,7 +138,7 @@ export function momentsOf({ snapshots, last }: Survey): string {
 }
 
 /** @throws SetupError for a moment outside of the backup, or in a gap. */
-async function targetOf(place: BackupPlace, survey: Survey, moment: Moment): Promise<Target> {
+async function targetOf(place: BackupPlace, survey: BackupExtent, moment: Moment): Promise<Target> {
   const { first, last, snapshots } = survey;
   if (moment === null) return { number: last.number, position: last.last, at: last.to, isNewest: true };
   const isPosition = "position" in moment;
@@ -169,7 +169,7 @@ async function targetOf(place: BackupPlace, survey: Survey, moment: Moment): Pro
 }
 
 /** The snapshots that may lead to a state, the newest first: between a snapshot and the state is no gap. */
-async function candidatesFor(place: BackupPlace, { snapshots }: Survey, target: Target): Promise<SnapshotRow[]> {
+async function candidatesFor(place: BackupPlace, { snapshots }: BackupExtent, target: Target): Promise<SnapshotRow[]> {
   const { number, position, isNewest } = target;
   const { gap } = await place.head(number);
   return snapshots.filter((each) => each.position >= gap && (isNewest || each.position <= position));

@@ -7,7 +7,7 @@ import { eachFile } from "../../files/storage/index.ts";
 import { DatabaseFile } from "../../store/database/index.ts";
 import type { Identity, ManifestHead } from "./archive.ts";
 import type { BackupPlace } from "./backup-place.ts";
-import { readAhead, type Survey, surveyOf } from "./continuous-restore.ts";
+import { type BackupExtent, readAhead, surveyOf } from "./continuous-restore.ts";
 import type { DataPaths } from "./data-paths.ts";
 import { unpack } from "./restore.ts";
 import { numberOfName, type SegmentHead, segmentName } from "./segment.ts";
@@ -57,7 +57,7 @@ async function segmentsIn(place: BackupPlace): Promise<Finding[]> {
   return [ok, ...wrong.findings("error", "segments")];
 }
 
-function gapsIn({ gaps }: Survey): Finding[] {
+function gapsIn({ gaps }: BackupExtent): Finding[] {
   return gaps
     .filter(({ number }) => number > 1)
     .map((gap) => ({ state: "info", subject: "segments", text: `gap ${gapText(gap)}` }));
@@ -69,7 +69,7 @@ export function gapText({ first, last, from, to }: SegmentHead): string {
 
 async function snapshotsOf(
   place: BackupPlace,
-  { snapshots, last }: Survey,
+  { snapshots, last }: BackupExtent,
   { paths, schemas, identity }: VerifyOptions,
 ): Promise<Finding[]> {
   const findings: Finding[] = [];

@@ -5,12 +5,12 @@ export { BackupPlace } from "./backup-place.ts";
 export { Backups, checkBackups } from "./backups.ts";
 export { ContinuousBackup, type ContinuousState, latenessOf } from "./continuous.ts";
 export {
+  type BackupExtent,
   isBackupPlace,
   type Moment,
   momentsOf,
   readAhead,
   restoreMoment,
-  type Survey,
   surveyOf,
 } from "./continuous-restore.ts";
 export { gapText, verifyContinuous } from "./continuous-verify.ts";
