@@ -27,8 +27,7 @@ test("a condition is posted with a signature and mailed when it begins and when 
   await socle(["read-only", "on"], { cwd });
   await until(() => told().length === 1);
   await until(() => server.output().includes("A mail to ops@example.com: Shop: Alarm: The service is read-only"));
-  server.signal("SIGKILL");
-  await server.exited;
+  expect(await server.stop()).toBe(0);
   server = await serve(cwd);
   // The second condition tells that the service has looked, and has told nothing again.
   await socle(["read-only", "off"], { cwd });

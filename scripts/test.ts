@@ -30,7 +30,7 @@ const groupsOfAll = [
     "packages/{client,dashboard,protocol,react,svelte,tanstack-db,vue}/**/*.test.ts",
     "scripts/*.test.ts",
   ],
-  ["e2e/{a[!u]*,b[!i]*,bindings,c[!hl]*,cl[!u]*}.test.ts"],
+  ["e2e/{a[!u]*,audit,b[!i]*,bindings,c[!hl]*,cl[!u]*}.test.ts"],
   ["packages/server/src/{live,operate}/**/*.test.ts"],
   ["e2e/{t[!r]*,trace,tracer,transfer,[u-z]*}.test.ts"],
   ["e2e/{d[!a]*,data-*,dashboard,[e-h]*}.test.ts"],

@@ -312,6 +312,8 @@ test("a second projection with the same notes has the same state, field by field
 
   for (let round = 0; round < rounds; round++) {
     await Promise.all(Array.from({ length: 8 }, () => pick(actions)()));
+    // The last action removes events, of which there are enough at the end alone.
+    if (round === rounds - 1) await actions.at(-1)?.();
     // The second projection hears of the commits late, and all at once.
     for (const notes of sent.splice(0)) second.apply(JSON.parse(notes) as Note[]);
     const owners = users.map(({ id }) => id);

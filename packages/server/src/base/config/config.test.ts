@@ -295,6 +295,7 @@ describe("the configuration as admins see the keys", () => {
     given["SERVICE_MAIL_SMTP"] = `smtps://${hush}:${hush}@mail.example.com`;
     given["SERVICE_ALERTS_WEBHOOK"] = `https://example.com/${hush}`;
     given["SERVICE_CLUSTER_JOURNAL"] = `postgres://${hush}:${hush}@db.example.com/app`;
+    given["SERVICE_TELEMETRY_OTLP_HEADERS"] = `authorization=Bearer ${hush}`;
     given["SERVICE_AUTH_PROVIDERS"] = JSON.stringify(providers);
     for (const [environment, isSet] of [
       [{}, false],

@@ -32,6 +32,7 @@ import {
   textOption,
   UsageError,
 } from "../command.ts";
+import { identityOption } from "../identity-option.ts";
 import { ProgressBar, readableSize } from "../progress-bar.ts";
 import { addressOfPlace, momentOf, restoreFromPlace } from "./continuous.ts";
 
@@ -64,13 +65,6 @@ async function reading<T>(
   const onProgress = (done: number): void => bar.show(done, size);
   return await work({ name: file, source, identity, schemas: knownSchemas, onProgress });
 }
-
-export const identityOption = {
-  identity: {
-    value: "FILE",
-    summary: "the age identity of an encrypted backup; without an identity, the command asks for the passphrase",
-  },
-};
 
 export const backup: Command = {
   name: "backup",

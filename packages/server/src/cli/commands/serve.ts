@@ -14,8 +14,7 @@ import {
   textOption,
   UsageError,
 } from "../command.ts";
-import { identityOf, identityOption } from "./backup.ts";
-import { addressOfPlace, restoreForStart } from "./continuous.ts";
+import { identityOption } from "../identity-option.ts";
 
 const portOption: Command["options"] = { port: { value: "N", summary: "listen on this port; 0 picks a free port" } };
 const options: Command["options"] = {
@@ -82,6 +81,11 @@ async function runWith(settings: Settings, invocation: CommandInvocation, mode: 
   const manager = await ServiceManager.open(supervision, logger);
   const from = textOption(given, "from");
   if (from !== undefined) {
+    // A start without `--from` loads no code of backups.
+    const [{ identityOf }, { addressOfPlace, restoreForStart }] = await Promise.all([
+      import("./backup.ts"),
+      import("./continuous.ts"),
+    ]);
     const identity = (): ReturnType<typeof identityOf> => identityOf(invocation);
     await restoreForStart(settings, { address: addressOfPlace(from), identity, terminal });
   }

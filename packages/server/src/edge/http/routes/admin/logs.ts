@@ -39,12 +39,14 @@ export function logRoutes(api: { admin: Admin; liveStreams: LiveStreams }): Rout
       GET: route({
         summary: "The lowest level that is logged",
         access: admins,
+        keys: true,
         answers: { 200: wire.logLevelState },
         handle: () => api.admin.logLevel.state,
       }),
       PUT: route({
         summary: "Log from another level on, until the next start",
         access: admins,
+        keys: true,
         body: wire.logLevelChange,
         answers: { 200: wire.logLevelState },
         handle: (_exchange, admin, asked) => api.admin.logLevel.set(asked, admin),
