@@ -1,7 +1,7 @@
 /** A client of rooms for tests: a raw socket that knows the members of its rooms by the frames, as a client of the documentation would. */
 import { afterAll } from "bun:test";
 import type { RoomMember, ServerFrame } from "@socle/protocol";
-import { until } from "./kit.ts";
+import { patience, until } from "./kit.ts";
 
 export class RoomClient {
   readonly frames: ServerFrame[] = [];
@@ -17,6 +17,17 @@ export class RoomClient {
       this.code = code;
     };
     afterAll(() => socket.close());
+  }
+
+  /** As `open`, again after a connection that the kernel gives to a process that is ending or beginning: any client connects again then. */
+  static async openAgain(url: string): Promise<RoomClient> {
+    const end = performance.now() + patience;
+    for (;;)
+      try {
+        return await RoomClient.open(url);
+      } catch (thrown) {
+        if (performance.now() > end) throw thrown;
+      }
   }
 
   /** Resolves when the socket is open. */

@@ -119,7 +119,7 @@ test.each([1, 3])(
       process.kill(killed, "SIGKILL");
       await until(() => readersOf(server).length === 2 && !readersOf(server).includes(killed));
     }
-    const later = await Promise.all(Array.from({ length: 12 }, () => RoomClient.open(server.url)));
+    const later = await Promise.all(Array.from({ length: 12 }, () => RoomClient.openAgain(server.url)));
     for (const client of later) await client.join("lobby", "c");
     expect(server.output().split("Rooms stay as they are")).toHaveLength(2);
     await writeRoom(cwd, "lobby", { key: "string", join: '@key = "d"' });
