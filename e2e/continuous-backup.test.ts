@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { cpSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { newAgeKey } from "../packages/server/test/age-key.ts";
 import { startS3 } from "../packages/server/test/s3-server.ts";
 import {
   add,
@@ -262,12 +263,11 @@ const scenarios: [title: string, work: () => Promise<void>][] = [
   [
     "with reader processes, encrypted for a recipient: only the identity restores",
     async () => {
-      const { generateX25519Identity, identityToRecipient } = await import("age-encryption");
-      const key = await generateX25519Identity();
+      const { identity: key, recipient } = await newAgeKey();
       const file = join(temporaryFolder(), "key.txt");
       writeFileSync(file, `# a key\n${key}\n`);
       const sealed = join(temporaryFolder(), "sealed");
-      const more = { SERVICE_BACKUP_RECIPIENT: await identityToRecipient(key), SERVICE_PROCESSES: "2" };
+      const more = { SERVICE_BACKUP_RECIPIENT: recipient, SERVICE_PROCESSES: "2" };
       const server = await serve(await itemProject(), { env: withPlace(sealed, more) });
       for (let n = 0; n < 20; n++) await add(server.url, n);
       await untilAllLeft(server);
@@ -276,7 +276,7 @@ const scenarios: [title: string, work: () => Promise<void>][] = [
       expect((await numbers(back.url)).length).toBe(20);
       await back.stop();
       expect((await socle(["verify", sealed, "--identity", file])).code).toBe(0);
-      writeFileSync(file, `${await generateX25519Identity()}\n`);
+      writeFileSync(file, `${(await newAgeKey()).identity}\n`);
       const wrong = await socle(["restore", sealed, "--identity", file], { cwd: await itemProject() });
       expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining("identity does not open it")]);
     },

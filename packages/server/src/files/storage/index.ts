@@ -11,6 +11,6 @@ export {
   storageSchema,
 } from "./file-table.ts";
 export { typeOfName } from "./mime.ts";
-export { fileAccess, fileStored, missingFile, type RemovedFiles, Storage } from "./storage.ts";
+export { fileAccess, fileStored, missingFile, Storage } from "./storage.ts";
 export { type Asker, nameOfSize, parseThumbSize, type ThumbSize } from "./thumbnails.ts";
 export { cleanName, type Upload } from "./upload.ts";

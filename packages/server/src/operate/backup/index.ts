@@ -5,11 +5,9 @@ export { BackupPlace } from "./backup-place.ts";
 export { Backups, checkBackups } from "./backups.ts";
 export { ContinuousBackup, type ContinuousState, latenessOf } from "./continuous.ts";
 export {
-  type BackupExtent,
   isBackupPlace,
   type Moment,
   momentsOf,
-  readAhead,
   restoreMoment,
   surveyOf,
 } from "./continuous-restore.ts";
