@@ -67,6 +67,8 @@ function open(more: object = {}, log: string[] = []) {
   let alerts = make();
   const look = async (): Promise<void> => {
     await alerts.look();
+    // The flush of the look wakes the sender, perhaps after the look.
+    await Bun.sleep(50);
     await alerts.posts.settled();
   };
   const restart = (): void => {
