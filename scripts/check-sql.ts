@@ -1,8 +1,8 @@
 /**
  * Checks the places of the server's SQL. Statements stand only in files with a name for SQL: `*-table.ts`, `table.ts`,
  * `schema.ts`, `sql.ts`, in folders named `sql`, and in the module `database`. A private table (`_users`) is named only in
- * the module whose schema creates the table. The exceptions are listed below: `people/auth` has statements in `auth.ts`,
- * `sessions.ts` and `users.ts`, and commands and backups read the tables of other modules.
+ * the module whose schema creates the table. The exceptions are listed below: `people/auth` has statements in `auth.ts`
+ * and `sessions.ts`, and commands and backups read the tables of other modules.
  *
  * A statement must do the same on each instance of a cluster (docs/cluster.md): the check finds functions of SQL whose value differs, and deletions
  * and updates of some rows without an order.
@@ -44,7 +44,6 @@ const exceptions: Exceptions = {
     // The only users of the tables of `people/auth`.
     "people/auth/auth.ts",
     "people/auth/sessions.ts",
-    "people/auth/users.ts",
   ],
   tables: [
     // The tables of PocketBase.

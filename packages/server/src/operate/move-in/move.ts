@@ -3,15 +3,14 @@
  * what is there: the run goes on after a kill, and brings over what has changed since.
  */
 
-import { once } from "node:events";
-import { createWriteStream, renameSync } from "node:fs";
+import { closeSync, openSync, renameSync, writeFileSync } from "node:fs";
 import type { CollectionDefinition } from "@socle/protocol";
-import { LoopTurns, SetupError, system, systemFor } from "../../base/kernel/index.ts";
+import { AppError, LoopTurns, SetupError, system, systemFor } from "../../base/kernel/index.ts";
 import type { Collections } from "../../data/collections/index.ts";
 import { type ImportedRecord, isSameValue, type Records } from "../../data/records/index.ts";
 import type { Storage } from "../../files/storage/index.ts";
 import type { Auth, UserDeletions } from "../../people/auth/index.ts";
-import type { Database } from "../../store/database/index.ts";
+import type { Database, Transactor } from "../../store/database/index.ts";
 import type { MovedFile, MovedRow, MoveSource, MoveTable } from "./source.ts";
 import { idsThere, movedRecords } from "./sql/moved-records.ts";
 
@@ -40,6 +39,11 @@ export interface MoveReport {
   gone: number;
 }
 
+interface WrittenRow {
+  readonly row: MovedRow;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
 export class Mover {
   readonly #options: MoveOptions;
   readonly #source: MoveSource;
@@ -53,24 +57,21 @@ export class Mover {
 
   /** @throws SetupError for a row that the service refuses; AppError when the disk or the storage refuses. */
   async run(): Promise<MoveReport> {
-    const { map } = this.#options;
+    const { map, onProgress } = this.#options;
     const unfinished = `${map}.unfinished`;
-    const lines = createWriteStream(unfinished);
-    for (const table of this.#source.tables) {
-      const definition = this.#definition(table);
-      for (const rows of batches(table.rows(), rowsAtOnce)) {
-        await this.#write(table, definition, rows);
-        for (const { address, id, files } of rows.map((row) => ({ ...row, files: row.files() }))) {
-          const moved = [{ from: address, to: `/api/${definition.name}/${id}` }];
-          for (const file of files)
-            moved.push(...file.addresses.map((from) => ({ from, to: `/api/storage/${file.id}` })));
-          if (!lines.write(moved.map((line) => `${JSON.stringify(line)}\n`).join(""))) await once(lines, "drain");
+    const lines = openSync(unfinished, "w");
+    try {
+      for (const table of this.#source.tables) {
+        const definition = this.#definition(table);
+        for (const rows of batches(table.rows(), rowsAtOnce)) {
+          await this.#write(table, definition, rows);
+          writeFileSync(lines, rows.map((row) => mapOf(row, definition.name)).join(""));
+          onProgress(this.#report.made + this.#report.changed + this.#report.unchanged);
         }
-        this.#options.onProgress(this.#report.made + this.#report.changed + this.#report.unchanged);
       }
+    } finally {
+      closeSync(lines);
     }
-    lines.end();
-    await once(lines, "finish");
     renameSync(unfinished, map);
     for (const table of this.#source.tables.toReversed()) await this.#followDeletions(table);
     return this.#report;
@@ -87,9 +88,8 @@ export class Mover {
   }
 
   async #write(table: MoveTable, definition: CollectionDefinition, rows: readonly MovedRow[]): Promise<void> {
-    const { database, records } = this.#options;
+    const { collections, database, records } = this.#options;
     const { name } = definition;
-    const { collections } = this.#options;
     const before = idsThere(
       database.reader,
       name,
@@ -111,7 +111,7 @@ export class Mover {
     if (accounts.length > 0)
       await database.transactLong("move-in", async (tx) => {
         for (const { row, body } of accounts) {
-          this.#account(row, (values, links) => this.#options.auth.moveIn(tx, { ...values, fields: body }, links));
+          this.#moveUser(tx, table, { row, body });
           if (this.#turns.isDue()) await this.#turns.next();
         }
       });
@@ -127,7 +127,7 @@ export class Mover {
   async #import(
     table: MoveTable,
     collection: string,
-    written: readonly (ImportedRecord & { readonly row: MovedRow })[],
+    written: readonly (WrittenRow & ImportedRecord)[],
   ): Promise<void> {
     if (written.length === 0) return;
     const { rejections } = await this.#options.records.importAll(system, {
@@ -143,13 +143,20 @@ export class Mover {
     throw new SetupError(`${table.from}/${written[refused.position]?.row.sourceId}: ${reasons}`);
   }
 
-  #account(
-    { id, createdAt, updatedAt, account }: MovedRow,
-    add: (values: Omit<Parameters<Auth["moveIn"]>[1], "fields">, links: Parameters<Auth["moveIn"]>[2]) => void,
-  ): void {
+  /** @throws SetupError for an address that another user has here. */
+  #moveUser(tx: Transactor, { from }: MoveTable, { row, body }: WrittenRow): void {
+    const { id, createdAt, updatedAt, account, sourceId } = row;
     if (account === null) return;
     const { email, passwordHash, verifiedAt, links } = account;
-    add({ email, passwordHash, takes: () => true, moved: { id, createdAt, updatedAt, verifiedAt } }, links);
+    const moved = { id, createdAt, updatedAt, verifiedAt };
+    try {
+      this.#options.auth.movedUsers.moveIn(tx, { email, passwordHash, fields: body, takes: () => true, moved }, links);
+    } catch (thrown) {
+      if (!(thrown instanceof AppError) || thrown.code !== "conflict") throw thrown;
+      throw new SetupError(
+        `${from}/${sourceId}: another user here has the address ${email}: give another address with --email ${sourceId}=ADDRESS`,
+      );
+    }
   }
 
   async #store({ id, path, filename, visibility }: MovedFile, owner: string | null): Promise<void> {
@@ -171,7 +178,9 @@ export class Mover {
   async #followDeletions(table: MoveTable): Promise<void> {
     const { database, deletes, records, userDeletions } = this.#options;
     const { name } = table.definition;
-    const gone = [...movedRecords(database.reader, name)].filter(({ sourceId }) => !table.has(sourceId));
+    const gone = movedRecords(database.reader, name)
+      .filter(({ sourceId }) => !table.has(sourceId))
+      .toArray();
     this.#report.gone += gone.length;
     if (!deletes) return;
     for (const { id } of gone) {
@@ -181,6 +190,15 @@ export class Mover {
       else await records.delete(name, system, id);
     }
   }
+}
+
+/** The lines of the map for a row, and for the files of the row. */
+function mapOf(row: MovedRow, collection: string): string {
+  const files = row
+    .files()
+    .flatMap(({ id, addresses }) => addresses.map((from) => ({ from, to: `/api/storage/${id}` })));
+  const moved = [{ from: row.address, to: `/api/${collection}/${row.id}` }, ...files];
+  return moved.map((line) => `${JSON.stringify(line)}\n`).join("");
 }
 
 function* batches<T>(items: Iterable<T>, size: number): Iterable<T[]> {

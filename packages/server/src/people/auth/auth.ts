@@ -14,22 +14,24 @@ import { authenticatorApp, methodsOf } from "./factors/factor-table.ts";
 import { Factors } from "./factors/factors.ts";
 import { passkeys } from "./factors/passkey-table.ts";
 import { Passkeys } from "./factors/passkeys.ts";
+import { storedEmail } from "./former-email-table.ts";
 import { apiKeys } from "./keys/key-table.ts";
 import { Keys } from "./keys/keys.ts";
 import { LoginGuard } from "./login-guard.ts";
+import { MovedUsers } from "./moved-users.ts";
 import { Notices } from "./notices.ts";
 import type { PasswordCost } from "./password-worker.ts";
 import { ownCaller, type PasswordCaller, PasswordChecks, Passwords } from "./passwords.ts";
 import { Proofs } from "./proofs/proofs.ts";
-import { findLink, insertLink, type LinkRow, linksOf, linksTo } from "./providers/provider-table.ts";
+import { linksTo } from "./providers/provider-table.ts";
 import { Providers } from "./providers/providers.ts";
 import { Registrations } from "./registrations.ts";
 import { Sessions } from "./sessions.ts";
 import { SignIns, signedIn } from "./sign-ins.ts";
 import { storeUses, sweepExpired } from "./sweep.ts";
 import { UserForms } from "./user-forms.ts";
-import { setPasswordHash, storedEmail } from "./user-table.ts";
-import { findByEmail, isAdminEmailSpent, type MovedUser, type NewUser, spendAdminEmail, Users } from "./users.ts";
+import { findByEmail, isAdminEmailSpent, setPasswordHash, spendAdminEmail } from "./user-table.ts";
+import { type NewUser, Users } from "./users.ts";
 import { Uses } from "./uses.ts";
 
 interface AuthOptions {
@@ -57,6 +59,7 @@ const whileReadOnly = { whileReadOnly: true };
 export class Auth {
   readonly users: Users;
   readonly forms: UserForms;
+  readonly movedUsers: MovedUsers;
   readonly sessions: Sessions;
   readonly checks: PasswordChecks;
   /** Mails about changes of credentials. */
@@ -136,6 +139,7 @@ export class Auth {
     this.checks = checks;
     this.callers = new Callers({ database, clock, sessions, users, keys, uses, tokens });
     this.forms = new UserForms(parts);
+    this.movedUsers = new MovedUsers(this.users, options.clock);
     this.passkeys = new Passkeys(parts);
     this.factors = new Factors({ ...parts, passkeys: this.passkeys, guard: guards.factors });
     this.proofs = new Proofs({ ...parts, forms: this.forms, guard: guards.codes });
@@ -228,21 +232,6 @@ export class Auth {
       return current.user;
     };
     return this.signIns.signIn({ user: found.user, caller, prove });
-  }
-
-  /**
-   * Adds a user of another service, or brings the user up to date, with the links that the user lacks.
-   * @throws AppError as `Users.moveIn`.
-   */
-  moveIn(tx: Transactor, values: MovedUser, links: readonly Pick<LinkRow, "issuer" | "subject" | "provider">[]): User {
-    const user = this.users.moveIn(tx, values);
-    const { id: userId } = user;
-    for (const link of links) {
-      const isTaken =
-        findLink(tx, link) !== null || linksOf(tx, userId).some((each) => each.provider === link.provider);
-      if (!isTaken) insertLink(tx, { ...link, userId, email: null, createdAt: this.#options.clock.now() });
-    }
-    return user;
   }
 
   /** @throws AppError `unauthorized` for a token that is unknown, expired or was used before. */

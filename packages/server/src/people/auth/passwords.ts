@@ -6,17 +6,13 @@ import type { User } from "@socle/protocol";
 import { Thread } from "../../base/channel/index.ts";
 import { Admission, AppError, type Cause, type SignedIn, threadEntry } from "../../base/kernel/index.ts";
 import type { Database, Reader } from "../../store/database/index.ts";
+import { foreignHashes, isForeignHash, kindOf } from "./foreign-hash-table.ts";
 import type { PasswordCost, PasswordHandlers, PasswordTask } from "./password-worker.ts";
-import { foreignHashes, isForeignHash, passwordHashOf } from "./user-table.ts";
+import { passwordHashOf } from "./user-table.ts";
 
 /** The hash of an unknown password, with the cost of a new hash: logins of unknown and of known users take the same time. */
 function nobody({ memoryCost, timeCost }: PasswordCost): string {
   return `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=1$g56WsHMxHOMjDcmU6ZRNsiV4a+T3zp0a1KpyABaEBeo$4o0nsEbr38IykssB/I/LTRAa3NLojbJe+DewyUWQRGs`;
-}
-
-/** The algorithm and the work of a hash, which stand before the last `$`: `$2a$10`. Argon2id is the kind of this service. */
-function kindOf(hash: string): string {
-  return isForeignHash(hash) ? hash.slice(0, hash.lastIndexOf("$")) : "";
 }
 
 /** OWASP's first recommendation for argon2id: 19 MiB, two passes. */

@@ -10,7 +10,8 @@ import { ownCaller, type PasswordCaller, type Passwords } from "./passwords.ts";
 import type { Proofs } from "./proofs/proofs.ts";
 import type { SignIns } from "./sign-ins.ts";
 import type { UserForms } from "./user-forms.ts";
-import { findByEmail, type NewUser, spendAdminEmail, type Users } from "./users.ts";
+import { findByEmail, spendAdminEmail } from "./user-table.ts";
+import type { NewUser, Users } from "./users.ts";
 
 interface RegistrationsOptions {
   database: Database;

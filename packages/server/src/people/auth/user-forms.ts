@@ -7,7 +7,8 @@ import { AppError, type Principal } from "../../base/kernel/index.ts";
 import type { UserRecords } from "../../data/records/index.ts";
 import type { Database } from "../../store/database/index.ts";
 import { checkNewCredentials, invalid, readCredentials } from "./read-body.ts";
-import { emailTaken, findByEmail, type TriedUser, type Users } from "./users.ts";
+import { emailTaken, findByEmail } from "./user-table.ts";
+import type { TriedUser, Users } from "./users.ts";
 
 /** A checked form. */
 export interface UserForm {

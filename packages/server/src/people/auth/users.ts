@@ -1,4 +1,4 @@
-/** Users: the table, search, creation, changes and deletion. */
+/** Users: creation, changes and deletion, with the records and the credentials. */
 import type { Credentials, ErrorDetail, Role, SessionEntry, StoredRecord, User } from "@socle/protocol";
 import type { Config } from "../../base/config/index.ts";
 import {
@@ -8,123 +8,41 @@ import {
   newId,
   type Principal,
   type SignedIn,
-  system,
   toTimestamp,
   visitorFor,
 } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { TakesTarget, UserRecords } from "../../data/records/index.ts";
-import {
-  type Database,
-  isUniqueViolation,
-  type QueryTable,
-  type Reader,
-  type Transactor,
-} from "../../store/database/index.ts";
+import type { Database, Reader, Transactor } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
 import { normaliseEmail } from "../mail/index.ts";
 import { type CredentialKinds, nothingShown, type ShownCredentials } from "./credentials.ts";
+import { formerEmails, sharedAddresses, storedEmail } from "./former-email-table.ts";
 import type { CredentialChange, Notices } from "./notices.ts";
 import { type CommonPasswords, ownCaller, type PasswordCaller, type Passwords } from "./passwords.ts";
 import { endProofsOf } from "./proof-table.ts";
 import { checkNewCredentials, passwordProblems, readEmail } from "./read-body.ts";
 import type { Sessions } from "./sessions.ts";
 import {
-  formerEmails,
-  isForeignHash,
+  deleteUser,
+  findByEmail,
+  findUser,
+  hasAdmin,
+  insertUser,
+  isAdminEmailSpent,
   noteGivenPassword,
-  passwordHashOf,
+  sampleUsers,
+  searchUsers,
   setPasswordHash,
-  sharedAddresses,
-  storedEmail,
+  spendAdminEmail,
+  type UserQuery,
+  type UserRow,
+  updateUser,
 } from "./user-table.ts";
-
-/** The table of users, its public columns, and its rows as records of a definition of `users`. */
-export const userTable = {
-  table: "_users",
-  fields: ["id", "email", "role", "createdAt"],
-  rows: "SELECT _seq, id, createdAt, createdAt AS updatedAt, id AS _owner, email, role, verifiedAt IS NOT NULL AS verified FROM _users",
-} as const;
-
-/** The part of the table that `db.query` may read: all but the hashes of passwords, through the view `users`. */
-export const userQueryTable: QueryTable = {
-  table: "_users",
-  view: { name: "users", columns: [...userTable.fields, "verifiedAt"] },
-};
-
-/** The columns of a `User`, and the row. */
-const userColumns = "id, email, role, createdAt, verifiedAt";
-type UserRow = Omit<User, "verified" | "anonymous"> & { readonly verifiedAt: string | null };
-
-function userOf({ id, email, role, createdAt, verifiedAt }: UserRow): User {
-  return { id, email, role, createdAt, verified: verifiedAt !== null, anonymous: email === null };
-}
 
 /** The refusal of a change that an anonymous user cannot make. */
 export function anonymousRefused(): AppError {
   return new AppError("forbidden", "An anonymous user cannot do this: claim an account with an email address first.");
-}
-
-/** Looks a user up by the id. */
-export function findUser(reader: Reader, id: string): User | null {
-  const row = reader.get<UserRow>(`SELECT ${userColumns} FROM _users WHERE id = ?`, id);
-  return row && userOf(row);
-}
-
-/** Looks a user up by the id, or by an email in any spelling. */
-export function userNamed(reader: Reader, name: string): User | null {
-  return findUser(reader, name) ?? findByEmail(reader, storedEmail(reader, name) ?? "")?.user ?? null;
-}
-
-/** Looks a user up by a normalised email. The hash of a user without a password is empty. */
-export function findByEmail(reader: Reader, email: string): { user: User; passwordHash: string } | null {
-  const row = reader.get<UserRow & { passwordHash: string }>(
-    `SELECT ${userColumns}, passwordHash FROM _users WHERE email = ?`,
-    email,
-  );
-  return row === null ? null : { user: userOf(row), passwordHash: row.passwordHash };
-}
-
-/** @throws AppError `conflict` when the email is taken. */
-function insertUser(tx: Transactor, { email, passwordHash, role, moved }: AddedUser, now: number): User {
-  const { id = newId("usr", now), createdAt = toTimestamp(now), verifiedAt = null } = moved ?? {};
-  const sql = "INSERT INTO _users (id, email, passwordHash, role, createdAt, verifiedAt) VALUES (?, ?, ?, ?, ?, ?)";
-  unlessTaken(() => tx.run(sql, id, email, passwordHash, role, createdAt, verifiedAt));
-  return userOf({ id, email, role, createdAt, verifiedAt });
-}
-
-/** @throws AppError `conflict` when the email is taken. */
-function unlessTaken(write: () => unknown): void {
-  try {
-    write();
-  } catch (thrown) {
-    throw isUniqueViolation(thrown) ? emailTaken() : thrown;
-  }
-}
-
-export function emailTaken(): AppError {
-  return new AppError("conflict", "There is already a user with this email.");
-}
-
-/** Whether `admin.email` must not make an admin of this email any more. */
-export function isAdminEmailSpent(reader: Reader, email: string): boolean {
-  return reader.get("SELECT 1 FROM _spent_admin_emails WHERE email = ?", email) !== null;
-}
-
-/** From now on `admin.email` makes no admin of this email. */
-export function spendAdminEmail(tx: Transactor, email: string): void {
-  tx.run("INSERT OR IGNORE INTO _spent_admin_emails (email) VALUES (?)", email);
-}
-
-/** The filter and the page of a list of users. */
-interface UserQuery {
-  /** A part of the email. */
-  readonly search?: string | null;
-  readonly role?: Role | null;
-  readonly limit: number;
-  readonly offset: number;
-  /** By default, the newest user is first. */
-  readonly order?: "newest" | "oldest";
 }
 
 /** A user to be made: checked, and the password hashed, which takes longer than a transaction may. */
@@ -257,37 +175,13 @@ export class Users {
   }
 
   /** A page of the users by a filter, and the total. */
-  search(
-    { search, role, limit, offset, order = "newest" }: UserQuery,
-    reader: Reader = this.#options.database.reader,
-  ): { items: User[]; total: number } {
-    const conditions: [string, string][] = [];
-    // Emails are stored in lower case.
-    if (search) conditions.push(["instr(email, ?) > 0", search.toLowerCase()]);
-    if (role) conditions.push(["role = ?", role]);
-    const where = conditions.length === 0 ? "" : `WHERE ${conditions.map(([condition]) => condition).join(" AND ")}`;
-    const values = conditions.map(([, value]) => value);
-    const direction = order === "newest" ? "DESC" : "ASC";
-    const sql = `SELECT ${userColumns} FROM _users ${where} ORDER BY _seq ${direction} LIMIT ? OFFSET ?`;
-    const items = reader.all<UserRow>(sql, ...values, limit, offset).map(userOf);
-    // The last page tells the total.
-    const isLast = items.length < limit && (items.length > 0 || offset === 0);
-    if (isLast) return { items, total: offset + items.length };
-    const row = reader.get<{ n: number }>(`SELECT count(*) AS n FROM _users ${where}`, ...values);
-    return { items, total: row?.n ?? 0 };
+  search(query: UserQuery, reader: Reader = this.#options.database.reader): { items: User[]; total: number } {
+    return searchUsers(reader, query);
   }
 
   /** Users without the role admin, spread from the oldest to the newest. */
   sample(size: number): User[] {
-    const { reader } = this.#options.database;
-    const last = reader.get<{ seq: number | null }>("SELECT max(_seq) AS seq FROM _users")?.seq ?? 0;
-    const places = Array.from({ length: size }, (_, i) => Math.floor((i * last) / size));
-    const sql = (place: string, end: string): string =>
-      `SELECT ${userColumns} FROM _users WHERE role <> 'admin' ${place} ORDER BY _seq ${end}`;
-    const found = places.flatMap((place) => reader.all<UserRow>(sql("AND _seq > ?", "LIMIT 1"), place));
-    // Where numbers are missing, two places may lead to the same user.
-    const newest = reader.all<UserRow>(sql("", "DESC LIMIT ?"), size);
-    return [...new Map([...found, ...newest].map((row) => [row.id, userOf(row)])).values()].slice(0, size);
+    return sampleUsers(this.#options.database.reader, size);
   }
 
   /** The sessions of a user that have not expired, newest first. */
@@ -296,7 +190,7 @@ export class Users {
   }
 
   adminExists(reader: Reader = this.#options.database.reader): boolean {
-    return reader.get("SELECT 1 FROM _users WHERE role = 'admin' LIMIT 1") !== null;
+    return hasAdmin(reader);
   }
 
   /**
@@ -326,8 +220,8 @@ export class Users {
    * @throws AppError `conflict` for a taken email, `validation_error` and `forbidden` for fields.
    */
   add(tx: Transactor, values: AddedUser, creator: Principal): User {
-    const { clock, records } = this.#options;
-    const user = insertUser(tx, values, clock.now());
+    const { records } = this.#options;
+    const user = this.#insert(tx, values);
     records.create(tx, user, {
       ...values,
       creator,
@@ -338,28 +232,13 @@ export class Users {
   }
 
   /**
-   * Adds a user of another service, or brings the account of a user who was added before up to date: the email, the proof, and
-   * the password while the user has not signed in here. @throws AppError as `add`.
-   */
-  moveIn(tx: Transactor, values: MovedUser): User {
-    const { id, verifiedAt } = values.moved;
-    const before = this.find(id, tx);
-    if (before === null) return this.add(tx, { ...values, role: "authenticated" }, system);
-    const known = passwordHashOf(tx, id);
-    if (isForeignHash(known) && known !== values.passwordHash) setPasswordHash(tx, id, values.passwordHash);
-    const verified = before.verified || verifiedAt !== null;
-    if (before.email === values.email && before.verified === verified) return before;
-    return this.change(tx, { user: before, email: values.email, verified }, system);
-  }
-
-  /**
    * Tries a new user: the transaction must be taken back. Answers the fields of the future record, with defaults.
    * @throws AppError as `add`, with the other problems of the form beside the problems of the fields.
    */
   try(tx: Transactor, { email, fields, problems }: TriedUser, creator: Principal): Partial<StoredRecord> {
-    const { clock, records } = this.#options;
+    const { records } = this.#options;
     // A default may point to the new user.
-    const user = insertUser(tx, { email, passwordHash: "", role: "authenticated" }, clock.now());
+    const user = this.#insert(tx, { email, passwordHash: "", role: "authenticated" });
     return records.create(tx, user, { creator, fields, problems });
   }
 
@@ -375,10 +254,7 @@ export class Users {
   ): User {
     const { clock, records } = this.#options;
     const changed: User = { ...user, email, role, verified: verified === true, anonymous: email === null };
-    const sql =
-      "UPDATE _users SET email = ?, role = ?, verifiedAt = CASE WHEN ? THEN coalesce(iif(email = ?, verifiedAt, NULL), ?) END WHERE id = ?";
-    const now = toTimestamp(clock.now());
-    unlessTaken(() => tx.run(sql, email, role, Number(verified === true), email, now, user.id));
+    updateUser(tx, changed, toTimestamp(clock.now()));
     if (email !== user.email) {
       endProofsOf(tx, user.id);
       this.#spendAdminEmail(tx, user);
@@ -476,7 +352,7 @@ export class Users {
     const user = this.get(id, tx);
     // Before the deletion, so that each session is found and its sockets are told.
     this.credentials.removeAll(tx, id);
-    tx.run("DELETE FROM _users WHERE id = ?", id);
+    deleteUser(tx, id);
     this.#options.records.delete(tx, id, principal);
     this.#keepAnAdmin(tx, user, "cannot be deleted");
     this.#spendAdminEmail(tx, user);
@@ -497,6 +373,12 @@ export class Users {
     const user = this.find(id, reader);
     if (user === null) throw new AppError("not_found", "The user does not exist.");
     return user;
+  }
+
+  #insert(tx: Transactor, { email, passwordHash, role, moved }: AddedUser): User {
+    const now = this.#options.clock.now();
+    const { id = newId("usr", now), createdAt = toTimestamp(now), verifiedAt = null } = moved ?? {};
+    return insertUser(tx, { id, email, passwordHash, role, createdAt, verifiedAt });
   }
 
   #keepAnAdmin(tx: Transactor, { role }: User, verb: string): void {

@@ -1,7 +1,7 @@
 /** Accounts of PocketBase: the address of each user, the password, and links to providers. */
 
 import { count } from "../../../base/kernel/index.ts";
-import { issuerOf } from "../../../people/auth/index.ts";
+import { isForeignHash, issuerOf } from "../../../people/auth/index.ts";
 import { normaliseEmail } from "../../../people/mail/index.ts";
 import type { Choices, MovedAccount, MoveFinding } from "../source.ts";
 import { parseFilter } from "./filter.ts";
@@ -30,8 +30,10 @@ export class Accounts {
     const other = (text: string): void => report({ kind: "other", text });
     this.#closed = new Map(world.users.map((each) => [each, refusalOf(each, other)]));
     const holders = new Map<string, string>();
-    const unusable: string[] = [];
-    const without: string[] = [];
+    /** Users by the sentence of the report. */
+    const told = new Map<string, string[]>();
+    const tell = (text: string, user: string): void => void told.getOrInsertComputed(text, () => []).push(user);
+    const how = "sign in by email alone: give an address with --email ID=ADDRESS, or later as an admin";
     const ofProviders = new Map<string, number>();
     for (const collection of world.users)
       for (const row of folder.rows(collection.pb.name)) {
@@ -47,22 +49,27 @@ export class Accounts {
           decide(
             `${email} is the address of ${holder} and of ${named}: give another address with --email ${id}=ADDRESS, or leave the address to the first of each pair with --emails first`,
           );
-        if (given !== "" && email === null) unusable.push(`${named} (${given})`);
-        else if (!isFree) without.push(named);
-        if (this.#closed.get(collection)?.(row) === true)
-          other(`${named}: the authRule refuses this user, who moves without a password`);
+        if (given !== "" && email === null)
+          tell(`Users whose address has no form that Socle takes, and who ${how}`, `${named} (${given})`);
+        else if (!isFree) tell(`Users without an address, who ${how}`, named);
+        const hash = String(row["password"] ?? "");
+        if (this.#isClosed(collection, row))
+          tell("Users whom the authRule refuses, and who move without a password", named);
+        else if (hash !== "" && !isForeignHash(hash))
+          tell("Users whose password is no hash of bcrypt, and who move without a password", named);
         for (const { provider } of folder.links(collection.pb.id, id))
           if (this.#issuer(provider) === null) ofProviders.set(provider, (ofProviders.get(provider) ?? 0) + 1);
       }
-    const how = "sign in by email alone: give an address with --email ID=ADDRESS, or later as an admin";
-    if (unusable.length > 0)
-      other(`Users whose address has no form that Socle takes, and who ${how}: ${named(unusable)}`);
-    if (without.length > 0) other(`Users without an address, who ${how}: ${named(without)}`);
+    for (const [text, users] of told) other(`${text}: ${named(users)}`);
     for (const [provider, links] of ofProviders)
       report({
         kind: "left",
         text: `${count(links, "link")} of the provider ${provider}: PocketBase does not know the issuer; name it with --issuer ${provider}=URL, as the discovery document of the provider does`,
       });
+  }
+
+  #isClosed(collection: PlacedCollection, row: PbRow): boolean {
+    return this.#closed.get(collection)?.(row) === true;
   }
 
   #issuer(provider: string): string | null {
@@ -72,7 +79,8 @@ export class Accounts {
   of(row: PbRow, collection: PlacedCollection): MovedAccount {
     const id = String(row["id"]);
     const email = this.#emails.get(collection.idFor(id)) ?? null;
-    const isClosed = this.#closed.get(collection)?.(row) === true;
+    const isClosed = this.#isClosed(collection, row);
+    const hash = String(row["password"] ?? "");
     const links = this.#folder.links(collection.pb.id, id).flatMap(({ provider, providerId: subject }) => {
       const issuer = this.#issuer(provider);
       return issuer === null || isClosed ? [] : [{ provider, issuer, subject }];
@@ -82,7 +90,7 @@ export class Accounts {
     const since = timeOf(String(row["updated"])) ?? timeOf(collection.pb.created) ?? new Date(0).toISOString();
     return {
       email,
-      passwordHash: isClosed ? "" : String(row["password"] ?? ""),
+      passwordHash: !isClosed && isForeignHash(hash) ? hash : "",
       verifiedAt: isProven ? since : null,
       links,
     };

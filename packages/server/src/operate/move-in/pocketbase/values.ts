@@ -94,7 +94,7 @@ export class RowValues {
       case "select":
         return ofItems(field, itemsOf(raw, placed.pb));
       default:
-        return raw === "" && isEmptyRefused(field) ? null : this.#text(String(raw), at);
+        return raw === "" && isEmptyRefused(field) ? null : this.#text(String(raw), at.note);
     }
   }
 
@@ -107,7 +107,7 @@ export class RowValues {
     return this.#choices.dangling === "clear" && field.required !== true ? [] : [collection.idFor(id)];
   }
 
-  #text(raw: string, { note }: Place): string {
+  #text(raw: string, note: Place["note"]): string {
     if (raw.includes("\0")) note("a text with U+0000, which becomes U+FFFD");
     return this.#mapped(raw.replaceAll("\0", "\ufffd"), note);
   }
@@ -139,7 +139,7 @@ export class RowValues {
       return { lat, lon };
     }
     const revive = (_: string, value: unknown, context?: { source?: string }): unknown => {
-      if (typeof value === "string") return this.#text(value, { note } as Place);
+      if (typeof value === "string") return this.#text(value, note);
       const isOdd =
         typeof value === "number" && !(Number.isInteger(value) ? Number.isSafeInteger(value) : Number.isFinite(value));
       if (!isOdd || (context?.source ?? "").length < 16) return value;

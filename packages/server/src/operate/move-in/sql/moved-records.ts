@@ -11,7 +11,7 @@ export function idsThere(reader: Reader, collection: string, ids: readonly strin
 }
 
 /** The records with an old id, in the order of the old ids. */
-export function* movedRecords(reader: Reader, collection: string): Iterable<{ id: string; sourceId: string }> {
+export function* movedRecords(reader: Reader, collection: string): Generator<{ id: string; sourceId: string }> {
   const sql = `SELECT id, sourceId FROM ${identifier(tableName(collection))} WHERE sourceId > ? ORDER BY sourceId LIMIT ${rowsAtOnce}`;
   for (let last = ""; ; ) {
     const rows = reader.all<{ id: string; sourceId: string }>(sql, last);

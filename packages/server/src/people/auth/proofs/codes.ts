@@ -12,8 +12,8 @@ import type { LoginGuard } from "../login-guard.ts";
 import { mailFor, type Prover } from "../passwords.ts";
 import { addProof, consume, endPurposeOf, findProof, invalidProof, newToken } from "../proof-table.ts";
 import type { SignIns } from "../sign-ins.ts";
-import { setPasswordHash } from "../user-table.ts";
-import { emailTaken, findByEmail, type Users } from "../users.ts";
+import { emailTaken, findByEmail, setPasswordHash } from "../user-table.ts";
+import type { Users } from "../users.ts";
 import type { MailRequests } from "./mail-requests.ts";
 
 interface CodesOptions {

@@ -9,7 +9,8 @@ import { addProof, consume, findProof, invalidProof, lifetimeOf, newToken } from
 import { invalid, readEmail } from "../read-body.ts";
 import type { SignIns } from "../sign-ins.ts";
 import type { UserForms } from "../user-forms.ts";
-import { emailTaken, findByEmail, type Users } from "../users.ts";
+import { emailTaken, findByEmail } from "../user-table.ts";
+import type { Users } from "../users.ts";
 import type { MailRequests } from "./mail-requests.ts";
 
 /** Characters of the data of an invitation, as JSON. */

@@ -17,8 +17,8 @@ import { addProof, consume, endPurposeOf, findProof, invalidProof, newToken, typ
 import { checkNewCredentials, invalid } from "../read-body.ts";
 import type { SignIns } from "../sign-ins.ts";
 import type { UserForms } from "../user-forms.ts";
-import { setPasswordHash } from "../user-table.ts";
-import { anonymousRefused, emailTaken, findByEmail, type Users } from "../users.ts";
+import { emailTaken, findByEmail, setPasswordHash } from "../user-table.ts";
+import { anonymousRefused, type Users } from "../users.ts";
 import { Codes } from "./codes.ts";
 import { Invitations } from "./invitations.ts";
 import { MailRequests } from "./mail-requests.ts";

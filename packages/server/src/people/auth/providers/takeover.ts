@@ -6,7 +6,7 @@ import type { User } from "@socle/protocol";
 import { AppError, isAscii } from "../../../base/kernel/index.ts";
 import type { Reader } from "../../../store/database/index.ts";
 import { normaliseEmail } from "../../mail/index.ts";
-import { findByEmail, findUser } from "../users.ts";
+import { findByEmail, findUser } from "../user-table.ts";
 import type { ProviderIdentity } from "./presets.ts";
 import { findLink, linksOf } from "./provider-table.ts";
 

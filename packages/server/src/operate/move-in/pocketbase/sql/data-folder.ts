@@ -1,5 +1,5 @@
 /** The data folder of PocketBase: the database, opened as a copy, the collections, and the rows. */
-import { constants, copyFileSync, existsSync, rmSync, statSync } from "node:fs";
+import { constants, copyFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { freeBytes, isObject, messageOf, SetupError } from "../../../../base/kernel/index.ts";
 import { DatabaseFile, identifier, makeFolder, type Value } from "../../../../store/database/index.ts";
@@ -29,10 +29,12 @@ export interface PbField {
 export const ruleNames = ["listRule", "viewRule", "createRule", "updateRule", "deleteRule"] as const;
 export type RuleName = (typeof ruleNames)[number];
 
+const collectionTypes = ["base", "auth", "view"] as const;
+
 export interface PbCollection extends Readonly<Record<RuleName, string | null>> {
   readonly id: string;
   readonly name: string;
-  readonly type: "base" | "auth" | "view";
+  readonly type: (typeof collectionTypes)[number];
   readonly created: string;
   readonly fields: readonly PbField[];
   readonly indexes: readonly string[];
@@ -61,6 +63,7 @@ export class DataFolder {
   readonly path: string;
   readonly collections: readonly PbCollection[];
   readonly #file: DatabaseFile;
+  readonly #work: string;
 
   /**
    * Opens a copy of the database: SQLite would write beside the original.
@@ -103,8 +106,6 @@ export class DataFolder {
     }
   }
 
-  readonly #work: string;
-
   close(): void {
     this.#file.close();
     rmSync(this.#work, { recursive: true, force: true });
@@ -134,16 +135,23 @@ export class DataFolder {
   #collection(row: PbRow): PbCollection {
     const list = (name: string): unknown[] => JSON.parse(String(row[name] ?? "[]"));
     const options: unknown = JSON.parse(String(row["options"] ?? "{}"));
+    const rule = (name: RuleName): string | null => (row[name] === null ? null : String(row[name]));
     // PocketBase has checked the shape; a type that is unknown here is refused.
     const fields = list("fields") as PbField[];
-    const { name, type } = row;
+    const name = String(row["name"]);
+    const type = collectionTypes.find((each) => each === row["type"]);
     const odd = fields.find((field) => !fieldTypes.includes(field.type));
-    if (odd !== undefined || !["base", "auth", "view"].includes(String(type)))
+    if (odd !== undefined || type === undefined)
       throw new SetupError(
-        `${this.path}: the ${odd === undefined ? `collection ${name} has` : `field ${name}.${odd.name} has`} the type ${odd?.type ?? type}, which PocketBase 0.40 does not know`,
+        `${this.path}: the ${odd === undefined ? `collection ${name} has` : `field ${name}.${odd.name} has`} the type ${odd?.type ?? row["type"]}, which PocketBase 0.40 does not know`,
       );
-    const own = { ...row, fields, indexes: list("indexes"), options: isObject(options) ? options : {} };
-    return own as unknown as PbCollection;
+    return {
+      ...{ id: String(row["id"]), name, type, created: String(row["created"]), fields },
+      indexes: list("indexes").map(String),
+      options: isObject(options) ? options : {},
+      ...{ listRule: rule("listRule"), viewRule: rule("viewRule"), createRule: rule("createRule") },
+      ...{ updateRule: rule("updateRule"), deleteRule: rule("deleteRule") },
+    };
   }
 
   count(table: string): number {
@@ -197,6 +205,6 @@ export class DataFolder {
 
   /** The size of a stored file; null for a file that is missing. */
   fileSize(path: string): number | null {
-    return existsSync(path) ? statSync(path).size : null;
+    return statSync(path, { throwIfNoEntry: false })?.size ?? null;
   }
 }
