@@ -159,14 +159,18 @@ export class Exchange extends IncomingRequest {
     return this.respond(status, json, { "Content-Type": jsonType, ...headers });
   }
 
+  /** Whether the client has the answer of a tag: no 304 answers a query in the form of a POST. */
+  hasTag(tag: string): boolean {
+    return !this.isQuery && hasTag(this.request.headers, tag);
+  }
+
   /** JSON that the caller may cache under a tag; 304 for a client that has the JSON. */
   tagged(
     principal: Principal,
     { json, tag }: { json: JsonText | Uint8Array; tag: string },
     headers: Readonly<Record<string, string>> = {},
   ): Response {
-    if (this.isQuery || !hasTag(this.request.headers, tag))
-      return this.respond(200, json, { ...cacheHeaders(tag, principal, jsonType), ...headers });
+    if (!this.hasTag(tag)) return this.respond(200, json, { ...cacheHeaders(tag, principal, jsonType), ...headers });
     if (json instanceof JsonText) json.free();
     return this.respond(304, null, { ...cacheHeaders(tag, principal), ...headers });
   }

@@ -7,7 +7,7 @@ import { BoundedMap, identityOf, JsonText, nextTurn, type Principal, releasedMem
 import type { Collection } from "../../data/collections/index.ts";
 import type { LaterPages, PreparedList, Queries } from "../../data/queries/index.ts";
 import type { Exchange } from "./exchange.ts";
-import { cacheHeaders, hasTag, jsonType } from "./headers.ts";
+import { cacheHeaders, jsonType } from "./headers.ts";
 import type { Pieces } from "./response-stream.ts";
 
 const encoder = new TextEncoder();
@@ -44,7 +44,7 @@ export class Lists {
     this.#secretOf = options.secret;
   }
 
-  /** The caller may read the collection. @param asked `search`: the percent-encoded parameters. */
+  /** The caller may read the collection. @param asked.search the percent-encoded parameters. */
   answer(
     exchange: Exchange,
     { collection, principal, search }: Pick<ListRequest, "collection" | "principal"> & { readonly search: string },
@@ -58,8 +58,7 @@ export class Lists {
     const kept = isShared ? this.#cache.get(address) : undefined;
     if (kept?.version === version) return exchange.tagged(principal, { tag: kept.tag, json: kept.body });
     const tag = this.#tagOf(`${version} ${address}`);
-    if (!exchange.isQuery && hasTag(exchange.request.headers, tag))
-      return exchange.respond(304, null, cacheHeaders(tag, principal));
+    if (exchange.hasTag(tag)) return exchange.respond(304, null, cacheHeaders(tag, principal));
     const keep = isShared ? (body: Uint8Array): void => this.#cache.set(address, { version, tag, body }) : null;
     return this.#read(exchange, { collection, principal, list, tag, keep });
   }

@@ -6,7 +6,6 @@ export type { Factors } from "./factors/factors.ts";
 export { isForeignHash } from "./foreign-hash-table.ts";
 export { sharedAddresses } from "./former-email-table.ts";
 export type { Keys } from "./keys/keys.ts";
-export type { MovedUsers } from "./moved-users.ts";
 export type { Notices } from "./notices.ts";
 export { checkRecent } from "./own-change.ts";
 export type { PasswordCost } from "./password-worker.ts";

@@ -79,12 +79,15 @@ export function recordReads(api: RecordReadParts): {
       POST: route({
         summary: "Search in several collections",
         description: "The best matches first. Each collection is searched by its rules, as its list.",
-        access: readers,
-        keys,
-        body: {
-          ...jsonBody(wire.searchRequest),
-          read: (exchange: Exchange) => queryBody(exchange, wire.searchRequest, readers.admit),
+        access: {
+          kind: "anybody",
+          admit(exchange) {
+            exchange.isQuery = true;
+            return exchange.principal();
+          },
         },
+        keys,
+        body: queryBody(wire.searchRequest),
         answers: { 200: wire.searchResults },
         errors: [403, 404, 413],
         handle: (exchange, principal, asked) => searchAll(api, exchange, { ...asked, principal }),
@@ -126,24 +129,25 @@ export function recordReads(api: RecordReadParts): {
       }),
     },
     "/api/:collection/query": {
-      POST: ownRoute({
+      POST: route({
         summary: "List records of :collection, by parameters in the body",
         description: "As the list; for parameters that are too long for an address. At most 64 KiB.",
-        access,
+        access: {
+          kind: access,
+          async admit(exchange) {
+            exchange.isQuery = true;
+            return admitted("read", collectionAt(api, exchange), await exchange.principal());
+          },
+        },
         operation: "read",
         keys,
         rate,
-        body: jsonBody(wire.listParameters),
+        body: queryBody(wire.listParameters),
         answers: { 200: { description: "The records.", content: { [jsonType]: schemaOf("list") } } },
         errors: [413],
-        async handle(exchange) {
-          exchange.isQuery = true;
-          const find = async (): Promise<[Collection, Principal]> =>
-            admitted("read", collectionAt(api, exchange), await exchange.principal());
-          const parameters = await queryBody(exchange, wire.listParameters, find);
+        handle(exchange, [collection, principal], parameters) {
           const texts = Object.entries(parameters).map(([name, value]): [string, string] => [name, String(value)]);
           const search = String(new URLSearchParams(texts));
-          const [collection, principal] = await find();
           return api.lists.answer(exchange, { collection, principal, search });
         },
       }),
@@ -176,24 +180,15 @@ export function recordReads(api: RecordReadParts): {
 /** The most bytes of the body of a query. */
 const maxQueryBytes = 64 * 1024;
 
-/** The caller of a query, which changes nothing. */
-const readers = {
-  kind: "anybody",
-  admit(exchange: Exchange): ReturnType<Exchange["principal"]> {
-    exchange.isQuery = true;
-    return exchange.principal();
-  },
-} as const;
-
-/** The body of a query. Rights are told before the error of a body. */
-async function queryBody<T>(
-  exchange: Exchange,
-  shape: wire.Shape<T>,
-  admit: (exchange: Exchange) => unknown,
-): Promise<T> {
-  await admit(exchange);
-  requireJsonType(exchange.request);
-  return readShape(shape, await exchange.parse(await exchange.body(maxQueryBytes)));
+/** The body of a query. @throws AppError `payload_too_large` beyond 64 KiB. */
+function queryBody<T>(shape: wire.Shape<T>) {
+  return {
+    ...jsonBody(shape),
+    async read(exchange: Exchange): Promise<T> {
+      requireJsonType(exchange.request);
+      return readShape(shape, await exchange.parse(await exchange.body(maxQueryBytes)));
+    },
+  };
 }
 
 interface SearchAsked extends wire.TypeOf<typeof wire.searchRequest> {
