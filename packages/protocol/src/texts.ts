@@ -43,8 +43,7 @@ function foldCharacter(character: string): string {
  * (Unicode, "Default Caseless Matching", with simple folding, and without normalisation). "ẞ" is "ß", and never "ss".
  */
 export function foldCase(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: all of ASCII.
-  if (/^[\x00-\x7f]*$/.test(text)) return text.toLowerCase();
+  if (/^\p{ASCII}*$/u.test(text)) return text.toLowerCase();
   let folded = "";
   for (const character of text) folded += foldCharacter(character);
   return folded;

