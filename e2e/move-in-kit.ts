@@ -1,8 +1,10 @@
-/** Kit of the tests of moves: a data folder of PocketBase, the answers of PocketBase about the folder, and the values that Socle must have. */
-
+/**
+ * Kit of the tests of moves: a data folder of PocketBase, the answers of PocketBase about the folder, the values that Socle must
+ * have, and a moved project with a service.
+ */
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import { root, temporaryFolder } from "./kit.ts";
+import { post, project, type Running, root, serve, socle, temporaryFolder } from "./kit.ts";
 
 type Values = Record<string, unknown>;
 
@@ -11,6 +13,15 @@ export interface PbField {
   type: string;
   collectionId?: string;
   maxSelect?: number;
+}
+
+/** A change of a caller: `path` is of a collection or a record. */
+export interface Write {
+  caller: string;
+  method: string;
+  path: string;
+  body?: Values;
+  status: number;
 }
 
 export interface Expected {
@@ -29,6 +40,7 @@ export interface Expected {
     status: Record<string, number>;
   }[];
   access: Record<string, Record<string, { list: string[] | number; view?: string[] }>>;
+  writes: Write[];
 }
 
 const folder = join(root, "e2e", "move-in");
@@ -99,4 +111,80 @@ export function wantedFor(
     default:
       return value;
   }
+}
+
+/** The options that decide what the report asks. */
+export const decisions = [
+  ...["--dangling", "keep", "--issuer", "oidc=https://id.harbour.example"],
+  ...["--email", "user00000000013=capitals@harbour.example", "--email", "user00000000009=kim@harbour.example"],
+  ...["--email", "user00000000015=juergen@harbour.example", "--email", "staff0000000002=ida.staff@harbour.example"],
+];
+export const newEmails: Record<string, string> = {
+  user00000000013: "capitals@harbour.example",
+  user00000000009: "kim@harbour.example",
+  user00000000015: "juergen@harbour.example",
+  staff0000000002: "ida.staff@harbour.example",
+};
+const admin = { email: "root@harbour.example", password: "root of all harbours 7" };
+
+export const move = (cwd: string, folder: string, more: readonly string[] = ["--yes", ...decisions]) =>
+  socle(["move-in", "pocketbase", folder, ...more], { cwd });
+
+export type Item = Values & { id: string; sourceId: string };
+
+export async function tokenOf(
+  url: string,
+  email: string,
+  password: string,
+): Promise<{ status: number; token: string }> {
+  const response = await post(`${url}/api/auth/login`, { email, password });
+  const { accessToken = "" } = (await response.json()) as { accessToken?: string };
+  return { status: response.status, token: accessToken };
+}
+
+export async function list(url: string, collection: string, token: string): Promise<Item[] | number> {
+  const headers = token === "" ? undefined : { Authorization: `Bearer ${token}` };
+  const response = await fetch(`${url}/api/${collection}`, headers && { headers });
+  return response.ok ? ((await response.json()) as { items: Item[] }).items : response.status;
+}
+
+/** A moved project with a service, an admin, and the moved records. */
+export interface MovedProject {
+  cwd: string;
+  server: Running;
+  report: string;
+  /** Of the admin. */
+  token: string;
+  /** The records by the old name of the collection. */
+  items: Map<string, Item[]>;
+  /** The new ids by the old id of the collection, and the old id of the record. */
+  ids: Map<string, string>;
+  fileOf(id: unknown, as?: string): Promise<{ status: number; headers: Headers; bytes: Uint8Array }>;
+}
+
+export async function movedProject(): Promise<MovedProject> {
+  const cwd = await project();
+  const done = await move(cwd, dataFolder());
+  if (done.code !== 0 || done.stderr !== "") throw new Error(`The move has failed: ${done.stderr}`);
+  await socle(["admin", "create", admin.email, "--password", admin.password], { cwd });
+  const server = await serve(cwd);
+  const { token } = await tokenOf(server.url, admin.email, admin.password);
+  const items = new Map<string, Item[]>();
+  for (const { name } of moved) {
+    const found = await list(server.url, newName(name), token);
+    if (typeof found === "number") throw new Error(`${name}: ${found}`);
+    const own = found.filter(({ sourceId }) => sourceId !== null);
+    items.set(name, newName(name) === "users" ? own.filter((each) => each["sourceCollection"] === name) : own);
+  }
+  const ids = new Map(
+    moved.flatMap(({ id, name }) =>
+      (items.get(name) ?? []).map((item) => [`${id}/${item.sourceId}`, item.id] as const),
+    ),
+  );
+  const fileOf: MovedProject["fileOf"] = async (id, as = token) => {
+    const headers = as === "" ? {} : { Authorization: `Bearer ${as}` };
+    const response = await fetch(`${server.url}/api/storage/${id}`, { headers });
+    return { status: response.status, headers: response.headers, bytes: await response.bytes() };
+  };
+  return { cwd, server, report: done.stdout, token, items, ids, fileOf };
 }

@@ -74,6 +74,13 @@ function parseAll(tables: readonly MoveTable[]): Definitions {
   }
 }
 
+/** A rule of a field that rows break: the old id of the first row, the number of rows, and the message about the first row. */
+interface BrokenRule {
+  readonly first: string;
+  rows: number;
+  readonly message: string;
+}
+
 class Surveyor {
   readonly #source: MoveSource;
   readonly #findings: MoveFinding[];
@@ -96,31 +103,31 @@ class Surveyor {
     for (let round = 1; ; round++) {
       const broken = await this.#broken(table, round === 1);
       if (broken.size === 0) return;
-      for (const [key, { ids, message }] of broken) {
+      for (const [key, { first, rows, message }] of broken) {
         const [field = "", rule = ""] = key.split(" ");
         const changed = loosened(table.definition, field, rule);
         if (changed === null || round === maxRounds)
-          throw new SetupError(`${table.from}/${ids[0]}: cannot be moved: ${message}`);
+          throw new SetupError(`${table.from}/${first}: cannot be moved: ${message}`);
         table.definition = changed;
         const isFloat = changed.fields.find(({ name }) => name === field)?.type === "float";
         const outcome = rule === "type" && isFloat ? "so the field is a float" : "so the rule is left out";
-        const which = ids.length === 1 ? ids[0] : count(ids.length, "record");
+        const which = rows === 1 ? first : count(rows, "record");
         const text = `${table.from}.${field}: the rule "${rule}" does not hold for ${which}, ${outcome}: ${message}`;
         this.#findings.push({ kind: "other", text });
       }
     }
   }
 
-  async #broken(table: MoveTable, isFirst: boolean): Promise<Map<string, { ids: string[]; message: string }>> {
+  async #broken(table: MoveTable, isFirst: boolean): Promise<Map<string, BrokenRule>> {
     const definitions = parseAll(this.#source.tables);
     const source = ruleSource(userTable, (name) => definitions.get(name));
     const definition = definitions.get(table.definition.name) ?? table.definition;
     const checks = recordTableOf(trialCollection(definition, source));
-    const broken = new Map<string, { ids: string[]; message: string }>();
+    const broken = new Map<string, BrokenRule>();
     const folded = definition.fields.filter(({ unique }) => unique === "nocase");
     const texts = new Map<string, Set<string>>();
     const found = (key: string, message: string, { sourceId }: MovedRow): void => {
-      broken.getOrInsertComputed(key, () => ({ ids: [], message })).ids.push(sourceId);
+      broken.getOrInsertComputed(key, () => ({ first: sourceId, rows: 0, message })).rows += 1;
     };
     for (const row of table.rows()) {
       const note = (oddity: Oddity, field: string): void => {
