@@ -1,7 +1,7 @@
 /** Runs of a move: the report alone, a move after kill -9, and later runs. */
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { executable, post, project, serve, singleService, until } from "./kit.ts";
 import { dataFolder, decisions, move, moved, newName } from "./move-in-kit.ts";
@@ -72,6 +72,28 @@ test("a password that is no hash of bcrypt stays behind, and the report names th
     passwordHash: "",
   });
   database.close();
+});
+
+test("a value that two auth collections have takes the rule unique away before the move", async () => {
+  const cwd = await project();
+  const folder = dataFolder();
+  const source = new Database(join(folder, "data.db"));
+  const field = JSON.stringify({ name: "handle", type: "text" });
+  source.run("UPDATE _collections SET fields = json_insert(fields, '$[#]', json(?)) WHERE name = 'staff'", [field]);
+  source.run("ALTER TABLE staff ADD COLUMN handle TEXT DEFAULT '' NOT NULL");
+  source.run(
+    "UPDATE staff SET handle = (SELECT handle FROM users WHERE id = 'adalindgren0001') WHERE id = 'staff0000000002'",
+  );
+  source.run("PRAGMA wal_checkpoint(TRUNCATE)");
+  source.close();
+  const done = await move(cwd, folder);
+  expect(done).toMatchObject({ code: 0, stderr: "" });
+  expect(done.stdout).toContain('users and staff.handle: the rule "unique" does not hold for staff0000000002');
+  const users = JSON.parse(
+    readFileSync(join(cwd, "collections", "users.json"), "utf8").replaceAll(/^\/\/.*$/gm, ""),
+  ) as { fields: { name: string; unique?: unknown }[] };
+  expect(users.fields.find(({ name }) => name === "handle")?.unique).toBeUndefined();
+  expect(users.fields.find(({ name }) => name === "badge")?.unique).toBeDefined();
 });
 
 test("a move goes on after kill -9, and a run without a change changes nothing", async () => {

@@ -2,7 +2,7 @@
  * The survey before a move: every row is read and checked as the move will check the row. A rule of a field that stored rows
  * break is taken out of the definition, and told. Nothing is written.
  */
-import { type CollectionDefinition, type FieldDefinition, foldCase, isRuleWord } from "@socle/protocol";
+import { type CollectionDefinition, type FieldDefinition, foldCase, isRuleWord, USERS } from "@socle/protocol";
 import { AppError, count, LoopTurns, SetupError } from "../../base/kernel/index.ts";
 import {
   type Definitions,
@@ -124,8 +124,8 @@ class Surveyor {
     const definition = definitions.get(table.definition.name) ?? table.definition;
     const checks = recordTableOf(trialCollection(definition, source));
     const broken = new Map<string, BrokenRule>();
-    const folded = definition.fields.filter(({ unique }) => unique === "nocase");
-    const texts = new Map<string, Set<string>>();
+    const uniqueHere = definition.fields.filter((field) => isUniqueHereAlone(field, definition));
+    const values = new Map<string, Set<unknown>>();
     const found = (key: string, message: string, { sourceId }: MovedRow): void => {
       broken.getOrInsertComputed(key, () => ({ first: sourceId, rows: 0, message })).rows += 1;
     };
@@ -136,12 +136,16 @@ class Surveyor {
       const body = row.values(definition, note);
       for (const { field, rule, message } of validateBody(checks, body, "import").problems)
         found(`${field} ${rule}`, message, row);
-      for (const { name } of folded) {
-        const text = body[name];
-        const seen = texts.getOrInsertComputed(name, () => new Set());
-        // PocketBase heeds the case of letters beyond ASCII.
-        if (typeof text === "string" && seen.size === seen.add(foldCase(text)).size)
-          found(`${name} unique`, `${JSON.stringify(text)} stands twice without regard to case`, row);
+      for (const { name, unique } of uniqueHere) {
+        const value = body[name] ?? null;
+        const seen = values.getOrInsertComputed(name, () => new Set());
+        const key = unique === "nocase" && typeof value === "string" ? foldCase(value) : value;
+        if (value !== null && seen.size === seen.add(key).size)
+          found(
+            `${name} unique`,
+            `${JSON.stringify(value)} stands twice${unique === "nocase" ? " without regard to case" : ""}`,
+            row,
+          );
       }
       if (isFirst) {
         const files = row.files();
@@ -197,6 +201,11 @@ class Surveyor {
       });
     }
   }
+}
+
+/** Whether a field may be unique here alone: PocketBase heeds the case of letters beyond ASCII, and knows each auth collection alone. */
+function isUniqueHereAlone({ name, unique }: FieldDefinition, definition: CollectionDefinition): boolean {
+  return unique === "nocase" || (unique === true && definition.name === USERS && name !== "sourceId");
 }
 
 /** The definition without a rule of a field that rows break; null for what is no such rule. */

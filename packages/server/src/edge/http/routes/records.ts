@@ -8,7 +8,7 @@ import {
 } from "@socle/protocol";
 import * as wire from "@socle/protocol/wire";
 import type { Config } from "../../../base/config/index.ts";
-import { AppError, JsonText, type Principal, quote, readShape } from "../../../base/kernel/index.ts";
+import { AppError, JsonText, LoopTurns, type Principal, quote, readShape } from "../../../base/kernel/index.ts";
 import type { Collection } from "../../../data/collections/index.ts";
 import { admitOperation } from "../../../data/permissions/index.ts";
 import { type Queries, recordWeight } from "../../../data/queries/index.ts";
@@ -209,16 +209,21 @@ async function searchAll(
     throw new AppError("bad_request", `"limit" must be a whole number from 1 to 100, not ${limit}.`);
   const collections = names.map((name) => admitted("read", collectionOf(api.records, name), principal)[0]);
   const parameters = String(new URLSearchParams({ search, limit: String(limit) }));
-  const found: { collection: string; record: StoredRecord; weight: number }[] = [];
+  const turns = new LoopTurns(1);
+  let found: { collection: string; record: StoredRecord; weight: number }[] = [];
   for (const collection of collections) {
     const list = api.queries.prepare(collection, principal, parameters);
     const { text } = await api.queries.page(collection, list, exchange.reader(principal));
     const { items } = JSON.parse(text) as RecordPage;
-    for (const record of items)
+    for (const record of items) {
       found.push({ collection: collection.name, record, weight: recordWeight(collection, record, search) });
+      // The texts of a record may be long.
+      if (turns.isDue()) await turns.next();
+    }
+    // No more records than an answer are kept beside a page.
+    found = found.sort((a, b) => b.weight - a.weight).slice(0, limit);
   }
-  found.sort((a, b) => b.weight - a.weight);
-  return { items: found.slice(0, limit).map(({ collection, record }) => ({ collection, record })) };
+  return { items: found.map(({ collection, record }) => ({ collection, record })) };
 }
 
 interface RecordParts extends RecordReadParts {
