@@ -76,6 +76,10 @@ describe("POST /api/{collection}/query", () => {
     expect(tag).not.toBe("");
     const answer = await ask({ "If-None-Match": tag });
     expect(answer.status).toBe(200);
+    // The position of a write is in answers to writes alone.
+    expect(answer.headers.has("socle-position")).toBe(false);
+    const write = await api.answer("POST", "/api/posts", { body: { title: "a write" }, token: admin });
+    expect(write.headers.has("socle-position")).toBe(true);
     const trace = await request("GET", `/api/admin/trace/${answer.headers.get("x-request-id")}`, { token: admin });
     expect(trace.status).toBe(404);
   });

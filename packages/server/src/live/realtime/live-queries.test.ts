@@ -220,6 +220,17 @@ describe("a live query", () => {
     expect(socket.frames).toHaveLength(1);
   });
 
+  test("a filter of more than 4 KiB is refused, which a list takes", async () => {
+    const filter = `n in (${Array.from({ length: 1_200 }, (_, i) => i).join(", ")})`;
+    expect(filter.length).toBeGreaterThan(4_096);
+    expect((await request("POST", "/api/notes/query", { body: { filter } })).status).toBe(200);
+    const socket = await server.connect();
+    socket.send({ action: "subscribe", id: "q", query: { collection: "notes", filter } });
+    await until(() => socket.frames.length > 0);
+    expect(socket.frames[0]).toMatchObject({ type: "error", id: "q", code: "invalid_query" });
+    expect(JSON.stringify(socket.frames[0])).toContain("at most 4096 are allowed");
+  });
+
   test("counts as a single subscription of the 50 of a socket", async () => {
     const socket = await server.connect();
     const query = { collection: "notes", limit: 1 };

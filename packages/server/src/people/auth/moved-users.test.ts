@@ -62,6 +62,13 @@ describe("a later run", () => {
     expect(linksOf(reader, id).map(({ subject }) => subject)).toEqual(["of cem"]);
   });
 
+  test("a link of another user stays with the other user", async () => {
+    const [one, other] = [newUser(), newUser()];
+    await move(one, { email: null, links: [link("of both")] });
+    await move(other, { email: null, links: [link("of both")] });
+    expect([linksOf(reader, one).length, linksOf(reader, other).length]).toEqual([1, 0]);
+  });
+
   test("a new hash of the source replaces an old hash of the source alone", async () => {
     const [id, email] = [newUser(), "dora@example.com"];
     const hash = (text: string) => Bun.password.hashSync(text, { algorithm: "bcrypt", cost: 4 });

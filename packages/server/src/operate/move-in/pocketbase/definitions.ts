@@ -192,10 +192,13 @@ export class DefinitionBuilder {
   #rules(collection: PlacedCollection, owner: string | null): CollectionRules {
     const translator = new RuleTranslator(this.#world, collection, owner);
     const { pb } = collection;
-    const translated = Object.fromEntries(ruleNames.map((name) => [name, translator.translate(name)])) as Record<
-      RuleName,
-      TranslatedRule
-    >;
+    const translated: Readonly<Record<RuleName, TranslatedRule>> = {
+      listRule: translator.translate("listRule"),
+      viewRule: translator.translate("viewRule"),
+      createRule: translator.translate("createRule"),
+      updateRule: translator.translate("updateRule"),
+      deleteRule: translator.translate("deleteRule"),
+    };
     const { listRule, viewRule, createRule, updateRule, deleteRule } = translated;
     const isOne = pb.listRule === pb.viewRule;
     const told = ruleNames.filter((name) => name !== "viewRule" || !isOne);

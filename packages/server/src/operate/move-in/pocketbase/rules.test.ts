@@ -71,6 +71,8 @@ test.each([
   ['@request.auth.id != "" && readers ~ @request.auth.id', "@user.id != null && readers = @user.id"],
   ["team.members_via_team.user ?= @request.auth.id", "team.members(team).user = @user.id"],
   ['due > "2026-01-02 03:04:05.678Z"', 'due > "2026-01-02T03:04:05.678Z"'],
+  ['due >= "2026-01-02"', 'due >= "2026-01-02T00:00:00.000Z"'],
+  ['due < "2026-01-02"', '(due < "2026-01-02T00:00:00.000Z" || due = null)'],
   ["due <= @now", "(due <= @now || due = null)"],
   ["team.due < @now", "team.due < @now"],
   ["created > @yesterday", "createdAt > @now - 1d"],
@@ -94,6 +96,13 @@ describe("a comparison without the same meaning is closed", () => {
     ["meta.a = 1", "admin"],
     ["missing = 1", "admin"],
     ['title ~ "a%"', "admin"],
+    // PocketBase heeds the case of letters beyond ASCII.
+    ['title ~ "é"', "admin"],
+    ['title:lower = "é"', "admin"],
+    // PocketBase compares texts of times: a day is less than midnight of the day.
+    ['due <= "2026-01-02"', "admin"],
+    ['due = "2026-01-02"', "admin"],
+    ['due > "2026-01-02 03:04:05Z"', "admin"],
     ["(title = 1", "admin"],
     ["title = title", "admin"],
     ['@request.body.status = "open"', "admin"],

@@ -5,6 +5,7 @@
 import { messageOf } from "../../../base/kernel/index.ts";
 import { type Comparison, type FilterOperand, type Node, parseFilter } from "./filter.ts";
 import type { PathStep, PbField, RuleName } from "./sql/data-folder.ts";
+import { timeOf } from "./values.ts";
 import { isMultiple, type PlacedCollection, type World } from "./world.ts";
 
 /** A rule in the language of Socle; `true` and `false` are no text. */
@@ -319,13 +320,15 @@ export class RuleTranslator {
   }
 
   /** A value in the form of a field; a truth value for a comparison that the value decides. */
-  #value({ field }: Path, operator: string, { kind, text }: FilterOperand): string | boolean | null {
+  #value({ field, modifier }: Path, operator: string, { kind, text }: FilterOperand): string | boolean | null {
     switch (field?.type) {
       case "text":
       case "editor":
       case "email":
       case "url":
-        return kind === "text" && !(operator.endsWith("~") && text.includes("%")) ? literalOf(text) : null;
+        if (kind !== "text" || (operator.endsWith("~") && text.includes("%"))) return null;
+        // PocketBase folds the case of ASCII alone.
+        return (operator.endsWith("~") || modifier === "lower") && !/^\p{ASCII}*$/u.test(text) ? null : literalOf(text);
       case "select":
         if (kind !== "text" || !(operator === "=" || operator === "!=")) return null;
         return field.values?.includes(text) === true ? literalOf(text) : operator === "!=";
@@ -336,8 +339,11 @@ export class RuleTranslator {
       case "date":
       case "autodate": {
         if (kind === "word") return macros[text] ?? null;
-        const time = Date.parse(text.replace(" ", "T"));
-        return kind === "text" && !Number.isNaN(time) ? literalOf(new Date(time).toISOString()) : null;
+        // PocketBase compares texts: a day is less than midnight of the day.
+        const isDay = /^\d{4}-\d\d-\d\d$/.test(text) && (operator === ">=" || operator === "<");
+        const isTime = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}Z$/.test(text);
+        const time = timeOf(text);
+        return kind === "text" && (isDay || isTime) && time !== null ? literalOf(time) : null;
       }
       default:
         return null;
