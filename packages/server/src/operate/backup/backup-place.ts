@@ -42,18 +42,28 @@ export class BackupPlace {
     return numberOfName((await this.segments.next("segment-")) ?? "") ?? 0;
   }
 
-  /** The number of the newest segment; 0 without segments. Asks some 30 times, however many segments there are. */
+  /** The number of the newest segment; 0 without segments. Asks for some 30 names, however many segments there are, and lists the names behind. */
   async last(): Promise<number> {
-    const isBehind = async (number: number): Promise<boolean> =>
-      numberOfName((await this.segments.next(segmentName(number))) ?? "") !== null;
-    let low = await this.first();
-    if (low === 0) return 0;
-    let step = 1;
-    while (await isBehind(low + step)) {
-      low += step;
+    for (let low = await this.first(); ; ) {
+      if (low === 0) return 0;
+      low = await this.#lastInLine(low);
+      const behind = numberOfName((await this.segments.next(segmentName(low))) ?? "");
+      if (behind === null) return low;
+      // Segments are missing.
+      low = behind;
+    }
+  }
+
+  /** The number of a segment from `low` on whose next segment is not there. */
+  async #lastInLine(low: number): Promise<number> {
+    const isThere = async (number: number): Promise<boolean> =>
+      (await this.segments.find(segmentName(number))) !== null;
+    let [from, step] = [low, 1];
+    while (await isThere(from + step)) {
+      from += step;
       step *= 2;
     }
-    return search(low, low + step, async (number) => !(await isBehind(number)));
+    return (await search(from + 1, from + step, async (number) => !(await isThere(number)))) - 1;
   }
 
   /** @throws Error with a line for a segment that is missing or damaged. */

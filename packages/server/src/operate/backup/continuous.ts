@@ -193,6 +193,7 @@ export class ContinuousBackup implements CommitCopies {
     this.#problem = problem;
   }
 
+  /** Sends a segment, and further segments while there is a backlog. */
   async #sendAll(): Promise<void> {
     if (this.#isOver) return;
     do {
@@ -200,7 +201,13 @@ export class ContinuousBackup implements CommitCopies {
       this.#sending ??= await this.#nextSegment();
       if (this.#sending !== null) await this.#send(this.#sending);
       this.#sending = null;
-    } while (this.#open.waiting.first !== null);
+    } while (this.#isBacklog);
+  }
+
+  /** Whether the next segment leaves at once: a whole segment waits, or the service stops and any commit waits. */
+  get #isBacklog(): boolean {
+    const { waiting } = this.#open;
+    return waiting.bytes >= segmentBytes || (this.#stopping.signal.aborted && waiting.first !== null);
   }
 
   /**
