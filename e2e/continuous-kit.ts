@@ -57,6 +57,18 @@ export function untilAllLeft({ url }: Pick<Running, "url">): Promise<void> {
   return until(async () => (await behind(url)) === 0);
 }
 
+/** A moment: each write that was acknowledged before this moment has left, in segments that follow a snapshot. */
+export async function leftUntil(url: string): Promise<number> {
+  const asked = Date.now();
+  return asked - 1_000 * (await behind(url));
+}
+
+/** Waits until the writes so far have left, also while later writes come. */
+export function untilLeft({ url }: Pick<Running, "url">): Promise<void> {
+  const now = Date.now();
+  return until(async () => (await leftUntil(url)) > now);
+}
+
 export async function signIn(url: string): Promise<string> {
   const credentials = { email: "admin@example.com", password: "correct horse battery" };
   return Reflect.get((await (await post(`${url}/api/auth/login`, credentials)).json()) as object, "accessToken");

@@ -29,7 +29,7 @@ const paths = dataPathsOf(files.config);
 const options = { version: "test", schemas: knownSchemas, maxLog: 1024 ** 3, logger: quietLogger() };
 const place = { address: `${storage}/.snapshots`, work: "", encryption: null };
 const snapshots = new Snapshots({ ...options, ...place, paths });
-const { name }: Snapshot = await snapshots.put(files.service.database, "", new AbortController().signal);
+const { name }: Snapshot = await snapshots.put(files.service.database, "", new AbortController());
 const address = `${storage}/.snapshots/${name}`;
 
 test("socle verify and socle restore take a snapshot, and the service has the files of the bucket", async () => {

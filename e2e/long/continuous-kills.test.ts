@@ -11,7 +11,7 @@ import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { randomNumbers, randomSeed } from "../../packages/server/test/random.ts";
 import { startS3 } from "../../packages/server/test/s3-server.ts";
-import { behind, itemProject, prefixIn, signIn, untilAllLeft, withPlace, withStore } from "../continuous-kit.ts";
+import { itemProject, leftUntil, prefixIn, signIn, untilLeft, withPlace, withStore } from "../continuous-kit.ts";
 import { post, serve, singleService, socle, temporaryFolder } from "../kit.ts";
 
 singleService("faults");
@@ -57,7 +57,7 @@ class World {
       write.removed = Date.now();
       return;
     }
-    const file = below(5) === 0 ? await this.#upload(url, headers) : null;
+    const file = below(20) === 0 ? await this.#upload(url, headers) : null;
     const n = this.#next++;
     const write: Write = { sent: Date.now(), file, id: null, acknowledged: null, removalSent: null, removed: null };
     this.writes.set(n, write);
@@ -79,12 +79,20 @@ class World {
     return id;
   }
 
+  /** The moment at which the last write was sent that was acknowledged before a moment; 0 without such a write. */
+  lastSent(before: number): number {
+    const writes = [...this.writes.values()].filter(
+      ({ acknowledged }) => acknowledged !== null && acknowledged < before,
+    );
+    return Math.max(0, ...writes.map(({ sent }) => sent));
+  }
+
   /**
-   * Compares a restored folder with the writes.
+   * Compares a restored folder with the writes. Answers a line for each difference.
    * @param certain every write that was acknowledged before this moment must be there.
    * @param possible no write that was sent after this moment may be there.
    */
-  compare(folder: string, { certain, possible }: { certain: number; possible: number }): void {
+  compare(folder: string, { certain, possible }: { certain: number; possible: number }): string[] {
     const database = new Driver(join(folder, "socle.db"), { readonly: true });
     try {
       const rows = database.query<{ n: number; file: string | null }, []>("SELECT n, file FROM items").all();
@@ -108,8 +116,8 @@ class World {
         if (content === null || (expected !== undefined && content !== expected))
           wrong.push(`${n}: the file ${file} differs`);
       }
-      expect(wrong).toEqual([]);
       expect(database.query("PRAGMA integrity_check").all()).toEqual([{ integrity_check: "ok" }]);
+      return wrong;
     } finally {
       database.close();
     }
@@ -125,9 +133,14 @@ async function check(
   const { env, at, certain } = options;
   const cwd = await itemProject();
   const args = ["restore", place, ...(at === undefined ? [] : ["--at", new Date(at).toISOString()])];
-  const { code, stderr } = await socle(args, { cwd, env });
+  const { code, stdout, stderr } = await socle(args, { cwd, env });
   if (code !== 0) throw new Error(stderr);
-  world.compare(cwd, { certain, possible: at ?? Number.POSITIVE_INFINITY });
+  const wrong = world.compare(cwd, { certain, possible: at ?? Number.POSITIVE_INFINITY });
+  if (wrong.length > 0) {
+    const list = await socle(["backup", "list", place], { cwd, env });
+    const what = [`${wrong.length} wrong`, ...wrong.slice(0, 10), `certain ${new Date(certain).toISOString()}`];
+    throw new Error([...what, args.join(" "), stdout, list.stdout].join("\n"));
+  }
   rmSync(cwd, { recursive: true, force: true });
 }
 
@@ -137,21 +150,26 @@ for (const kind of ["a folder", "a bucket"])
     const env = { ...withPlace(place), ...withStore(s3.endpoint) };
     const cwd = await itemProject();
     const world = new World();
-    const moments: { at: number; certain: number }[] = [];
+    const moments: number[] = [];
     let restores = 0;
     /** The writes that were acknowledged before this moment have left. */
     let certain = 0;
     for (let kill = 0; kill < kills / 2; kill++) {
       const server = await serve(cwd, { env, log: join(temporaryFolder(), "output") });
+      const startedAt = Date.now();
       const loading = world.load(server.url, await signIn(server.url));
       await Bun.sleep(below(1_500));
-      // At some kills, the gap of the kill before is closed.
-      if (below(3) === 0) await untilAllLeft(server);
-      const now = Date.now();
-      if ((await behind(server.url)) === 0) {
-        certain = now;
-        moments.push({ at: Date.now(), certain });
-      }
+      // At some kills, the gap of the kill before is closed, and moments can be restored from then on.
+      const isClosed = below(3) === 0;
+      if (isClosed) await untilLeft(server);
+      const closedAt = Date.now();
+      await Bun.sleep(below(400));
+      const left = await leftUntil(server.url);
+      // Before, a gap of the kill before may be open.
+      if (left > startedAt) certain = left;
+      // Before the commit of a write that has left: a commit of the same millisecond may be in a gap.
+      const moment = world.lastSent(certain) - 1;
+      if (isClosed && moment > closedAt) moments.push(moment);
       await Bun.sleep(below(150));
       if (below(5) === 0) {
         // A stop in order: all has left.
@@ -160,7 +178,6 @@ for (const kind of ["a folder", "a bucket"])
         expect(await stopped).toBe(0);
         if (!server.output().includes("Commits have not left")) {
           certain = Date.now();
-          moments.push({ at: certain, certain });
           await check(world, place, { env, certain });
           restores += 1;
         }
@@ -168,24 +185,21 @@ for (const kind of ["a folder", "a bucket"])
         server.signal("SIGKILL");
         await Promise.all([server.exited, loading]);
         await check(world, place, { env, certain }).catch((thrown: unknown) => {
-          // Before the first snapshot, nothing can be restored, and no write is said to have left.
-          const hasLeft = [...world.writes.values()].some(({ acknowledged }) => (acknowledged ?? certain) < certain);
-          if (hasLeft || !String(thrown).includes("no snapshot leads to")) throw thrown;
+          // Before the first snapshot, nothing can be restored, and no write has left.
+          if (world.lastSent(certain) > 0 || !String(thrown).includes("no snapshot leads to")) throw thrown;
         });
         restores += 1;
       }
-      const moment = moments[below(moments.length)];
-      if (moment !== undefined && below(3) === 0) {
-        // No commit has come since the moment.
-        await check(world, place, { env, ...moment }).catch((thrown: unknown) => {
-          if (!String(thrown).includes("is after the last commit")) throw thrown;
-        });
+      const at = moments[below(moments.length)];
+      if (at !== undefined && below(3) === 0) {
+        await check(world, place, { env, at, certain: at });
         restores += 1;
       }
     }
+    expect(moments.length > 0 || kills < 20).toBe(true);
     const verified = await socle(["verify", place], { env });
     expect([verified.code, verified.stdout]).toEqual([0, expect.stringContaining("All is well")]);
     console.log(
-      `${kind}: ${kills / 2} ends, ${restores} restores, ${world.writes.size} writes, ${world.contents.size} files`,
+      `${kind}: ${kills / 2} ends, ${restores} restores of ${moments.length} moments and the newest states, ${world.writes.size} writes, ${world.contents.size} files`,
     );
   });

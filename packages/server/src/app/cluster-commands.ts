@@ -129,7 +129,7 @@ async function begin(options: ClusterSettings, journal: Journal, history: Histor
   const snapshots = snapshotsOf(options);
   await using entered = openAlone(options);
   const chain = entered.database.journal ?? "";
-  const snapshot = await snapshots.put(entered.database, chain, new AbortController().signal);
+  const snapshot = await snapshots.put(entered.database, chain, new AbortController());
   await journal.addSnapshot({ ...snapshot, madeAt: Date.now() });
   await journal.begin(history);
   return snapshot;

@@ -31,7 +31,7 @@ export interface SnapshotJournal {
   isMissing(position: number): boolean;
   /** About the size of the entries behind a position. */
   sizeAfter(position: number): Promise<number>;
-  /** To be called before a snapshot is made. */
+  /** To be called when a snapshot is packed, and before the place has the snapshot. */
   prepare(): Promise<void>;
   /** How many of the snapshots stay: at least two, because a snapshot that cannot be read costs nothing while the snapshot before is there. */
   kept(snapshots: readonly SnapshotRow[]): number;
@@ -128,7 +128,9 @@ export class SnapshotKeeper {
     const { journal, snapshots, logger } = this.#options;
     if (performance.now() < this.#checkAt) return;
     this.#checkAt = performance.now() + checkMs;
-    const [newest] = await journal.snapshots();
+    const all = await journal.snapshots().catch(() => null);
+    if (all === null) return;
+    const [newest] = all;
     const isNewest = (newest?.position ?? 0) >= (this.#newest?.position ?? 0);
     if (isNewest && (newest === undefined || (await snapshots.has(newest).catch(() => true)))) return;
     this.#isLost = true;
@@ -150,10 +152,10 @@ export class SnapshotKeeper {
 
   async #make(): Promise<void> {
     const { database, journal, snapshots, logger } = this.#options;
-    await journal.prepare();
     const { appended } = journal;
     const madeAt = Date.now();
-    const snapshot = await snapshots.put(database, journal.name, this.#stopping.signal);
+    const { signal } = this.#stopping;
+    const snapshot = await snapshots.put(database, journal.name, { signal, prepare: () => journal.prepare() });
     const row = { ...snapshot, madeAt };
     await journal.addSnapshot(row);
     this.#isLost = false;

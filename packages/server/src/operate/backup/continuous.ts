@@ -234,6 +234,7 @@ export class ContinuousBackup implements CommitCopies {
     } else if (!hasPlace(history, endOf(end)))
       throw new OtherWriter(place.address, `has commits up to position ${end.last} that this database does not have`);
     this.#isRestored = false;
+    await this.#findOpenGap(end);
     const { position } = this.#before;
     const commits = follows(this.#before, end) ? [] : await missing?.(endOf(end), position);
     if (commits == null) {
@@ -247,6 +248,16 @@ export class ContinuousBackup implements CommitCopies {
       this.#before = endOf(end);
     }
     return end;
+  }
+
+  /** After a kill before the snapshot of a gap, the commits behind the gap are in segments that lead nowhere until the snapshot. */
+  async #findOpenGap({ number, gap }: SegmentHead): Promise<void> {
+    const { place } = this.#options;
+    const [snapshot] = await this.snapshots();
+    if (snapshot !== undefined && snapshot.position >= gap) return;
+    const opened = await place.search(await place.first(), number, (head) => head.gap >= gap);
+    const { from } = await place.head(opened);
+    this.#lostAt = Math.min(this.#lostAt ?? from, from);
   }
 
   /** Goes on behind a position with a commit of this run: the positions of the segments never go back, and each segment has an id. */
@@ -282,10 +293,11 @@ export class ContinuousBackup implements CommitCopies {
     const end = this.#end ?? null;
     const isNext = end !== null && follows(this.#before, end);
     const frames = isNext ? waiting.some(segmentBytes) : [];
-    const commits = frames.flatMap((frame) => frame.commits);
-    if (isNext && commits.length === 0) return null;
-    const { position: last, id } = commits.at(-1) ?? this.#before;
-    const at = commits[0]?.at ?? this.#lostAt ?? Date.now();
+    const newest = frames.at(-1)?.last;
+    if (isNext && newest === undefined) return null;
+    const { position: last, id } = newest ?? this.#before;
+    const oldest = frames[0]?.first;
+    const at = oldest?.at ?? this.#lostAt ?? Date.now();
     // Moments never go back, so that a moment belongs to a single segment.
     const from = Math.max(at, end?.to ?? 0);
     const head: SegmentHead = {
@@ -297,18 +309,18 @@ export class ContinuousBackup implements CommitCopies {
       last,
       id,
       from,
-      to: Math.max(from, commits.at(-1)?.at ?? Date.now()),
+      to: Math.max(from, newest?.at ?? Date.now()),
       gap: isNext ? end.gap : last,
       size: frames.reduce((sum, { size }) => sum + size, end?.size ?? 0),
       isEncrypted: encryption !== null,
     };
-    await this.#copies?.copy(commits.flatMap(({ files }) => files));
+    await this.#copies?.copy(frames.flatMap(({ files }) => files));
     const packed = frames.map(({ bytes }) => bytes);
     const bytes = await packSegment(head, packed, { zlib, encryption });
     // The commits may have been dropped meanwhile.
-    if (waiting.first !== (commits[0] ?? waiting.first)) return null;
+    if (waiting.first !== (oldest ?? waiting.first)) return null;
     waiting.remove(frames);
-    if (commits.length > 0) this.#before = { position: last, id };
+    if (newest !== undefined) this.#before = { position: last, id };
     return { head, bytes, at };
   }
 
@@ -351,9 +363,13 @@ export class ContinuousBackup implements CommitCopies {
 
   /** Whether no snapshot has closed the newest gap; the chain begins with a gap. @param position of the newest snapshot. */
   isMissing(position: number): boolean {
-    const isMissing = this.isReady && position < (this.#end?.gap ?? 0);
-    if (isMissing) this.#lostAt ??= Date.now();
-    return isMissing;
+    return this.isReady && position < this.#gap;
+  }
+
+  /** The last position of the newest gap, also of a gap that has not left yet. */
+  get #gap(): number {
+    const newest = this.#sending?.head ?? this.#end;
+    return newest != null && follows(this.#before, newest) ? newest.gap : this.#before.position;
   }
 
   /** Copies the files that the place lacks: a snapshot names no file that the place does not have. */
@@ -377,7 +393,7 @@ export class ContinuousBackup implements CommitCopies {
   }
 
   async addSnapshot({ position }: SnapshotRow): Promise<void> {
-    if (position >= (this.#end?.gap ?? 0)) this.#lostAt = null;
+    if (position >= this.#gap) this.#lostAt = null;
   }
 
   /** The bytes of the entries behind a position. */

@@ -62,13 +62,18 @@ export class PartUploads {
 
   /** Writes a new object at once. False, if the name has an object, which stays as it is (RFC 9110, 13.1.2). */
   async create(name: string, body: Uint8Array<ArrayBuffer>, signal: AbortSignal): Promise<boolean> {
-    try {
-      await this.#send("PUT", name, { query: {}, body, headers: { "If-None-Match": "*" }, signal });
-      return true;
-    } catch (thrown) {
-      if (thrown instanceof StoreError && thrown.status === 412) return false;
-      throw new Error(`${this.#address} does not take ${name}: ${messageOf(thrown)}`);
-    }
+    for (let tried = 1; ; tried++)
+      try {
+        await this.#send("PUT", name, { query: {}, body, headers: { "If-None-Match": "*" }, signal });
+        return true;
+      } catch (thrown) {
+        const status = thrown instanceof StoreError ? thrown.status : null;
+        if (status === 412) return false;
+        // Another write of the name is under way, and may fail: the store asks for another try.
+        if (status !== 409 || tried === tries)
+          throw new Error(`${this.#address} does not take ${name}: ${messageOf(thrown)}`);
+        await Bun.sleep(firstPauseMs);
+      }
   }
 
   /** Uploads a file in parts, each tried five times. The next call for this name sends the parts that are missing. */

@@ -40,7 +40,7 @@ const snapshots = snapshotsOf(dataPathsOf(files.config));
 const work = `${database.path}-snapshot`;
 
 function put(signal = new AbortController().signal): Promise<Snapshot> {
-  return snapshots.put(database, "the journal", signal);
+  return snapshots.put(database, "the journal", { signal });
 }
 
 function removeAll(): Promise<void> {
@@ -77,6 +77,21 @@ function blobOf(name: string): Blob {
 function namesBeside({ database: path }: DataPaths): string[] {
   return readdirSync(dirname(path)).filter((name) => !name.startsWith("socle.db-lock"));
 }
+
+test("a snapshot is prepared when the state is packed, and before the upload; after a failure, no snapshot is in the place", async () => {
+  const seen: unknown[] = [];
+  const { signal } = new AbortController();
+  const look = async (): Promise<void> => {
+    seen.push(readdirSync(work).length, await objects());
+  };
+  const { name } = await snapshots.put(database, "the journal", { signal, prepare: look });
+  expect(seen).toEqual([1, []]);
+  expect(await objects()).toEqual([name]);
+  await removeAll();
+  const prepare = (): Promise<void> => Promise.reject(new Error("a file has no copy"));
+  await expect(snapshots.put(database, "the journal", { signal, prepare })).rejects.toThrow("a file has no copy");
+  expect([readdirSync(work), await objects()]).toEqual([[], []]);
+});
 
 test("an instance restores a snapshot in place of its database, and nothing of the old database is left", async () => {
   await addPost("in the snapshot");
@@ -193,7 +208,7 @@ test("an upload that the store refuses is given up: the parts and the packed fil
   const keys = { ...stored.s3, endpoint: `http://127.0.0.1:${line.port}` };
   const beyond = snapshotsOf({ ...paths, files: { ...stored, s3: keys } });
   const { signal } = new AbortController();
-  const failure = await beyond.put(database, "the journal", signal).catch(String);
+  const failure = await beyond.put(database, "the journal", { signal }).catch(String);
   expect(failure).toMatch(/^Error: The upload of snapshot-[^\n]* to s3:[^\n]*\/\.snapshots broke off: AccessDenied$/);
   expect(given).toEqual([expect.stringContaining("/files/.snapshots/snapshot-")]);
   expect(readdirSync(work)).toEqual([]);
@@ -204,12 +219,12 @@ test("an upload that the store refuses is given up: the parts and the packed fil
     stop.abort(new Error("the instance stops"));
     return new Response("<Error><Code>SlowDown</Code></Error>", { status: 503 });
   };
-  await expect(beyond.put(database, "the journal", stop.signal)).rejects.toThrow();
+  await expect(beyond.put(database, "the journal", stop)).rejects.toThrow();
   expect(new Set(given).size).toBe(2);
   expect(readdirSync(work)).toEqual([]);
   expect(await objects()).toEqual([]);
   refusal = null;
-  const { name } = await beyond.put(database, "the journal", signal);
+  const { name } = await beyond.put(database, "the journal", { signal });
   expect(await objects()).toEqual([name]);
   await removeAll();
 });

@@ -96,9 +96,14 @@ export class Snapshots {
   /**
    * Makes a snapshot of the present state, and puts the snapshot into the place.
    * @param chain the name of the journal, or of the chain.
+   * @param options.prepare is called before the upload, with the database at the state of the snapshot or later.
    * @throws AppError `conflict` while another snapshot is made; Error with one line after a failure: nothing is left then.
    */
-  async put(database: Database, chain: string, signal: AbortSignal): Promise<Snapshot> {
+  async put(
+    database: Database,
+    chain: string,
+    { signal, prepare }: { signal: AbortSignal; prepare?: () => Promise<void> },
+  ): Promise<Snapshot> {
     if (this.#isMaking) throw new AppError("conflict", "A snapshot is being made.");
     this.#isMaking = true;
     const { logger, encryption, work } = this.#options;
@@ -110,6 +115,7 @@ export class Snapshots {
     try {
       makeFolder(folder, 0o700);
       await this.#pack(database, { folder, output, signal });
+      await prepare?.();
       const { size: bytes } = statSync(output);
       await this.#place.upload(name, output, signal);
       logger.info(`Snapshot ${name} is complete`, { bytes, position });

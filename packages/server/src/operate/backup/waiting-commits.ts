@@ -32,7 +32,11 @@ interface Frame {
   readonly bytes: Uint8Array;
   /** The bytes of the lines. */
   readonly size: number;
-  readonly commits: readonly Waiting[];
+  /** Of the commits, the ends alone stay beside the bytes: small commits may be millions. */
+  readonly first: Waiting;
+  readonly last: Waiting;
+  /** The files of all commits. */
+  readonly files: readonly string[];
 }
 
 export class WaitingCommits {
@@ -54,11 +58,11 @@ export class WaitingCommits {
   }
 
   get first(): Waiting | null {
-    return this.#frames[0]?.commits[0] ?? this.#commits[0] ?? null;
+    return this.#frames[0]?.first ?? this.#commits[0] ?? null;
   }
 
   get last(): Waiting | null {
-    return this.#commits.at(-1) ?? this.#frames.at(-1)?.commits.at(-1) ?? null;
+    return this.#commits.at(-1) ?? this.#frames.at(-1)?.last ?? null;
   }
 
   /** Adds a commit with the entry. Answers the bytes of the line. */
@@ -108,9 +112,12 @@ export class WaitingCommits {
   }
 
   #pack(): void {
-    if (this.#commits.length === 0) return;
+    const [first] = this.#commits;
+    const last = this.#commits.at(-1);
+    if (first === undefined || last === undefined) return;
+    const files = this.#commits.flatMap((commit) => commit.files);
     const bytes = frameOf(this.#lines.subarray(0, this.#length), this.#zlib);
-    this.#frames.push({ bytes, size: this.#length, commits: this.#commits });
+    this.#frames.push({ bytes, size: this.#length, first, last, files });
     this.#frameBytes += bytes.byteLength;
     this.#commits = [];
     this.#length = 0;
