@@ -171,6 +171,30 @@ const scenarios: [title: string, work: () => Promise<void>][] = [
     },
   ],
   [
+    "a command beside the stopped service leaves the chain; the next start makes a snapshot, and a restore has the changes of the command",
+    async () => {
+      const chain = join(temporaryFolder(), "live");
+      const env = withPlace(chain);
+      const cwd = await itemProject();
+      const first = await serve(cwd, { env });
+      await add(first.url, 1);
+      await untilAllLeft(first);
+      expect(await first.stop()).toBe(0);
+      expect((await listed(chain)).gaps).toEqual([]);
+      writeFileSync(join(cwd, "items.ndjson"), '{"n":2}\n');
+      const imported = await socle(["import", "items", "items.ndjson"], { cwd, env });
+      expect([imported.code, imported.stderr]).toEqual([0, ""]);
+      const again = await serve(cwd, { env });
+      await untilAllLeft(again);
+      await add(again.url, 3);
+      expect(await again.stop()).toBe(0);
+      expect((await listed(chain)).gaps).toHaveLength(1);
+      const back = await serve(await restored(chain, []));
+      expect(await numbers(back.url)).toEqual([1, 2, 3]);
+      await back.stop();
+    },
+  ],
+  [
     "of two services with one place, the second sends nothing and overwrites nothing",
     async () => {
       const shared = join(temporaryFolder(), "live");

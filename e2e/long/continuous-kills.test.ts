@@ -163,7 +163,7 @@ for (const kind of ["a folder", "a bucket"])
       const isClosed = below(3) === 0;
       if (isClosed) await untilLeft(server);
       const closedAt = Date.now();
-      await Bun.sleep(below(400));
+      await Bun.sleep(150 + below(400));
       const left = await leftUntil(server.url);
       // Before, a gap of the kill before may be open.
       if (left > startedAt) certain = left;
