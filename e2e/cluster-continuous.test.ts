@@ -1,4 +1,4 @@
-/** The continuous backup of a cluster: the leader sends, and a new leader goes on where the segments of the leader before end. */
+/** The continuous backup of a cluster: the leader sends, and a new leader goes on behind the segments of the former leader. */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { startCluster } from "./cluster-kit.ts";

@@ -103,7 +103,7 @@ const changes: readonly (readonly [method: string, path: string, options?: objec
 ];
 
 for (const [method, path, options = {}] of changes)
-  test(`a read-only service refuses ${method} ${path.replace(/usr_.*/, "{user}")}, and takes it after the mode`, async () => {
+  test(`a read-only service refuses ${method} ${path.replace(/usr_.*/, "{user}")}, and takes the request after the mode`, async () => {
     const { body: post } = await request<{ id: string }>("POST", "/api/posts", { token, body: { title: "first" } });
     await scripts.settled();
     const before = await copies();

@@ -37,7 +37,7 @@ function snapshotOf({ position }: Database): SnapshotRow {
   return { name: "", bytes: 0, madeAt: 0, position };
 }
 
-test("commits that come while a segment leaves wait for backup.every, and a stop sends them", async () => {
+test("commits that come while a segment leaves wait for backup.every, and a stop sends the commits", async () => {
   const { backup, database, place, write } = await copied();
   const create = place.segments.create.bind(place.segments);
   let written = 0;

@@ -1,7 +1,7 @@
 /**
  * ContinuousBackup: copies each commit of the service to a place outside of the machine. The commits that are on disk wait in memory, and
  * leave as segments; writes never wait for the place. Snapshots, which `SnapshotKeeper` makes, are the beginning of a restore, and close the gaps: the
- * commits of a gap are in no segment, because they waited for longer than memory allows, or the process was killed before they left.
+ * commits of a gap are in no segment, because the commits waited for longer than memory allows, or the process was killed before they left.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../../base/kernel/index.ts";
@@ -74,7 +74,7 @@ interface Opened {
   readonly chain: string;
   readonly waiting: WaitingCommits;
   readonly zlib: Zlib;
-  /** The history of the database before the first commit of this run: the segments that the place had then are of these commits. */
+  /** The history of the database before the first commit of this run: the place had segments of these commits then. */
   readonly history: History;
 }
 
@@ -85,7 +85,7 @@ export class ContinuousBackup implements CommitCopies {
   #opened: Opened | null = null;
   #copies: FileCopies | null = null;
   #running: Promise<void> = Promise.resolve();
-  /** Whether the database has no place in the chain: it was restored, or changed without copies. */
+  /** Whether the database has no place in the chain: the database was restored, or changed without copies. */
   #isRestored = false;
   #appended = 0;
   /** The place before the first waiting commit. */

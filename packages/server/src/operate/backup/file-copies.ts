@@ -69,7 +69,7 @@ export class FileCopies {
       );
   }
 
-  /** Copies the files that the place lacks, and marks the copies that belong to no file, so that they go in time. Both lists are in the order of the ids. */
+  /** Copies the files that the place lacks, and marks the copies that belong to no file, so that these copies go in time. Both lists are in the order of the ids. */
   async compare(reader: Reader): Promise<void> {
     if (this.#options.local === null) return;
     const copies = this.#options.place.list()[Symbol.asyncIterator]();

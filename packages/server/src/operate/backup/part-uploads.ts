@@ -60,7 +60,7 @@ export class PartUploads {
     await this.#send("DELETE", name, { query: { uploadId: upload.id } }).catch(() => undefined);
   }
 
-  /** Writes a new object at once. False, if the name has an object, which stays as it is (RFC 9110, 13.1.2). */
+  /** Writes a new object at once. False, if the name has an object, which stays unchanged (RFC 9110, 13.1.2). */
   async create(name: string, body: Uint8Array<ArrayBuffer>, signal: AbortSignal): Promise<boolean> {
     for (let tried = 1; ; tried++)
       try {

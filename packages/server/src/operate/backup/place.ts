@@ -43,7 +43,7 @@ export interface ObjectPlace {
   next(after: string): Promise<string | null>;
   /** The bytes of an object, or the first `most` bytes. @throws Error for a missing object. */
   bytes(name: string, most?: number): Promise<Uint8Array<ArrayBuffer>>;
-  /** Writes a new object. Resolves when the object survives a power cut. False, if the name has an object, which stays as it is. */
+  /** Writes a new object. Resolves when the object survives a power cut. False, if the name has an object, which stays unchanged. */
   create(name: string, bytes: Uint8Array<ArrayBuffer>): Promise<boolean>;
   /** Writes a file of this machine as an object with a name that nothing else has. */
   upload(name: string, path: string, signal: AbortSignal): Promise<void>;

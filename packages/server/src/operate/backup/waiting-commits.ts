@@ -80,7 +80,7 @@ export class WaitingCommits {
     return size;
   }
 
-  /** The first frames, of about `most` bytes, or of more than `most` bytes for a single frame. They stay until `remove`. */
+  /** The first frames, of about `most` bytes, or of more than `most` bytes for a single frame. The frames stay until `remove`. */
   some(most: number): readonly Frame[] {
     this.#pack();
     let bytes = 0;
