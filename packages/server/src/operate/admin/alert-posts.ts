@@ -27,7 +27,7 @@ export class AlertPosts {
   readonly #options: AlertPostsOptions;
   #stopping: AbortSignal = AbortSignal.abort();
   #timer: Timer | undefined;
-  #running: Promise<void> | null = null;
+  #running: Promise<void> = Promise.resolve();
 
   constructor(options: AlertPostsOptions) {
     this.#options = options;
@@ -40,38 +40,40 @@ export class AlertPosts {
   start(stopping: AbortSignal): void {
     this.#stopping = stopping;
     stopping.addEventListener("abort", () => clearTimeout(this.#timer));
-    this.#look();
+    this.look();
   }
 
   /** Resolves when no post is under way. */
-  async settled(): Promise<void> {
-    await this.#running;
+  settled(): Promise<void> {
+    return this.#running;
   }
 
-  /** Adds a post, which leaves after the commit. */
+  /** Adds a post, which waits for the next look. */
   add(tx: Transactor, body: object): void {
     addPost(tx, JSON.stringify(body), maxWaiting);
-    tx.onDurable(() => this.#look());
   }
 
-  #look(): void {
-    if (this.#stopping.aborted || !this.isOn) return;
-    this.#running ??= this.#work()
-      .catch((error: unknown) => this.#options.logger.error("Posts of alarms wait for the next alarm", { error }))
-      .finally(() => {
-        this.#running = null;
-      });
+  /** Sends the posts that are due, after the posts under way. */
+  look(): void {
+    if (!this.isOn) return;
+    this.#running = this.#running
+      .then(() => this.#work())
+      .catch((error: unknown) => this.#options.logger.error("Posts of alarms wait for the next alarm", { error }));
+  }
+
+  #next(): AlertPost | null {
+    return this.#stopping.aborted ? null : nextPost(this.#options.database.reader);
   }
 
   /** Sends the posts that are due, one after another. */
   async #work(): Promise<void> {
     const { clock, database, logger, pauseFactor = 1 } = this.#options;
-    for (let post = nextPost(database.reader); post !== null; post = nextPost(database.reader)) {
+    for (let post = this.#next(); post !== null; post = this.#next()) {
       const { id, attempts } = post;
       const waitMs = Math.min(post.notBefore - clock.now(), longestPauseMs);
       if (waitMs > 0) {
         clearTimeout(this.#timer);
-        this.#timer = setTimeout(() => this.#look(), waitMs).unref();
+        this.#timer = setTimeout(() => this.look(), waitMs).unref();
         return;
       }
       const failure = await this.#send(post);

@@ -15,6 +15,8 @@ const webhook = {
   posts: [] as Post[],
   headers: [] as Headers[],
   bodies: [] as string[],
+  /** The numbers of all attempts. */
+  deliveries: [] as (string | null)[],
   answers: [] as (number | string)[],
   redirected: 0,
 };
@@ -26,6 +28,7 @@ const server = Bun.serve({
       webhook.redirected += 1;
       return new Response();
     }
+    webhook.deliveries.push(request.headers.get("socle-delivery"));
     const answer = webhook.answers.shift() ?? 204;
     if (typeof answer === "string") return new Response(null, { status: 307, headers: { Location: answer } });
     const body = await request.text();
@@ -67,14 +70,12 @@ function open(more: object = {}, log: string[] = []) {
   let alerts = make();
   const look = async (): Promise<void> => {
     await alerts.look();
-    // The flush of the look wakes the sender, perhaps after the look.
-    await Bun.sleep(50);
     await alerts.posts.settled();
   };
   const restart = (): void => {
     alerts = make();
   };
-  return { state, look, log, restart, stop };
+  return { alerts, state, look, log, restart, stop };
 }
 
 const mails = (): string[] =>
@@ -88,7 +89,7 @@ beforeEach(async () => {
   await api.service.database.transact((tx) => {
     for (const table of ["_alerts", "_alert_posts", "_mails"]) tx.run(`DELETE FROM ${table}`);
   });
-  Object.assign(webhook, { posts: [], headers: [], bodies: [], answers: [], redirected: 0 });
+  Object.assign(webhook, { posts: [], headers: [], bodies: [], deliveries: [], answers: [], redirected: 0 });
 });
 
 test("a condition is told once when it begins and once when it is over, by mail and by the webhook", async () => {
@@ -170,9 +171,12 @@ test("a condition that comes and goes has six messages in an hour, and the state
   expect(mails()).toHaveLength(6);
   state.now += hour;
   await look();
+  await look();
   expect(webhook.posts.map((post) => post.state).slice(6)).toEqual(["began"]);
   state.items = [];
   await look();
+  await look();
+  expect(webhook.posts.map((post) => post.state).slice(6)).toEqual(["began", "ended"]);
   state.now += hour;
   await look();
   expect(api.service.database.reader.all("SELECT key FROM _alerts")).toEqual([]);
@@ -210,11 +214,48 @@ test("a post that fails is tried again, eight times at most, and never follows a
   expect(log.join()).not.toContain("/hook");
 });
 
+test("posts keep the order of the alarms while the first post fails, and each attempt of a post has the same number", async () => {
+  const { state, look } = open();
+  webhook.answers = [503, 503];
+  state.items = [item({}), item({ id: "log_not_copied", text: "The log is long" })];
+  while (webhook.posts.length < 2) await look();
+  expect(posts()).toEqual(["began The disk of /data has 5 MiB free", "began The log is long"]);
+  const [first, ...others] = webhook.deliveries;
+  expect(others.map((number) => Number(number) - Number(first))).toEqual([0, 0, 1]);
+});
+
+test("a thousand posts wait for the webhook, and the oldest go beyond", async () => {
+  const { alerts, stop } = open();
+  stop.abort();
+  await api.service.database.transact((tx) => {
+    for (let n = 0; n < 1_003; n++) alerts.posts.add(tx, { n });
+  });
+  const waiting = api.service.database.reader.all<{ body: string }>("SELECT body FROM _alert_posts ORDER BY id");
+  expect([waiting.length, waiting[0]?.body, waiting.at(-1)?.body]).toEqual([1_000, '{"n":3}', '{"n":1002}']);
+});
+
+test("at most 200 conditions are open, and a further condition is told in the place of a condition that is over", async () => {
+  const { state, look } = open({ "alerts.mail": undefined });
+  const disks = Array.from({ length: 201 }, (_, n) => item({ text: `The disk of /${n} has 5 MiB free` }));
+  state.items = disks;
+  await look();
+  await look();
+  expect(posts()).toEqual(disks.slice(0, 200).map(({ text }) => `began ${text}`));
+  state.items = disks.slice(1);
+  await look();
+  expect(posts().slice(200)).toEqual(["ended The disk of /0 has 5 MiB free", "began The disk of /200 has 5 MiB free"]);
+});
+
 test("without a mail, the webhook alone is told; without both, nobody", async () => {
   const alone = open({ "alerts.mail": undefined });
   alone.state.items = [item({})];
   await alone.look();
   expect([posts().length, mails().length]).toEqual([1, 0]);
+  const nobody = open({ "alerts.mail": undefined, "alerts.webhook": undefined });
+  nobody.state.items = [item({ id: "log_not_copied" })];
+  await nobody.look();
+  expect([posts().length, mails().length]).toEqual([1, 0]);
+  expect(api.service.database.reader.all("SELECT id FROM _alert_posts")).toEqual([]);
 });
 
 test.each([

@@ -7,7 +7,7 @@ import type { Config } from "../../base/config/index.ts";
 import { SetupError, toTimestamp } from "../../base/kernel/index.ts";
 import type { Mails } from "../../people/mail/index.ts";
 import { AlertPosts, type AlertPostsOptions } from "./alert-posts.ts";
-import { type AlertRow, alertRows, deleteAlert, saveAlert } from "./alert-table.ts";
+import { alertRows, deleteAlert, saveAlert } from "./alert-table.ts";
 
 /** The messages about a condition in an hour: a condition that comes and goes is told as the condition stands, once an earlier message is an hour old. */
 const maxAnHour = 6;
@@ -52,9 +52,10 @@ export class Alerts {
     signal.addEventListener("abort", () => clearInterval(timer));
   }
 
-  /** Tells the conditions that have begun, or have ended, for long enough. */
+  /** Tells the conditions that have begun, or have ended, for long enough. Resolves when the sender of posts has been woken. */
   async look(): Promise<void> {
     const { config, database, status } = this.#options;
+    await this.#forget();
     const { items } = await status.now();
     const held = new Map(items.filter(({ level }) => level !== "note").map((item) => [keyOf(item), item]));
     const told = new Map(alertRows(database.reader).map((row) => [row.key, row]));
@@ -69,7 +70,6 @@ export class Alerts {
       if (now - (this.#changes.get(key) ?? now) < config["alerts.after"] || (isBegin && count >= maxOpen)) continue;
       if (await this.#tell(isBegin, item, told.get(key)?.sent ?? [])) count += isBegin ? 1 : -1;
     }
-    await this.#forget([...told.values()]);
   }
 
   /** Answers false if the hour has its messages about the condition. @param sent the times of the earlier messages. */
@@ -94,17 +94,20 @@ export class Alerts {
           service: config.publicUrl ?? null,
           version,
         });
-      tx.onDurable(() => logger.info(isBegin ? `Alarm: ${text}` : `The alarm is over: ${text}`));
     });
+    logger.info(isBegin ? `Alarm: ${text}` : `The alarm is over: ${text}`);
+    this.posts.look();
     this.#changes.delete(keyOf(item));
     return true;
   }
 
   /** Forgets conditions that are over, once their messages count no more. */
-  async #forget(rows: readonly AlertRow[]): Promise<void> {
+  async #forget(): Promise<void> {
     const { clock, database } = this.#options;
     const now = clock.now();
-    const old = rows.filter(({ isOpen, sent }) => !isOpen && sent.every((time) => Math.abs(now - time) >= hourMs));
+    const old = alertRows(database.reader).filter(
+      ({ isOpen, sent }) => !isOpen && sent.every((time) => Math.abs(now - time) >= hourMs),
+    );
     if (old.length > 0)
       await database.upkeep((tx) => {
         for (const { key } of old) deleteAlert(tx, key);
