@@ -170,10 +170,12 @@ export class Reversals {
   #refuseGone(tx: Transactor, table: RecordTable, body: Record<string, unknown>): void {
     for (const [, { name, collection, onDelete }] of table.references) {
       if (collection === undefined || onDelete === undefined) continue;
-      const target = this.#collections.named(collection);
-      for (const id of [body[name] ?? []].flat())
-        if (tx.get(recordTableOf(target).exists, String(id)) === null)
-          throw new Left(`${name} names a record that is gone: ${id}`);
+      const isThere = (id: string): boolean =>
+        collection === USERS
+          ? this.#lookups.userExists(tx, id)
+          : tx.get(recordTableOf(this.#collections.named(collection)).exists, id) !== null;
+      const gone = [body[name] ?? []].flat().find((id) => !isThere(String(id)));
+      if (gone !== undefined) throw new Left(`${name} names a record that is gone: ${gone}`);
     }
   }
 
