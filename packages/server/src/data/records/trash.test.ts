@@ -1,6 +1,7 @@
 /** The trash: a model of deletions and restores, cascades, rights, unique values, renames, retention, and the refusals. */
 import { expect, test } from "bun:test";
 import type { JsonValue, StoredRecord } from "@socle/protocol";
+import { makeKey } from "../../../test/keys.ts";
 import { openApi } from "../../../test/kit.ts";
 import { randomNumbers, randomSeed } from "../../../test/random.ts";
 
@@ -28,7 +29,7 @@ const own = {
   name: "own",
   trash: "1d",
   fields: [
-    { name: "user", type: "relation", collection: "users", owner: true },
+    { name: "user", type: "relation", collection: "users", owner: true, onDelete: "cascade" },
     { name: "text", type: "string" },
     { name: "secret", type: "string", permissions: { read: "admin" } },
   ],
@@ -141,6 +142,34 @@ test("the trash shows what the caller may read and delete; others learn nothing"
   expect((await request<StoredRecord>("GET", `/api/own/${mine.id}`, { token: admin })).body["secret"]).toBe("hush");
 });
 
+test("an API key needs the scopes to read and to write for each request about the trash", async () => {
+  const dan = await register("dan@example.com");
+  const { id } = await create({ text: "of a key" }, dan.accessToken, "own");
+  await remove(id, dan.accessToken, "own");
+  const statuses = async (...scopes: string[]): Promise<number[]> => {
+    const { key: token } = await makeKey(api, { token: dan.accessToken, scopes });
+    const list = await request("GET", "/api/own?trash=only", { token });
+    const back = await restore(id, token, "own");
+    if (back.status === 200) await remove(id, token, "own");
+    const gone = await request("DELETE", `/api/own/${id}?trash=only`, { token });
+    return [list.status, back.status, gone.status];
+  };
+  expect(await statuses("own:read")).toEqual([403, 403, 403]);
+  expect(await statuses("own:write")).toEqual([403, 403, 403]);
+  expect(await statuses("own:read", "own:write")).toEqual([200, 200, 204]);
+});
+
+test("records that go with an account are in the trash for admins, and are not restored without the account", async () => {
+  const eve = await register("eve@example.com");
+  const { id } = await create({ text: "of an account" }, eve.accessToken, "own");
+  const body = { password: "correct horse" };
+  expect((await request("DELETE", "/api/auth/me", { token: eve.accessToken, body })).status).toBe(204);
+  expect(idsOf(await page("", admin, "own"))).toContain(id);
+  const other = await register("fay@example.com");
+  expect((await page("", other.accessToken, "own")).items).toEqual([]);
+  expect((await restore(id, admin, "own")).status).toBe(409);
+});
+
 test("a deleted record is removed for good by its id, and the trash by an admin; the history erases the values of the trash, too", async () => {
   await emptied();
   const [a, b, c] = [await create({ title: "a" }), await create({ title: "b" }), await create({ title: "c" })];
@@ -213,6 +242,37 @@ test("records go for good when their time is over, also after the trash was take
   expect((await restore(ids.at(-1) ?? "")).status).toBe(404);
   await service.records.trash.sweep();
   expect(service.database.reader.get<{ n: number }>("SELECT count(*) AS n FROM _trash")?.n).toBe(0);
+});
+
+test("a read-only service removes records that are over, and an admin may empty the trash; nobody restores a record", async () => {
+  const [old, young] = [await create({ title: "old" }), await create({ title: "young" })];
+  for (const { id } of [old, young]) await remove(id);
+  await service.database.transact((tx) => tx.run("UPDATE _trash SET endsAt = 1 WHERE id = ?", old.id));
+  const set = (on: boolean) => request("PUT", "/api/admin/read-only", { token: admin, body: { on } });
+  await set(true);
+  await service.records.trash.sweep();
+  const kept = service.database.reader.all<{ id: string }>("SELECT id FROM _trash");
+  const restored = await restore(young.id);
+  const removed = await emptied();
+  await set(false);
+  expect(kept).toEqual([{ id: young.id }]);
+  expect(restored.status).toBe(503);
+  expect([removed.status, removed.body as unknown]).toEqual([200, { removed: 1 }]);
+});
+
+test("a page of large records ends early, and the next page goes on", async () => {
+  await emptied();
+  const ids: string[] = [];
+  for (let n = 0; n < 7; n++) {
+    const { id } = await create({ title: `large ${n}`, meta: "x".repeat(900_000) });
+    ids.unshift(id);
+    await remove(id);
+  }
+  const first = await page();
+  const second = await page(`&cursor=${first.nextCursor}`);
+  expect(first.items.length).toBeLessThan(6);
+  expect([...idsOf(first), ...idsOf(second)]).toEqual(ids);
+  expect(second.nextCursor).toBeNull();
 });
 
 test("a wrong definition and wrong parameters are refused with the name and the allowed values", async () => {

@@ -37,9 +37,11 @@ export interface TrashPage {
   readonly nextCursor: string | null;
 }
 
-/** Records that a page reads for a caller who may see few of the records; a page may then have fewer records than its limit. */
+/** Records that a page reads for a caller who may see few of the records; a page may then have fewer records than the limit. */
 const maxRead = 2_000;
-const readAtOnce = 200;
+const readAtOnce = 20;
+/** Characters of the records of a page, as JSON; further records are on the next page. */
+const maxPageText = 4 * 1024 ** 2;
 /** Records that a transaction removes for good. */
 const step = 500;
 const minuteMs = 60_000;
@@ -85,7 +87,7 @@ export class Trash {
     const { clock, config, database } = this.#options;
     const bounds = { now: clock.now(), kept: config["limits.trash"] };
     while (signal?.aborted !== true && isTrashOver(database.reader, bounds))
-      await database.transact((tx) => endTrash(tx, { ...bounds, limit: step }), { makesRoom: true });
+      await database.upkeep((tx) => endTrash(tx, { ...bounds, limit: step }), { makesRoom: true });
   }
 
   /**
@@ -103,12 +105,14 @@ export class Trash {
     const items: StoredRecord[] = [];
     const deleted: Record<string, { at: string; until: string }> = {};
     let last = before;
+    let size = 0;
     for (let read = 0; read < maxRead; ) {
       const rows = trashPage(reader, collection.name, { before: last, limit: readAtOnce });
       for (const row of rows) {
         const state = this.#readable(reader, collection, { principal, row });
         if (state !== null) {
-          if (items.length === limit) return { items, deleted, nextCursor: String(last) };
+          if (items.length === limit || size > maxPageText) return { items, deleted, nextCursor: String(last) };
+          size += row.record.length;
           items.push(this.#options.rights.shown(reader, state));
           deleted[row.id] = { at: toTimestamp(row.deletedAt), until: toTimestamp(row.endsAt) };
         }
@@ -156,11 +160,11 @@ export class Trash {
     );
   }
 
-  /** Removes all deleted records of a collection for good, in small steps. Answers the number. */
+  /** Removes all deleted records of a collection for good, in small steps, for an admin. Answers the number. */
   async empty({ name }: Collection): Promise<number> {
     let removed = 0;
     for (;;) {
-      const n = await this.#options.database.transact((tx) => emptyTrash(tx, name, step), { makesRoom: true });
+      const n = await this.#options.database.upkeep((tx) => emptyTrash(tx, name, step), { makesRoom: true });
       removed += n;
       if (n < step) return removed;
     }

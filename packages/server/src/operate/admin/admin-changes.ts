@@ -81,7 +81,7 @@ export class AdminChanges {
   transact<T>(
     admin: SignedIn | null,
     work: (tx: Transactor, audit: Audit) => T,
-    options: Pick<TransactOptions, "whileReadOnly"> = {},
+    options: Pick<TransactOptions, "makesRoom" | "whileReadOnly"> = {},
   ): Promise<T> {
     const { database } = this.#options;
     if (admin === null) return database.transact((tx) => work(tx, (entry) => this.record(tx, system, entry)), options);

@@ -14,7 +14,7 @@ import type { Failures } from "../../store/failures/index.ts";
 import { changesIn, type Histories } from "../history/index.ts";
 import { Traces } from "../traces/index.ts";
 import type { Undos } from "../undo/index.ts";
-import { AdminChanges } from "./admin-changes.ts";
+import { AdminChanges, deletion } from "./admin-changes.ts";
 import { Alerts } from "./alerts.ts";
 import { auditPages } from "./audit-export.ts";
 import { FailureAdmin } from "./failure-admin.ts";
@@ -113,10 +113,14 @@ export function buildAdmin(options: AdminOptions) {
     /** Removes all records of the trash of a collection for good. Answers the number. @throws AppError `not_found`. */
     async emptyTrash(name: string, admin: SignedIn): Promise<number> {
       const collection = options.records.collection(name);
-      await changes.transact(admin, (tx, audit) => {
-        const records = countTrash(tx, collection.name);
-        audit({ action: "trash.emptied", target: collection.name, after: { records } });
-      });
+      await changes.transact(
+        admin,
+        (tx, audit) => {
+          const records = countTrash(tx, collection.name);
+          audit({ action: "trash.emptied", target: collection.name, after: { records } });
+        },
+        { ...deletion, makesRoom: true },
+      );
       return options.records.trash.empty(collection);
     },
 
