@@ -3,7 +3,6 @@
  * 64-bit numbers as texts, enumerations as numbers). Beside the message of a run that has failed, a span has nothing that people have entered: no value of a
  * record, no address of a mail, no user.
  */
-
 import { type Cause, originOf } from "../../base/kernel/index.ts";
 import type { EndedMail } from "../../people/mail/index.ts";
 import {
@@ -15,6 +14,7 @@ import {
   type TraceOf,
   traceIdOf,
 } from "../../store/events/index.ts";
+import { stepOf, timeOf } from "./spans.ts";
 
 /** The kinds of spans of the protocol that the service has. */
 const kinds = { internal: 1, server: 2, client: 3, consumer: 5 } as const;
@@ -80,29 +80,20 @@ export function requestSpan({ id, method, path, status, at, ms, link }: LoggedRe
 
 /** The span of a transaction for the first event of the transaction, and of a run for the end of the run; null for another event. */
 export function eventSpan(event: LoggedEvent): TracedSpan | null {
-  const { source, type, cause, origin } = event;
-  const at = Date.parse(event.timestamp);
+  const { type, cause, origin } = event;
+  const at = timeOf(event);
   const parent = parentOf(cause);
-  if (source !== "functions" && source !== "jobs") {
+  const step = stepOf(event);
+  if (step === null) {
     if (event.first !== event.seq) return null;
     const id = String(event.seq);
     const span = { id, parent, name: `transaction ${type}`, startedAt: at, endedAt: at, error: null };
     return spanOf({ of: { ...origin, id }, kind: "internal", ...span });
   }
-  if (type.endsWith(".started")) return null;
-  const { runId: id, filePath, trigger, durationMs = 0, error = null } = event.payload as unknown as EndOfRun;
-  const name = trigger === undefined ? filePath : `${filePath}:${trigger}`;
-  const span = { id, parent, name, startedAt: at - durationMs, endedAt: at, error };
+  const { id, name, filePath, startedAt, isEnd, error } = step;
+  if (!isEnd) return null;
+  const span = { id, parent, name, startedAt, endedAt: at, error };
   return spanOf({ of: { ...origin, id }, kind: "consumer", ...span, attributes: { "code.file.path": filePath } });
-}
-
-/** The payload of the last step of a run, which the service has written. */
-interface EndOfRun {
-  readonly runId: string;
-  readonly filePath: string;
-  readonly trigger?: string;
-  readonly durationMs?: number;
-  readonly error?: string;
 }
 
 /** The span of a mail that was sent or has failed for good. */

@@ -17,6 +17,9 @@ interface Received {
   readonly names: string[];
 }
 
+/** The lines of the log of an exporter. */
+type Told = ConstructorParameters<typeof SpanExporter>[1]["logger"];
+
 /** A collector with an answer to each batch. */
 function collector(answer: (batch: Received, n: number) => Response | Promise<Response>) {
   const batches: Received[] = [];
@@ -36,12 +39,15 @@ function collector(answer: (batch: Received, n: number) => Response | Promise<Re
   return { batches, url: `http://127.0.0.1:${server.port}` };
 }
 
-async function exporter(url: string, { settings = {}, log = [] as string[], timeFactor = 0.02 } = {}) {
+async function exporter(
+  url: string,
+  { settings = {}, log = [] as string[], logger = quietLogger(log) as Told, timeFactor = 0.02 } = {},
+) {
   const file = join(folder, "config.json");
   const headers = { authorization: "Bearer hush" };
   await Bun.write(file, JSON.stringify({ telemetry: { otlp: { url, headers } }, limits: { spans: 512 }, ...settings }));
   const { config }: { config: Config } = await loadConfig({ file, environment: {} });
-  const made = new SpanExporter(url, { config, logger: quietLogger(log), timeFactor, version: "1.0.0" });
+  const made = new SpanExporter(url, { config, logger, timeFactor, version: "1.0.0" });
   open.push(made);
   return { log, made };
 }
@@ -97,6 +103,21 @@ test("a collector that comes back gets each span that waited, once", async () =>
   expect(made.totals.dropped).toBe(0);
   expect(log.map((line) => line.includes("takes no spans"))).toEqual([true, false]);
   expect(log[1]).toContain("takes spans again");
+});
+
+test("each outage has a single warning, however many attempts fail, and a single line at the end", async () => {
+  const isAway = (n: number): boolean => n < 5 || (n > 5 && n < 9);
+  const { batches, url } = collector((_, n) => (isAway(n) ? new Response("", { status: 503 }) : Response.json({})));
+  const told: string[] = [];
+  // The logger leaves repeated warnings of a minute out, so the calls count, not the lines.
+  const logger: Told = { often: () => told.push("away"), info: () => told.push("back") };
+  const { made } = await exporter(url, { logger, timeFactor: 0.001 });
+  for (const sent of [1, 2]) {
+    add(made, 1);
+    await until(() => made.totals.sent === sent);
+  }
+  expect(batches).toHaveLength(9);
+  expect(told).toEqual(["away", "back", "away", "back"]);
 });
 
 test("a collector that never answers holds one request, and a stop ends within the time", async () => {
@@ -162,6 +183,17 @@ test("spans that the collector rejects count as dropped", async () => {
   expect(made.totals.dropped).toBe(2);
   expect(log).toHaveLength(1);
 });
+
+test.each(["", "null", '{"partialSuccess":{"rejectedSpans":"some"}}'])(
+  "the answer %j rejects no span",
+  async (text) => {
+    const { url } = collector(() => new Response(text));
+    const { made } = await exporter(url);
+    add(made, 2);
+    await until(() => made.totals.sent === 2);
+    expect(made.totals).toEqual({ sent: 2, dropped: 0 });
+  },
+);
 
 test("a redirect is not followed: another address does not get the headers", async () => {
   const other = collector(() => Response.json({}));

@@ -24,7 +24,7 @@ interface SpanExporterOptions {
   readonly config: Config;
   /** The version of the service. */
   readonly version: string;
-  readonly logger: Logger;
+  readonly logger: Pick<Logger, "often" | "info">;
   /** Shortens the pauses and the wait for an answer, for tests. */
   readonly timeFactor?: number;
 }
@@ -126,11 +126,11 @@ export class SpanExporter {
         continue;
       }
       this.#failed(outcome.reason);
-      if (outcome.kind !== "later") this.#drop(batch.length);
-      else
-        return this.#isStopped
-          ? undefined
-          : this.#sendAfter(Math.min(pauseMs * 2 ** (this.#failures - 1), longestPauseMs));
+      if (outcome.kind === "later") {
+        if (!this.#isStopped) this.#sendAfter(Math.min(pauseMs * 2 ** (this.#failures - 1), longestPauseMs));
+        return;
+      }
+      this.#drop(batch.length);
     }
   }
 
@@ -183,9 +183,9 @@ export class SpanExporter {
 /** The number of spans of a batch that the collector has refused (`ExportTracePartialSuccess`), from an answer as JSON. */
 function rejectedIn(text: string): number {
   try {
-    return Number(JSON.parse(text).partialSuccess?.rejectedSpans ?? 0);
+    return Number(JSON.parse(text).partialSuccess?.rejectedSpans ?? 0) || 0;
   } catch {
-    // An answer that is not JSON refuses nothing.
+    // An answer of another form refuses nothing.
     return 0;
   }
 }

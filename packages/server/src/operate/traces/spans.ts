@@ -41,13 +41,36 @@ export function mailSpan({ id, kind, recipient, status, createdAt, endedAt, atte
   };
 }
 
-/** The kind, the id and the name of the run of which an event is a step; null for another event. */
-function runOf({ source, payload }: LoggedEvent): Pick<Span, "kind" | "id" | "name"> | null {
+/** The payload of a step of a run, which the service has written. */
+type StepPayload = {
+  runId: string;
+  filePath: string;
+  trigger?: string;
+  eventId?: string;
+  durationMs?: number;
+  error?: string;
+};
+
+/** A step of a run. */
+export interface RunStep extends Pick<Span, "kind" | "id" | "name"> {
+  readonly filePath: string;
+  /** The event of the run; empty for a run without an event. */
+  readonly eventId: string;
+  readonly startedAt: number;
+  readonly isEnd: boolean;
+  /** Null without a failure. */
+  readonly error: string | null;
+}
+
+/** The step of a run that an event tells; null for another event. */
+export function stepOf(event: LoggedEvent): RunStep | null {
+  const { source, type, payload } = event;
   if (source !== "functions" && source !== "jobs") return null;
-  // The service has written these texts.
-  const { runId, filePath, trigger } = payload as { runId: string; filePath: string; trigger?: string };
+  const { runId: id, filePath, trigger, eventId = "", durationMs = 0, error = null } = payload as StepPayload;
   const kind = source === "jobs" ? "job" : "function";
-  return { kind, id: runId, name: trigger === undefined ? filePath : `${filePath}:${trigger}` };
+  const name = trigger === undefined ? filePath : `${filePath}:${trigger}`;
+  const startedAt = timeOf(event) - durationMs;
+  return { kind, id, name, filePath, eventId, startedAt, isEnd: !type.endsWith(".started"), error };
 }
 
 /** The time of an event, in milliseconds since 1970. */
@@ -60,16 +83,16 @@ export function timeOf({ timestamp }: Pick<LoggedEvent, "timestamp">): number {
  * @param eventOfRun the id of the event of a run.
  */
 export function addEvent(tree: SpanTree, event: LoggedEvent, eventOfRun: (runId: string) => string): void {
-  const { cause, first, payload } = event;
+  const { cause, first } = event;
   const at = timeOf(event);
-  const run = runOf(event);
-  if (run !== null) {
-    const { eventId = "", durationMs, error } = payload as { eventId?: string; durationMs?: number; error?: string };
-    const begun = { ...run, startedAt: at - (durationMs ?? 0), endedAt: null, status: "running", details: {} } as const;
+  const step = stepOf(event);
+  if (step !== null) {
+    const { kind, id, name, eventId, startedAt, isEnd, error } = step;
+    const begun = { kind, id, name, startedAt, endedAt: null, status: "running", details: {} } as const;
     const span = tree.add(begun, [eventId, cause?.id ?? ""]);
-    if (span === null || event.type.endsWith(".started")) return;
-    const status = error === undefined ? "completed" : "failed";
-    Object.assign(span, { name: run.name, endedAt: at, status, details: error === undefined ? {} : { error } });
+    if (span === null || !isEnd) return;
+    const status = error === null ? "completed" : "failed";
+    Object.assign(span, { name, endedAt: at, status, details: error === null ? {} : { error } });
     return;
   }
   // Of a long trace, the begin of the run may be missing.
