@@ -71,7 +71,7 @@ export const notRefused: readonly string[] = [
   "POST /api/auth/oauth/callback/{name}",
 ];
 
-interface DescribedService {
+export interface DescribedService {
   api: TestScripts;
   check: DocumentCheck;
   /** An admin, in the form of a request. */

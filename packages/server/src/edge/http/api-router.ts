@@ -1,10 +1,4 @@
-/** A read-only service answers reads, so the service is ready. */
-function readOnlyNotes({ readOnly: { state } }: Database): string[] {
-  return state === null ? [] : [`the service is read-only: ${state.text}`];
-}
-
 /** The router of the whole API. */
-
 import type { Config } from "../../base/config/index.ts";
 import { Admission } from "../../base/kernel/index.ts";
 import type { LimitMeter, Logger, RequestMeter } from "../../base/logging/index.ts";
@@ -221,4 +215,9 @@ function batchAdmission(maxWaiting: number): Admission {
     maxWaiting,
     waitingShare: Math.ceil(maxWaiting / 2),
   });
+}
+
+/** A read-only service answers reads, so the service is ready. */
+function readOnlyNotes({ readOnly: { state } }: Database): string[] {
+  return state === null ? [] : [`the service is read-only: ${state.text}`];
 }
