@@ -21,7 +21,8 @@ export async function* auditPages(
   read: AuditReader,
   { format, ...times }: Pick<AuditRange, "from" | "to"> & { readonly format: AuditFormat },
 ): AsyncGenerator<string, void, void> {
-  const lineOf = format === "jsonl" ? jsonLine : syslogLine;
+  const host = printable(hostname());
+  const lineOf = format === "jsonl" ? jsonLine : (event: LoggedEvent) => syslogLine(event, host);
   let after = 0;
   for (;;) {
     const events = await read({ ...times, after, limit: pageSize });
@@ -36,11 +37,12 @@ function jsonLine({ id, seq, timestamp, type, source, actor, payload }: LoggedEv
 }
 
 /** The message is the entry as JSON: JSON has no line breaks. The service has no number of IANA for structured data. */
-function syslogLine(event: LoggedEvent): string {
+function syslogLine(event: LoggedEvent, host: string): string {
   const priority = event.source === "admin" ? notice : warning;
-  const host =
-    hostname()
-      .replaceAll(/[^\x21-\x7e]/g, "")
-      .slice(0, longestHost) || "-";
   return `<${priority}>1 ${event.timestamp} ${host} socle - ${event.type.slice(0, longestId)} - ${jsonLine(event)}`;
+}
+
+/** A name as HOSTNAME. */
+function printable(name: string): string {
+  return name.replaceAll(/[^\x21-\x7e]/g, "").slice(0, longestHost) || "-";
 }

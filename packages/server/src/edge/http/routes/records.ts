@@ -54,9 +54,7 @@ const selection = {
 };
 const trash = parameter(
   "The deleted records that can be restored, and that the caller may read and delete; with limit and cursor alone.",
-  {
-    schema: wire.constant("only").schema,
-  },
+  wire.constant("only"),
 );
 const ifMatch = { "If-Match": parameter("The version that the record must have, from ETag.") };
 const record = { description: "The record.", content: { [jsonType]: schemaOf("record") }, headers: ["ETag"] };
@@ -78,7 +76,7 @@ export function recordReads(api: RecordReadParts): {
     "/api/query": {
       POST: route({
         summary: "Search in several collections",
-        description: "The best matches first. Each collection is searched by its rules, as its list.",
+        description: "The best matches first. Each collection is searched by the rules of the collection, as the list.",
         access: {
           kind: "anybody",
           admit(exchange) {
@@ -195,7 +193,7 @@ interface SearchAsked extends wire.TypeOf<typeof wire.searchRequest> {
   readonly principal: Principal;
 }
 
-/** Searches each collection as its list does, and puts the records in the order of their matches. */
+/** Searches each collection as the list of the collection does, and answers the best matches of all first. */
 async function searchAll(
   api: RecordReadParts,
   exchange: Exchange,
