@@ -1,4 +1,4 @@
-/** `socle audit export`: beside a service, after its stop and after its kill. */
+/** `socle audit export`: beside a service, after a stop and after a kill of the service. */
 import { expect, test } from "bun:test";
 import { post, project, serve, singleService, socle } from "./kit.ts";
 

@@ -29,7 +29,7 @@ test("each instance refuses changes from the begin to the end of the mode, also 
   expect(await statuses()).toEqual([-503, -503, -503]);
   expect((await login()).status).toBe(200);
   const former = await cluster.leader();
-  // The database of a stopped instance has no command of its own: the leader decides.
+  // A stopped instance takes no command: the leader decides.
   await former.running.stop();
   const beside = await socle(["read-only", "off"], { cwd: former.folder, env: former.env });
   expect([beside.code, beside.stderr]).toEqual([2, expect.stringContaining("beside the leader")]);

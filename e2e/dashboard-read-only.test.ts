@@ -8,7 +8,7 @@ const dashboard = await openDashboard({
 afterAll(() => dashboard.server.stop());
 const { api } = dashboard;
 
-test("the bar tells of the mode on each page, and its button ends the mode", async () => {
+test("the bar tells of the mode on each page, and the button of the bar ends the mode", async () => {
   await api("POST", "/api/posts", { title: "one" });
   await api("PUT", "/api/admin/read-only", { on: true });
   for (const look of looks)

@@ -5,7 +5,7 @@ import { project, serve, singleService, socle, until } from "./kit.ts";
 singleService("process");
 
 for (const processes of [1, 3])
-  test(`the level is changed at once, audited, and not kept, with processes: ${processes}`, async () => {
+  test(`the level of the log is changed at once, audited, and not kept, with processes: ${processes}`, async () => {
     const cwd = await project({ config: { processes } });
     let server = await serve(cwd);
     const level = (...words: string[]) => socle(["log", "level", ...words], { cwd });

@@ -118,7 +118,7 @@ export function isWithin(ms: number, time: number): boolean {
   return Math.abs(Date.now() - time) < ms;
 }
 
-/** Milliseconds within which a refresh and a sign-out must be answered. A tab that waits longer for its turn goes on: another tab may sleep in its turn. The service bears two renewals at once. */
+/** Milliseconds within which a refresh and a sign-out must be answered. A tab that waits longer for a turn goes on: another tab may sleep in a turn. The service bears two renewals at once. */
 export const longestTurnMs = 15_000;
 
 /** Makes the session of a client. @param refresh exchanges a refresh token. */

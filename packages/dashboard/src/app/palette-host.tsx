@@ -15,7 +15,7 @@ export function PaletteHost({ onClose }: { onClose: () => void }) {
       {!isReady && (
         <TextInput
           className={classes["waiting"] ?? ""}
-          // The field stands outside of the page's landmarks until the dialog of the palette is there.
+          // The field stands outside of the page's landmarks until the dialog of the palette is open.
           wrapperProps={{ role: "search" }}
           autoFocus
           size="lg"

@@ -95,7 +95,7 @@ export const httpUrl: ValueKind<string> = {
   allowed: "an address such as https://s3.example.com",
 };
 
-/** An address that may hold a secret in its path or its query. */
+/** An address that may hold a secret in the path or in the query. */
 export const webhookAddress: ValueKind<Secret> = {
   parse(value) {
     const url = urlOf(value);
@@ -143,7 +143,7 @@ export const publicAddress: ValueKind<string> = {
   allowed: "an address such as https://example.com, without a query",
 };
 
-/** The address of a collector without a slash at the end; the path of traces, which is added, may be there. */
+/** The address of a collector without a slash at the end; the path of traces, which the exporter adds, may stand at the end. */
 export const collectorAddress: ValueKind<string> = {
   ...publicAddress,
   parse: (value) => publicAddress.parse(value)?.replace(/\/v1\/traces$/, ""),

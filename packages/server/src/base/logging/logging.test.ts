@@ -98,7 +98,7 @@ describe("text that must not reach a terminal", () => {
   });
 });
 
-test("a change of the level holds for the loggers of all parts, also for those that were made before, and is told", () => {
+test("a change of the level holds for the loggers of all parts, also for loggers that were made before, and is told to the listener", () => {
   const lines: string[] = [];
   const logger = new Logger({ level: "INFO", sinks: [({ message }) => lines.push(message)] });
   const before = logger.for("http");

@@ -100,7 +100,7 @@ export async function dropTrash(tx: SlowTransactor, collection: string): Promise
   await tx.run("DELETE FROM _trash WHERE collection = ?", collection);
 }
 
-/** Follows the renames of a collection and its fields, and removes the values of fields that go. */
+/** Follows the renames of a collection and of fields, and removes the values of fields that go. */
 export async function followInTrash(tx: SlowTransactor, { before, after, steps }: CollectionPlan): Promise<void> {
   if (before === null) return;
   if (before.name !== after.name)

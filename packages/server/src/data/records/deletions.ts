@@ -68,7 +68,7 @@ class Work {
   readonly tx: Transactor;
   readonly principal: Principal;
   readonly hooks: WriteHooks | null;
-  /** The id of the record, or of the user, whose deletion this is. */
+  /** The id of the record, or of the user, with which the deletion began. */
   readonly root: string;
   readonly #turns = new LoopTurns();
   /** About the bytes of the records that were changed. */

@@ -187,7 +187,7 @@ test("a deleted record is removed for good by its id, and the trash by an admin;
   expect((await request("DELETE", "/api/admin/collections/none/trash", { token: admin })).status).toBe(404);
 });
 
-test("the trash follows renames of the collection and its fields, and dropped fields", async () => {
+test("the trash follows renames of the collection and of fields, and dropped fields", async () => {
   const definition = {
     name: "drafts",
     trash: "2d",
@@ -219,7 +219,7 @@ test("the trash follows renames of the collection and its fields, and dropped fi
   expect(back.body).toMatchObject({ id: made.id, b: "first", a: { x: [true, 1.5] }, d: "new" });
 });
 
-test("records go for good when their time is over, also after the trash was taken from the definition; the oldest go beyond limits.trash", async () => {
+test("records go for good when the time in the trash is over, also after the trash was taken from the definition; the oldest go beyond limits.trash", async () => {
   const ids: string[] = [];
   for (let n = 0; n < 205; n++) {
     const { id } = await create({ title: `many ${n}` });

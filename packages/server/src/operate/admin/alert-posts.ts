@@ -65,7 +65,7 @@ export class AlertPosts {
     return this.#stopping.aborted ? null : nextPost(this.#options.database.reader);
   }
 
-  /** Sends the posts that are due, one after another. */
+  /** Sends the posts that are due, in order, until the stop. */
   async #work(): Promise<void> {
     const { clock, database, logger, pauseFactor = 1 } = this.#options;
     for (let post = this.#next(); post !== null; post = this.#next()) {

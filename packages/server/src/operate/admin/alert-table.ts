@@ -25,7 +25,7 @@ export function alertRows(reader: Reader): AlertRow[] {
   return rows.map(({ key, isOpen, item, sent }) => ({
     key,
     isOpen: isOpen === 1,
-    // `saveAlert` has written both.
+    // `saveAlert` has written the texts.
     item: JSON.parse(item) as StatusItem,
     sent: JSON.parse(sent) as number[],
   }));

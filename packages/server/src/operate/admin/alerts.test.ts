@@ -1,4 +1,4 @@
-/** Tests of alarms: one message at the begin and one at the end of a condition, over restarts, within bounds, signed, and never to a redirect. */
+/** Tests of alarms: a message at the begin and a message at the end of a condition, over restarts, within bounds, signed, and never to a redirect. */
 import { beforeEach, expect, test } from "bun:test";
 import type { StatusItem } from "@socle/protocol";
 import { openApi, quietLogger } from "../../../test/kit.ts";
@@ -246,7 +246,7 @@ test("at most 200 conditions are open, and a further condition is told in the pl
   expect(posts().slice(200)).toEqual(["ended The disk of /0 has 5 MiB free", "began The disk of /200 has 5 MiB free"]);
 });
 
-test("without a mail, the webhook alone is told; without both, nobody", async () => {
+test("without an address of mail, the webhook alone is told; without mail and webhook, nobody is told", async () => {
   const alone = open({ "alerts.mail": undefined });
   alone.state.items = [item({})];
   await alone.look();

@@ -72,7 +72,7 @@ export class Alerts {
     }
   }
 
-  /** Answers false if the hour has its messages about the condition. @param sent the times of the earlier messages. */
+  /** Answers false if the hour has had all messages about the condition. @param sent the times of the earlier messages. */
   async #tell(isBegin: boolean, item: StatusItem, sent: readonly number[]): Promise<boolean> {
     const { clock, config, database, logger, mails, version } = this.#options;
     const at = clock.now();
@@ -101,7 +101,7 @@ export class Alerts {
     return true;
   }
 
-  /** Forgets conditions that are over, once their messages count no more. */
+  /** Forgets conditions that are over, an hour after the last message. */
   async #forget(): Promise<void> {
     const { clock, database } = this.#options;
     const now = clock.now();
@@ -115,7 +115,7 @@ export class Alerts {
   }
 }
 
-/** @throws SetupError for a configuration of alarms without a key that it needs. */
+/** @throws SetupError for alarms without a key that the alarms need. */
 export function checkAlerts(config: Config): void {
   const needs = [
     ["alerts.mail", "mail.from"],

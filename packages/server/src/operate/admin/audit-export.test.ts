@@ -22,7 +22,7 @@ async function openAudit(name: string) {
   return { ...log, pages, lines };
 }
 
-test("each entry is exported once and in order, while the log hands its entries to the audit between two pages", async () => {
+test("each entry is exported once and in order, while the log hands entries to the audit between two pages", async () => {
   const { append, retention, pages, database } = await openAudit("moving.db");
   const wanted: string[] = [];
   for (let n = 0; n < 260; n++) {
@@ -41,7 +41,7 @@ test("each entry is exported once and in order, while the log hands its entries 
   await database.close();
 });
 
-test("the export keeps to its times, both included", async () => {
+test("the export has the entries from the first to the last asked time, with the entries of the two times", async () => {
   const { append, lines, database, clock } = await openAudit("times.db");
   const start = clock.time;
   for (const type of ["admin.a", "admin.b", "admin.c"]) {
@@ -68,7 +68,7 @@ test("a line of syslog is of RFC 5424, with the entry as the message, and has th
   await database.close();
 });
 
-test("GET /api/admin/audit/export answers admins alone, and refuses what the export cannot", async () => {
+test("GET /api/admin/audit/export answers admins alone, and refuses unknown formats and times", async () => {
   const api = await openApi({});
   const token = await api.admin();
   const member = await api.register("member@example.com");

@@ -203,7 +203,7 @@ test("the status tells of no backup before the time of the schedule, whatever th
   expect(told(await status.now())).toEqual(["error backup_old: The backup of 2026-03-08T03:00:00.000Z was not made"]);
 });
 
-test("a condition has the time of its first look; the time stays while values change, and a condition that comes back has a new time", async () => {
+test("a condition has the time of the first look; the time stays while values change, and a condition that comes back has a new time", async () => {
   const { state, status } = well();
   state.lag = 20 * minute;
   const since = async (): Promise<unknown> => (await status.now()).items[0]?.since;
@@ -217,7 +217,7 @@ test("a condition has the time of its first look; the time stays while values ch
   expect(await since()).toBe(new Date(start + 5 * minute).toISOString());
 });
 
-test("a continuous backup that is in time is no condition, and the missing schedule is none, too", async () => {
+test("a continuous backup that is in time is no condition, and the missing schedule is no condition, too", async () => {
   const { state, status } = well();
   Object.assign(state, { continuous: { ...continuous, behindMs: 6_000 }, schedule: undefined, backup: noBackup });
   expect(told(await status.now())).toEqual([]);

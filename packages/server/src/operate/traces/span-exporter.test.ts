@@ -82,7 +82,7 @@ test("spans go in batches, in order, with the headers of the configuration", asy
   expect(log).toEqual([]);
 });
 
-test("without a collector the queue is full, further spans are dropped and counted, and the log has one line", async () => {
+test("without a collector the queue is full, further spans are dropped and counted, and the log has a single line", async () => {
   const { log, made } = await exporter("http://127.0.0.1:1");
   for (let i = 0; i < 20; i++) {
     add(made, 100);
@@ -120,7 +120,7 @@ test("each outage has a single warning, however many attempts fail, and a single
   expect(told).toEqual(["away", "back", "away", "back"]);
 });
 
-test("a collector that never answers holds one request, and a stop ends within the time", async () => {
+test("a collector that never answers holds a single request, and a stop ends within the time", async () => {
   const never = Promise.withResolvers<Response>();
   const { batches, url } = collector(() => never.promise);
   // Without the bound of the stop, the wait for the answer would end the test.

@@ -49,7 +49,7 @@ export class SpanExporter {
   /** The beginning of a request, up to the spans. */
   readonly #head: string;
   readonly #timeFactor: number;
-  /** The JSON of the spans, oldest first; a batch under way stays until its outcome. */
+  /** The JSON of the spans, oldest first; a batch under way stays until the outcome. */
   readonly #waiting: string[] = [];
   readonly #stopping = new AbortController();
   #timer: Timer | undefined;
