@@ -50,6 +50,9 @@ const item = (more: Partial<StatusItem>): StatusItem => ({
   ...{ since: "2026-03-01T12:00:00.000Z", ...more },
 });
 
+/** The key of an item of the tests is the id with the last address of the text. */
+const keyOf = ({ id, text }: StatusItem): string => `${id} ${/\S*\/\S+/.exec(text)?.[0] ?? ""}`;
+
 /** A service with a status that the test changes. `restart` is the next start. */
 function open(more: object = {}, log: string[] = []) {
   const state = { items: [] as StatusItem[], now: Date.now() };
@@ -58,7 +61,7 @@ function open(more: object = {}, log: string[] = []) {
     ...{ "alerts.secret": new Secret(secret), "alerts.after": 0, publicUrl: "https://shop.example.com", ...more },
   };
   const { database, mails } = api.service;
-  const status = { now: async () => ({ isWell: state.items.length === 0, items: state.items }) };
+  const status = { conditions: async () => state.items.map((each) => ({ key: keyOf(each), item: each })) };
   const clock = { now: () => state.now };
   const stop = new AbortController();
   const make = (): Alerts => {
@@ -124,7 +127,7 @@ test("a restart tells nothing again, and tells the end of a condition that was t
   expect(posts()).toEqual([expect.stringContaining("began"), expect.stringContaining("ended")]);
 });
 
-test("conditions of two disks and of two instances are told each; errors in a text make no other condition", async () => {
+test("conditions of two disks and of two instances are told each; another text with the same key is no other condition", async () => {
   const { state, look } = open();
   state.items = [
     item({}),

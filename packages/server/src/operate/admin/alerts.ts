@@ -2,12 +2,12 @@
  * Alarms: a mail and a post to a webhook when a condition of the status begins, and when the condition ends. The told conditions are in the
  * database, so that a restart and another leader tell nothing twice.
  */
-import type { ServiceStatus, StatusItem } from "@socle/protocol";
 import type { Config } from "../../base/config/index.ts";
 import { SetupError, toTimestamp } from "../../base/kernel/index.ts";
 import type { Mails } from "../../people/mail/index.ts";
 import { AlertPosts, type AlertPostsOptions } from "./alert-posts.ts";
 import { alertRows, deleteAlert, saveAlert } from "./alert-table.ts";
+import type { Condition, Status } from "./status.ts";
 
 /** The messages about a condition in an hour: a condition that comes and goes is told as the condition stands, once an earlier message is an hour old. */
 const maxAnHour = 6;
@@ -21,7 +21,7 @@ const looks = 3;
 interface AlertsOptions extends AlertPostsOptions {
   readonly config: Pick<Config, "alerts.mail" | "alerts.webhook" | "alerts.secret" | "alerts.after" | "publicUrl">;
   readonly mails: Pick<Mails, "add">;
-  readonly status: { now(): Promise<ServiceStatus> };
+  readonly status: Pick<Status, "conditions">;
   readonly version: string;
 }
 
@@ -56,8 +56,8 @@ export class Alerts {
   async look(): Promise<void> {
     const { config, database, status } = this.#options;
     await this.#forget();
-    const { items } = await status.now();
-    const held = new Map(items.filter(({ level }) => level !== "note").map((item) => [keyOf(item), item]));
+    const found = (await status.conditions()).filter(({ item }) => item.level !== "note");
+    const held = new Map(found.map(({ key, item }) => [key, item]));
     const told = new Map(alertRows(database.reader).map((row) => [row.key, row]));
     const open = [...told.values()].filter(({ isOpen }) => isOpen);
     const begun = [...held].filter(([key]) => told.get(key)?.isOpen !== true);
@@ -68,12 +68,12 @@ export class Alerts {
     for (const [key, item] of [...ended, ...begun]) {
       const isBegin = held.has(key);
       if (now - (this.#changes.get(key) ?? now) < config["alerts.after"] || (isBegin && count >= maxOpen)) continue;
-      if (await this.#tell(isBegin, item, told.get(key)?.sent ?? [])) count += isBegin ? 1 : -1;
+      if (await this.#tell(isBegin, { key, item }, told.get(key)?.sent ?? [])) count += isBegin ? 1 : -1;
     }
   }
 
   /** Answers false if the hour has had all messages about the condition. @param sent the times of the earlier messages. */
-  async #tell(isBegin: boolean, item: StatusItem, sent: readonly number[]): Promise<boolean> {
+  async #tell(isBegin: boolean, { key, item }: Condition, sent: readonly number[]): Promise<boolean> {
     const { clock, config, database, logger, mails, version } = this.#options;
     const at = clock.now();
     const inHour = sent.filter((time) => Math.abs(at - time) < hourMs);
@@ -81,7 +81,7 @@ export class Alerts {
     const to = config["alerts.mail"];
     const { text, remedy, since } = item;
     await database.upkeep((tx) => {
-      saveAlert(tx, { key: keyOf(item), isOpen: isBegin, item, sent: [...inHour, at] });
+      saveAlert(tx, { key, isOpen: isBegin, item, sent: [...inHour, at] });
       if (to !== undefined) {
         const state = isBegin ? "Alarm" : "Over";
         mails.add(tx, { kind: "alert", to, values: { state, condition: text, remedy, since }, urgent: true });
@@ -97,7 +97,7 @@ export class Alerts {
     });
     logger.info(isBegin ? `Alarm: ${text}` : `The alarm is over: ${text}`);
     this.posts.look();
-    this.#changes.delete(keyOf(item));
+    this.#changes.delete(key);
     return true;
   }
 
@@ -123,9 +123,4 @@ export function checkAlerts(config: Config): void {
   ] as const;
   for (const [key, needed] of needs)
     if (config[key] !== undefined && config[needed] === undefined) throw new SetupError(`${key}: needs ${needed}`);
-}
-
-/** A condition of a disk or of an instance has the path or the address in the text; numbers and errors in the text change. */
-function keyOf({ id, text }: StatusItem): string {
-  return `${id} ${/(?:https?:)?\/\S+/.exec(text)?.[0] ?? ""}`.trim();
 }

@@ -54,7 +54,15 @@ export interface StatusSources extends Pick<OverviewSources, "disks" | "readines
 const levels: readonly StatusItem["level"][] = ["error", "warning", "note"];
 
 /** A condition that holds now; the caller adds `since`. */
-export type Found = Omit<StatusItem, "since">;
+export interface Found extends Omit<StatusItem, "since"> {
+  /** The disk, the instance, the queue or another part, of a condition that several parts can have at the same time. */
+  readonly subject?: string | undefined;
+}
+
+/** Two findings with the same key are the same condition at two times, whatever the numbers and errors in the texts. */
+export function keyOf({ id, subject = "" }: Found): string {
+  return `${id} ${subject}`.trim();
+}
 
 const [minute, hour, day] = [60_000, 3_600_000, 86_400_000];
 /** Free bytes of a disk below which an operator should act, whatever `limits.diskFree` says. */
@@ -105,6 +113,7 @@ async function disks({ disks: paths, config }: StatusSources): Promise<Found[]> 
     if (free !== null && free < least)
       found.push({
         id: "disk_low",
+        subject: path,
         level: "warning",
         text: `The disk of ${path} has ${mebibytes(free)} free`,
         remedy:
@@ -148,6 +157,7 @@ function database({ database: { uncopiedLog } }: StatusSources, now: Totals, bef
   for (const [cause] of refused)
     found.push({
       id: "writes_refused",
+      subject: cause,
       level: "error",
       text: `The disk did not take writes: ${cause}`,
       remedy:
@@ -232,6 +242,7 @@ function queues({ clock, functions, jobs, mails }: StatusSources): Found[] {
     .filter(([, ms]) => ms > lateMs)
     .map(([text, ms]) => ({
       id: "work_late",
+      subject: text,
       level: "warning",
       text: `${text} since ${Math.floor(ms / minute)} minutes`,
       remedy:
@@ -245,6 +256,7 @@ function limits(now: Totals, before: Totals | null): Found[] {
     .filter(([limit, times]) => times > 0 && !everydayLimits.has(limit));
   return reached.map(([limit, times]) => ({
     id: "limit_reached",
+    subject: limit,
     level: "note",
     text: `Callers were turned away or cut off at the bound ${limit}, ${count(times, "time")} in the last minutes`,
     remedy: "docs/limits.md says what the bound means, and which key raises the bound.",
@@ -274,21 +286,39 @@ async function cluster({ cluster: instance, version }: StatusSources): Promise<F
 
 /** @param files the fingerprint of the leader's project folder. */
 function instanceConditions(each: ClusterInstance, version: string, files: string | null): Found[] {
-  const { address, isLive, lag, problem } = each;
+  const { address: subject, isLive, lag, problem } = each;
   const remedy = "Look at the log of the instance; docs/cluster.md has the way on.";
   const found: Found[] = [];
   if (!isLive)
-    found.push({ id: "instance_away", level: "warning", text: `${address} does not tell of itself`, remedy });
+    found.push({ id: "instance_away", subject, level: "warning", text: `${subject} does not tell of itself`, remedy });
   else if (problem !== null)
-    found.push({ id: "instance_problem", level: "warning", text: `${address}: ${problem}`, remedy });
+    found.push({ id: "instance_problem", subject, level: "warning", text: `${subject}: ${problem}`, remedy });
   else if (lag > maxLag)
-    found.push({ id: "replica_behind", level: "warning", text: `${address} is ${lag} commits behind`, remedy });
+    found.push({
+      id: "replica_behind",
+      subject,
+      level: "warning",
+      text: `${subject} is ${lag} commits behind`,
+      remedy,
+    });
   if (each.version !== version) {
-    const text = `${address} runs ${each.version}, this instance ${version}`;
-    found.push({ id: "other_version", level: "note", text, remedy: "Finish the upgrade; see docs/cluster.md." });
+    const text = `${subject} runs ${each.version}, this instance ${version}`;
+    found.push({
+      id: "other_version",
+      subject,
+      level: "note",
+      text,
+      remedy: "Finish the upgrade; see docs/cluster.md.",
+    });
   } else if (files !== null && each.files !== null && each.files !== files) {
-    const text = `${address} has other project files than the leader`;
-    found.push({ id: "other_files", level: "note", text, remedy: "Deploy the same files; see docs/cluster.md." });
+    const text = `${subject} has other project files than the leader`;
+    found.push({
+      id: "other_files",
+      subject,
+      level: "note",
+      text,
+      remedy: "Deploy the same files; see docs/cluster.md.",
+    });
   }
   return found;
 }

@@ -217,6 +217,28 @@ test("a condition has the time of the first look; the time stays while values ch
   expect(await since()).toBe(new Date(start + 5 * minute).toISOString());
 });
 
+test("another number or another error in a text is the same condition; another disk, instance or queue is another condition", async () => {
+  const { state, status } = well();
+  const keys = async (): Promise<string[]> => (await status.conditions()).map(({ key }) => key);
+  const backupOf = (lastError: string) => ({ ...noBackup, lastError });
+  Object.assign(state, { backup: backupOf("no room for /backups/1"), uncopied: 300 * 1024 ** 2, lag: 20 * minute });
+  state.instances = replica({ lag: 5_000 });
+  const before = await keys();
+  Object.assign(state, { backup: backupOf("no room for /backups/2"), uncopied: 400 * 1024 ** 2, lag: 30 * minute });
+  state.instances = replica({ lag: 6_000 });
+  expect(await keys()).toEqual(before);
+  expect(before).toEqual([
+    "backup_failed",
+    "log_not_copied",
+    "work_late A run of the queue letters is due",
+    "replica_behind http://two",
+  ]);
+  state.instances = replica({ lag: 6_000, address: "http://three" });
+  state.diskFree = Number.MAX_SAFE_INTEGER;
+  expect(await keys()).toEqual(expect.arrayContaining(["replica_behind http://three", "disk_low /"]));
+  expect(JSON.stringify(await status.now())).not.toContain("subject");
+});
+
 test("a continuous backup that is in time is no condition, and the missing schedule is no condition, too", async () => {
   const { state, status } = well();
   Object.assign(state, { continuous: { ...continuous, behindMs: 6_000 }, schedule: undefined, backup: noBackup });

@@ -1,7 +1,7 @@
 /** Status: the conditions of the service that are not well, each with the remedy and the time of the first look; for `socle status`, the dashboard and Prometheus. */
 import type { ServiceStatus, StatusItem } from "@socle/protocol";
 import { toTimestamp } from "../../base/kernel/index.ts";
-import { conditions, type Found, type StatusSources, type Totals } from "./conditions.ts";
+import { conditions, keyOf, type StatusSources, type Totals } from "./conditions.ts";
 
 export type { StatusSources };
 
@@ -10,11 +10,17 @@ const everyMs = 60_000;
 /** The looks that a rate covers. */
 const looks = 10;
 
+/** A condition with a key, which stays the same while numbers and errors in the text change. */
+export interface Condition {
+  readonly key: string;
+  readonly item: StatusItem;
+}
+
 export class Status {
   readonly #sources: StatusSources;
   /** The totals of the last looks, oldest first. */
   #totals: Totals[] = [];
-  /** Since when each line holds, by id and text without numbers. */
+  /** Since when each condition holds, by key. */
   #since = new Map<string, number>();
 
   constructor(sources: StatusSources) {
@@ -34,14 +40,20 @@ export class Status {
 
   /** The worst first. */
   async now(): Promise<ServiceStatus> {
+    const items = (await this.conditions()).map(({ item }) => item);
+    return { isWell: items.every(({ level }) => level === "note"), items };
+  }
+
+  /** The worst first. */
+  async conditions(): Promise<Condition[]> {
     const found = await conditions(this.#sources, this.#now(), this.#totals[0] ?? null);
     const before = this.#since;
     const now = this.#sources.clock.now();
     this.#since = new Map(found.map((each) => [keyOf(each), before.get(keyOf(each)) ?? now]));
-    const items = found.map(
-      (each): StatusItem => ({ ...each, since: toTimestamp(this.#since.get(keyOf(each)) ?? now) }),
-    );
-    return { isWell: items.every(({ level }) => level === "note"), items };
+    return found.map(({ subject, ...each }) => {
+      const key = keyOf({ ...each, subject });
+      return { key, item: { ...each, since: toTimestamp(this.#since.get(key) ?? now) } };
+    });
   }
 
   #now(): Totals {
@@ -49,9 +61,4 @@ export class Status {
     const { meter } = database;
     return { flushes: meter.flushes.totals(), refused: new Map(meter.refused()), limits: new Map(limits.totals()) };
   }
-}
-
-/** Two lines with the same key are the same condition at two times. */
-function keyOf({ id, text }: Found): string {
-  return `${id} ${text.replaceAll(/\d+/g, "")}`;
 }
