@@ -11,6 +11,8 @@ const firstPauseMs = 5_000;
 /** The longest pause: a clock that was set back would make a post wait for longer. */
 const longestPauseMs = firstPauseMs * 2 ** (maxAttempts - 2);
 const answerMs = 10_000;
+/** How long a stop waits for the answer to the post under way: the next start sends a post without an answer again. */
+const stopMs = 1_000;
 /** Posts that wait; the oldest go. */
 const maxWaiting = 1_000;
 
@@ -26,6 +28,7 @@ export interface AlertPostsOptions {
 export class AlertPosts {
   readonly #options: AlertPostsOptions;
   #stopping: AbortSignal = AbortSignal.abort();
+  readonly #ending = new AbortController();
   #timer: Timer | undefined;
   #running: Promise<void> = Promise.resolve();
 
@@ -39,7 +42,10 @@ export class AlertPosts {
 
   start(stopping: AbortSignal): void {
     this.#stopping = stopping;
-    stopping.addEventListener("abort", () => clearTimeout(this.#timer));
+    stopping.addEventListener("abort", () => {
+      clearTimeout(this.#timer);
+      setTimeout(() => this.#ending.abort(), stopMs).unref();
+    });
     this.look();
   }
 
@@ -77,7 +83,8 @@ export class AlertPosts {
         return;
       }
       const failure = await this.#send(post);
-      if (this.#stopping.aborted) return;
+      // An attempt that the stop has ended does not count.
+      if (failure !== null && this.#stopping.aborted) return;
       const isLast = attempts + 1 >= maxAttempts;
       if (failure !== null)
         logger[isLast ? "error" : "warn"](
@@ -102,7 +109,7 @@ export class AlertPosts {
       "Socle-Delivery": String(id),
       "Socle-Signature": `t=${time},v1=${signature}`,
     };
-    const signal = AbortSignal.any([this.#stopping, AbortSignal.timeout(answerMs)]);
+    const signal = AbortSignal.any([this.#ending.signal, AbortSignal.timeout(answerMs)]);
     try {
       const response = await fetch(webhook.reveal(), { method: "POST", redirect: "manual", body, headers, signal });
       await response.body?.cancel();

@@ -19,6 +19,9 @@ const webhook = {
   deliveries: [] as (string | null)[],
   answers: [] as (number | string)[],
   redirected: 0,
+  onPost: (): void => undefined,
+  /** An answer that does not come. */
+  silent: null as Promise<Response> | null,
 };
 const server = Bun.serve({
   port: 0,
@@ -29,6 +32,8 @@ const server = Bun.serve({
       return new Response();
     }
     webhook.deliveries.push(request.headers.get("socle-delivery"));
+    webhook.onPost();
+    if (webhook.silent !== null) return webhook.silent;
     const answer = webhook.answers.shift() ?? 204;
     if (typeof answer === "string") return new Response(null, { status: 307, headers: { Location: answer } });
     const body = await request.text();
@@ -92,7 +97,15 @@ beforeEach(async () => {
   await api.service.database.transact((tx) => {
     for (const table of ["_alerts", "_alert_posts", "_mails"]) tx.run(`DELETE FROM ${table}`);
   });
-  Object.assign(webhook, { posts: [], headers: [], bodies: [], deliveries: [], answers: [], redirected: 0 });
+  Object.assign(webhook, {
+    posts: [],
+    headers: [],
+    bodies: [],
+    deliveries: [],
+    answers: [],
+    redirected: 0,
+    onPost: () => undefined,
+  });
 });
 
 test("a condition is told once when it begins and once when it is over, by mail and by the webhook", async () => {
@@ -225,6 +238,37 @@ test("posts keep the order of the alarms while the first post fails, and each at
   expect(posts()).toEqual(["began The disk of /data has 5 MiB free", "began The log is long"]);
   const [first, ...others] = webhook.deliveries;
   expect(others.map((number) => Number(number) - Number(first))).toEqual([0, 0, 1]);
+});
+
+test("a stop during a post waits for the answer, and the next start does not send the post again", async () => {
+  const { state, look, stop, alerts } = open();
+  webhook.onPost = () => stop.abort();
+  state.items = [item({}), item({ id: "log_not_copied", text: "The log is long" })];
+  await look();
+  await alerts.posts.settled();
+  expect(posts()).toEqual(["began The disk of /data has 5 MiB free"]);
+  webhook.onPost = () => undefined;
+  const next = open();
+  next.state.items = state.items;
+  await next.look();
+  await next.alerts.posts.settled();
+  expect(posts().slice(1)).toEqual(["began The log is long"]);
+});
+
+test("a stop ends a post that has no answer, and the next start sends the post again", async () => {
+  const { state, look, stop } = open();
+  const never = Promise.withResolvers<Response>();
+  webhook.silent = never.promise;
+  webhook.onPost = () => stop.abort();
+  state.items = [item({})];
+  await look();
+  Object.assign(webhook, { silent: null, onPost: () => undefined });
+  const next = open();
+  next.state.items = state.items;
+  await next.look();
+  expect(posts()).toEqual(["began The disk of /data has 5 MiB free"]);
+  const [first, second] = webhook.deliveries;
+  expect([webhook.deliveries.length, second]).toEqual([2, first ?? ""]);
 });
 
 test("a thousand posts wait for the webhook, and the oldest go beyond", async () => {
