@@ -137,7 +137,11 @@ export class Records extends QueryBuilder<Source> {
   protected readonly path = `/api/${encodeURIComponent(this.collection)}`;
 
   /** @param part the end of the path of a read that is about the record. */
-  get(id: string, { signal, ...search }: RecordSelection & CallOptions = {}, part = ""): Promise<unknown> {
+  get(
+    id: string,
+    { signal, ...search }: RecordSelection & CallOptions & { trash?: "only" } = {},
+    part = "",
+  ): Promise<unknown> {
     return this.source.transport.call("GET", this.#recordPath(id) + part + searchOf(search), { signal });
   }
 
@@ -147,7 +151,7 @@ export class Records extends QueryBuilder<Source> {
 
   trash(page?: HistoryOptions): Promise<unknown> {
     // The address of a list may end with a slash.
-    return this.get("", { ...page, trash: "only" } as RecordSelection);
+    return this.get("", { ...page, trash: "only" });
   }
 
   restore(id: string, options?: CallOptions): Promise<unknown> {

@@ -7,7 +7,7 @@ import { SetupError, toTimestamp } from "../../base/kernel/index.ts";
 import type { Mails } from "../../people/mail/index.ts";
 import { AlertPosts, type AlertPostsOptions } from "./alert-posts.ts";
 import { alertRows, deleteAlert, saveAlert } from "./alert-table.ts";
-import type { Condition, Status } from "./status.ts";
+import type { Status, StatusCondition } from "./status.ts";
 
 /** The messages about a condition in an hour: a condition that comes and goes is told as the condition stands, once an earlier message is an hour old. */
 const maxAnHour = 6;
@@ -73,7 +73,7 @@ export class Alerts {
   }
 
   /** Answers false if the hour has had all messages about the condition. @param sent the times of the earlier messages. */
-  async #tell(isBegin: boolean, { key, item }: Condition, sent: readonly number[]): Promise<boolean> {
+  async #tell(isBegin: boolean, { key, item }: StatusCondition, sent: readonly number[]): Promise<boolean> {
     const { clock, config, database, logger, mails, version } = this.#options;
     const at = clock.now();
     const inHour = sent.filter((time) => Math.abs(at - time) < hourMs);

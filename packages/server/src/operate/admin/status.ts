@@ -11,7 +11,7 @@ const everyMs = 60_000;
 const looks = 10;
 
 /** A condition with a key, which stays the same while numbers and errors in the text change. */
-export interface Condition {
+export interface StatusCondition {
   readonly key: string;
   readonly item: StatusItem;
 }
@@ -45,7 +45,7 @@ export class Status {
   }
 
   /** The worst first. */
-  async conditions(): Promise<Condition[]> {
+  async conditions(): Promise<StatusCondition[]> {
     const found = await conditions(this.#sources, this.#now(), this.#totals[0] ?? null);
     const before = this.#since;
     const now = this.#sources.clock.now();
