@@ -59,7 +59,7 @@ test("ids that lead nowhere are kept, and are the ids of no record", () => {
   expect(report).toContain("posts.author: 1 value with an id of no record (post00000000025): kept");
 });
 
-test("every file has its bytes, its name as uploaded, and its readers", async () => {
+test("every file has the bytes, the name as uploaded, and the readers", async () => {
   const callers = ["anonymous", "ada", "bo", "cem"];
   const tokens = new Map([["anonymous", ""]]);
   for (const name of callers.slice(1)) {

@@ -391,7 +391,7 @@ export function needsUser(node: Syntax): boolean {
 
 /**
  * Parses the text of a filter.
- * @param bytes the most bytes of the text: by default those of rules and of live queries.
+ * @param bytes the most bytes of the text: by default the bytes of a rule and of a live query.
  * @throws FilterSyntaxError with the place and the expectation, or with the bound that is exceeded.
  */
 export function parseSyntax(text: string, bytes: number = filterLimits.bytes): Syntax {

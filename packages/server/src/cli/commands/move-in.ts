@@ -54,10 +54,13 @@ export const moveIn: Command = {
     yes: { summary: "move; again to go on, and for what has changed since" },
     dangling: {
       value: "keep|clear",
-      summary: "ids of records that are gone: keep them, or clear the fields that may be empty",
+      summary: "ids of records that are gone: keep the ids, or clear the fields that may be empty",
     },
     "missing-files": { value: "clear", summary: "clear the fields with a file that is missing" },
-    emails: { value: "first", summary: "of users with one address, the first keeps it; the others have none" },
+    emails: {
+      value: "first",
+      summary: "of users with one address, the first keeps the address; the others have no address",
+    },
     email: {
       value: "ID=ADDRESS",
       many: true,

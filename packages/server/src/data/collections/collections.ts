@@ -170,7 +170,7 @@ export class Collections {
     }
   }
 
-  /** Folds the words of searched collections anew that an earlier version has folded otherwise. A damaged table stays as it is. */
+  /** Folds the words of searched collections anew that an earlier version has folded otherwise. A damaged table stays unchanged. */
   async foldWords(): Promise<void> {
     for (const { name, search = [] } of definitionsOfFormerWords(this.#database.reader)) {
       const fold = async (tx: Migration): Promise<void> => {

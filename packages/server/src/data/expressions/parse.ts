@@ -38,7 +38,7 @@ export function syntaxOf(text: string): Syntax {
 
 /**
  * Parses an expression over the records of a collection.
- * @param bytes the most bytes of the text; by default those of a rule.
+ * @param bytes the most bytes of the text; by default the bytes of a rule.
  * @throws ExpressionError with the position and the expectation; the errors of the schema.
  */
 export function parseExpression(text: string, schema: ExpressionSchema, bytes?: number): Expression {

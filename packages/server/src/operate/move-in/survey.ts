@@ -173,33 +173,38 @@ class Surveyor {
     if (found.ids.at(-1) !== id && found.ids.length <= maxNamed) found.ids.push(id);
   }
 
-  tellOddities({ dangling, clearsFiles }: Choices): void {
+  tellOddities(choices: Choices): void {
     for (const { table, field, oddity, ids, values } of this.#odd.values()) {
       const named = ids.length > maxNamed ? `${ids.slice(0, maxNamed).join(", ")} …` : ids.join(", ");
       const isRequired = table.definition.fields.some((each) => each.name === field && each.required === true);
-      const [isOpen, advice] = {
-        "an id of no record": [
-          dangling === null,
-          dangling === null
-            ? ": keep such ids with --dangling keep, or clear them with --dangling clear"
-            : dangling === "keep" || isRequired
-              ? ": kept"
-              : ": cleared",
-        ] as const,
-        "a file that is missing": [
-          !clearsFiles,
-          clearsFiles ? ": the field is cleared" : ": put the file back, or clear the field with --missing-files clear",
-        ] as const,
-        "a file above 10 MiB": [
-          false,
-          ": the field is cleared; keep the file elsewhere, and its address in the record",
-        ] as const,
-      }[oddity as string] ?? [false, ""];
+      const { isOpen = false, advice } = outcomeOf(oddity, choices, isRequired);
       this.#findings.push({
         kind: isOpen ? "decide" : "other",
         text: `${table.from}.${field}: ${count(values, "value")} with ${oddity} (${named})${advice}`,
       });
     }
+  }
+}
+
+/** The outcome for a value that is not as before, as the end of a sentence, and whether an option must decide first. */
+function outcomeOf(
+  oddity: Oddity,
+  { dangling, clearsFiles }: Choices,
+  isRequired: boolean,
+): { isOpen?: boolean; advice: string } {
+  switch (oddity) {
+    case "an id of no record":
+      return dangling === null
+        ? { isOpen: true, advice: ": keep such ids with --dangling keep, or clear them with --dangling clear" }
+        : { advice: dangling === "keep" || isRequired ? ": kept" : ": cleared" };
+    case "a file that is missing":
+      return clearsFiles
+        ? { advice: ": the field is cleared" }
+        : { isOpen: true, advice: ": put the file back, or clear the field with --missing-files clear" };
+    case "a file above 10 MiB":
+      return { advice: ": the field is cleared; keep the file elsewhere, and its address in the record" };
+    default:
+      return { advice: "" };
   }
 }
 

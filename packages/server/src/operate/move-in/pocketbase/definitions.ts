@@ -20,7 +20,7 @@ const types: Readonly<Record<string, FieldDefinition["type"]>> = {
   ...{ date: "datetime", autodate: "datetime", json: "json", geoPoint: "json", relation: "relation", file: "file" },
 };
 
-/** The field that names the auth collection of a user, where there are several. */
+/** The field that names the auth collection of a user, beside several auth collections. */
 export const sourceCollection = "sourceCollection";
 
 export interface BuiltDefinition {
@@ -242,7 +242,7 @@ export class DefinitionBuilder {
     return [`${pb.name}.${name}: ${pb[name] ?? ""}`, ...closed.map((each) => `  left out: ${each}`), `  now: ${rule}`];
   }
 
-  /** Fields of one auth collection are empty for the users of the others. */
+  /** Fields of an auth collection are empty for the users of the other auth collections. */
   #loosen(collections: readonly PlacedCollection[], fields: Map<string, FieldDefinition>): void {
     for (const field of fields.values()) {
       const isOfAll = collections.every((each) => each.fields.some(({ to }) => to === field.name));
@@ -304,7 +304,7 @@ function accountFields(collections: readonly PlacedCollection[]): FieldDefinitio
   ] as FieldDefinition[];
 }
 
-/** The rules of users: of each auth collection, for its users. New users have no collection, and count as users of the first. */
+/** The rules of users: the rules of each auth collection, for the users of the collection. New users have no collection, and count as users of the first. */
 function usersRules(collections: readonly PlacedCollection[], rules: readonly CollectionRules[]): Permissions {
   const ofOperation = (operation: "read" | "update"): string => {
     const parts = collections.map(({ pb }, i) => {

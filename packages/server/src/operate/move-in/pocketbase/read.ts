@@ -1,5 +1,5 @@
 /** The reader of PocketBase: a data folder becomes a `MoveSource`. */
-import { count } from "../../../base/kernel/index.ts";
+import { count, isObject } from "../../../base/kernel/index.ts";
 import type { Choices, MovedRow, MoveFinding, MoveSource, MoveTable } from "../source.ts";
 import { Accounts } from "./accounts.ts";
 import { DefinitionBuilder, sourceCollection } from "./definitions.ts";
@@ -128,11 +128,8 @@ class Reader {
         `The view ${name}: write a server query (queries/${name}.ts) with the SQL: ${String(options["viewQuery"])}`,
       );
     for (const { pb } of this.#world.users) {
-      const { mfa, otp, manageRule, oauth2, passwordAuth } = pb.options as Record<
-        string,
-        Record<string, unknown> | string | null
-      >;
-      const isOn = (part: unknown): part is Record<string, unknown> => Object(part)["enabled"] === true;
+      const { mfa, otp, manageRule, oauth2, passwordAuth } = pb.options;
+      const isOn = (part: unknown): part is Record<string, unknown> => isObject(part) && part["enabled"] === true;
       if (isOn(mfa))
         report(
           "other",
@@ -140,14 +137,14 @@ class Reader {
         );
       if (isOn(otp)) report("other", `${pb.name}: codes by mail: set auth.codes to true, and configure mail`);
       if (manageRule) report("closed", `${pb.name}.manageRule: ${String(manageRule)}: admins alone manage accounts`);
-      const names = Object(passwordAuth)["identityFields"];
+      const names = isObject(passwordAuth) ? passwordAuth["identityFields"] : null;
       if (Array.isArray(names) && names.some((name) => name !== "email"))
         report("other", `${pb.name}: users sign in by ${names.join(" or ")}, and in Socle by email alone`);
       if (isOn(oauth2) && Array.isArray(oauth2["providers"]))
         for (const { name, clientId } of oauth2["providers"])
           report(
             "other",
-            `${pb.name}: the provider ${name} (client ${clientId}): add it to auth.providers, with its secret`,
+            `${pb.name}: the provider ${name} (client ${clientId}): add the provider to auth.providers, with the secret`,
           );
       if (pb.createRule === null)
         report("other", `${pb.name}: nobody registers: set auth.registration to false if that holds for all users`);

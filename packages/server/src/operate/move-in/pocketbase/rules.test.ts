@@ -77,7 +77,7 @@ test.each([
   ["team.due < @now", "team.due < @now"],
   ["created > @yesterday", "createdAt > @now - 1d"],
   ['@request.auth.collectionName = "users" && isDone = false', "@user.id != null && isDone = false"],
-])("%s", (rule, expected) => {
+])("a rule of the same meaning: %s becomes %s", (rule, expected) => {
   expect(translated(rule)).toMatchObject({ rule: expected, closed: [] });
 });
 
@@ -106,13 +106,13 @@ describe("a comparison without the same meaning is closed", () => {
     ["(title = 1", "admin"],
     ["title = title", "admin"],
     ['@request.body.status = "open"', "admin"],
-  ])("%s", (rule, expected) => {
+  ])("%s becomes %s", (rule, expected) => {
     const found = translated(rule);
     expect(found.rule).toBe(expected);
     expect(found.closed).toBeArrayOfSize(1);
   });
 
-  test("of two auth collections, a rule does not know which one the caller is of", () => {
+  test("of two auth collections, a rule does not know the collection of the caller", () => {
     expect(translated('@request.auth.collectionName = "users"', "listRule", { staff: true }).rule).toBe("admin");
   });
 });
@@ -143,7 +143,7 @@ describe("a value of the body", () => {
 describe("an empty id of a caller", () => {
   const leaks = (rule: string) => translated(rule).leaks.map(({ path }) => path);
 
-  test("equals an empty value, where the rule demands no token", () => {
+  test("equals an empty value if the rule demands no token", () => {
     expect(leaks("editor = @request.auth.id")).toEqual(["editor"]);
     expect(leaks("team.lead = @request.auth.id || isDone = true")).toEqual(["team.lead"]);
     expect(leaks("readers.id ?= @request.auth.id")).toEqual(["readers"]);
@@ -151,7 +151,7 @@ describe("an empty id of a caller", () => {
     expect(leaks("isDone = true && editor = @request.auth.id")).toEqual(["editor"]);
   });
 
-  test("does not, where the rule demands a token, or the value is never empty", () => {
+  test("equals no empty value if the rule demands a token, or the value is never empty", () => {
     expect(leaks('@request.auth.id != "" && (isDone = true || editor = @request.auth.id)')).toEqual([]);
     expect(leaks('(@request.auth.id != "" && editor = @request.auth.id) || isDone = true')).toEqual([]);
     expect(leaks("author = @request.auth.id")).toEqual([]);

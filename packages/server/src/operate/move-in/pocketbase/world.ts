@@ -54,7 +54,7 @@ function hasPlace({ type }: PbCollection, field: PbField): boolean {
   return field.name !== "id" && field.type !== "password" && !isAccount;
 }
 
-/** The autodate fields that become the times of a record: the one set at creation, and the one set with each change. */
+/** The autodate fields that become the times of a record: the field set at creation, and the field set with each change. */
 function timesOf(fields: readonly PbField[]): { created: PbField | undefined; updated: PbField | undefined } {
   const dates = fields.filter(({ type, onCreate }) => type === "autodate" && onCreate === true);
   return {

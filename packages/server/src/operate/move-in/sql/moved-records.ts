@@ -1,4 +1,4 @@
-/** Records that an earlier run has moved: which of them are there, and the old ids. */
+/** Records that an earlier run has moved: the ids that a collection has, and the old ids. */
 import { tableName } from "../../../data/collections/index.ts";
 import { identifier, type Reader } from "../../../store/database/index.ts";
 
