@@ -6,7 +6,7 @@
  */
 // Promises: R6.
 import { Database as Driver } from "bun:sqlite";
-import { expect, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { randomNumbers, randomSeed } from "../../packages/server/test/random.ts";
@@ -16,6 +16,8 @@ import { post, serve, singleService, socle, temporaryFolder } from "../kit.ts";
 
 singleService("faults");
 const kills = Number(process.env["CONTINUOUS_KILLS"] ?? 300);
+// The restores bring each file from the place, and take longer from kill to kill.
+setDefaultTimeout(30_000 * kills);
 const seed = randomSeed("continuous kills");
 const random = randomNumbers(seed);
 /** A whole number from 0 to `n - 1`. */
