@@ -2,7 +2,7 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { StoredFile, Visibility } from "@socle/protocol";
-import type { Config } from "../../base/config/index.ts";
+import { type Config, keptBackups } from "../../base/config/index.ts";
 import {
   AppError,
   type Clock,
@@ -18,6 +18,7 @@ import { admitScope, hasScope, isOwnRecord } from "../../data/permissions/index.
 import type { QueryCaller } from "../../data/queries/index.ts";
 import { type Database, noteKind, type Reader, type Transactor, type Waiter } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
+import { isBucket } from "./bucket.ts";
 import type { ByteRange, FileBody, StorageDriver } from "./driver.ts";
 import { FileLinks } from "./file-links.ts";
 import {
@@ -52,7 +53,14 @@ export interface StorageOptions {
   driver: StorageDriver;
   config: Pick<
     Config,
-    "limits.storage" | "limits.storagePerUser" | "limits.thumbnails" | "links.ttl" | "thumbs.cacheSize"
+    | "backup.continuous"
+    | "backup.keep"
+    | "limits.storage"
+    | "limits.storagePerUser"
+    | "limits.thumbnails"
+    | "links.ttl"
+    | "storage"
+    | "thumbs.cacheSize"
   >;
   /** The secret of the signatures of links, made on demand. */
   linkKey: () => string;
@@ -65,14 +73,6 @@ const maxHeld = 100_000;
 
 /** A file was stored, with the id. */
 export const fileStored = noteKind<string>("files.stored");
-
-/** For a continuous backup: the bytes of deleted files that stay for the restore of an earlier moment. */
-export interface RemovedFiles {
-  /** The time after a deletion, in milliseconds. */
-  readonly keepMs: number;
-  /** Removes the copy of the bytes; null if the bytes themselves stay, in a bucket. */
-  readonly removeCopy: ((id: string) => Promise<void>) | null;
-}
 
 /** The time for which a start waits for the removal of leftover uploads; the removal then goes on beside the service. */
 const sweepMs = 2_000;
@@ -94,11 +94,16 @@ export class Storage {
   readonly #uploadFolder: string;
   /** The holds, the oldest first; each has the files that were deleted before the next hold began. */
   readonly #holds: string[][] = [];
-  #removed: RemovedFiles | null = null;
+  /**
+   * The time after a deletion for which a continuous backup needs the bytes of a file, in milliseconds; null without a continuous backup. Every
+   * process that deletes files keeps the time, also a command beside a stopped service.
+   */
+  readonly #keepMs: number | null;
 
   constructor(options: StorageOptions) {
     this.#options = options;
     const { clock, config, driver, linkKey, logger } = options;
+    this.#keepMs = config["backup.continuous"] === undefined ? null : keptBackups(config["backup.keep"]).ms;
     this.#quota = new Quota({ total: config["limits.storage"], perUser: config["limits.storagePerUser"] });
     this.links = new FileLinks({ key: linkKey, ttlMs: config["links.ttl"] }, clock);
     this.#uploadFolder = join(driver.workFolder, "uploads");
@@ -126,7 +131,7 @@ export class Storage {
     const sweep = (async () => {
       for (const id of remains) await this.#removeBytes(id);
       // Without a continuous backup, nothing needs the bytes of deleted files.
-      if (this.#removed === null)
+      if (this.#keepMs === null)
         await this.removeOld().catch((error) => logger.warn("The bytes of deleted files stay", { error }));
     })();
     // A store that does not answer must not delay the start.
@@ -253,16 +258,15 @@ export class Storage {
       if (!isOwner(file, caller)) throw ownersOnly("delete");
       deleteFile(tx, id);
       this.#quota.remove(tx, file.size);
-      const staysFor = this.#removed;
-      if (staysFor !== null) markRemoved(tx, id, this.#options.clock.now());
-      if (staysFor?.removeCopy !== null) markRemains(tx, id);
+      if (this.#keepMs !== null) markRemoved(tx, id, this.#options.clock.now());
+      if (!this.#keepsBytes) markRemains(tx, id);
       const payload = { id, userId: file.userId };
       this.#options.events.append(tx, { type: "storage.deleted", source: "storage", payload, principal });
     };
     await this.#options.database.transactFor(principal, remove, { makesRoom: true });
     if (previewOf(principal) !== null) return;
     const hold = this.#holds.at(-1);
-    if (this.#removed === null || this.#removed.removeCopy !== null) {
+    if (!this.#keepsBytes) {
       // Beyond the bound, the next start finds the bytes by the mark.
       if (hold === undefined) await this.#removeBytes(id);
       else if (hold.length < maxHeld) hold.push(id);
@@ -287,9 +291,9 @@ export class Storage {
     };
   }
 
-  /** From now on the bytes of deleted files stay for a continuous backup; see `removeOld`. */
-  keepRemoved(removed: RemovedFiles): void {
-    this.#removed = removed;
+  /** Whether the bytes of deleted files stay for a while: a bucket has the files of a continuous backup, which copies the files of a folder. */
+  get #keepsBytes(): boolean {
+    return this.#keepMs !== null && isBucket(this.#options.config.storage);
   }
 
   /** Marks copies that belong to no file, as if their files were deleted now. */
@@ -300,13 +304,11 @@ export class Storage {
     });
   }
 
-  /** Removes the bytes that a continuous backup needs no more. After a failure, the next call goes on. */
-  async removeOld(): Promise<void> {
-    const { clock, database, driver } = this.#options;
-    const { keepMs, removeCopy } = this.#removed ?? { keepMs: 0, removeCopy: null };
-    const remove = removeCopy ?? ((id: string) => driver.remove(id));
+  /** Removes the bytes that a continuous backup needs no more, or the copies by `remove`. After a failure, the next call goes on. */
+  async removeOld(remove = (id: string): Promise<void> => this.#options.driver.remove(id)): Promise<void> {
+    const { clock, database } = this.#options;
     for (;;) {
-      const old = removedBefore(database.reader, clock.now() - keepMs);
+      const old = removedBefore(database.reader, clock.now() - (this.#keepMs ?? 0));
       if (old.length === 0) return;
       await Promise.all(old.map(({ id }) => remove(id)));
       await database.upkeep((tx) => {

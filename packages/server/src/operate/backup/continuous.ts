@@ -119,7 +119,7 @@ export class ContinuousBackup implements CommitCopies {
     this.#isRestored = place.id === null;
   }
 
-  /** From now on, the bytes of deleted files stay for a restore. */
+  /** Takes the storage of the files that the commits name. */
   use(storage: Storage): void {
     const { local, place, keepMs, logger } = this.#options;
     this.#copies = new FileCopies(storage, { place: place.files, local, keepMs, logger });

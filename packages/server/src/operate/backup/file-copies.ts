@@ -28,10 +28,9 @@ export class FileCopies {
   #sweepAt = 0;
 
   constructor(storage: Storage, options: FileCopiesOptions) {
-    const { local, place, keepMs } = options;
+    const { local } = options;
     this.#options = options;
     this.#storage = storage;
-    storage.keepRemoved({ keepMs, removeCopy: local === null ? null : (id) => place.remove(id) });
     if (local !== null) this.#release = storage.holdRemovals();
   }
 
@@ -92,9 +91,10 @@ export class FileCopies {
   /** Removes, from time to time, the bytes that no moment needs. */
   async sweep(): Promise<void> {
     if (performance.now() < this.#sweepAt) return;
-    this.#sweepAt = performance.now() + Math.min(sweepMs, this.#options.keepMs);
+    const { keepMs, local, logger, place } = this.#options;
+    this.#sweepAt = performance.now() + Math.min(sweepMs, keepMs);
     await this.#storage
-      .removeOld()
-      .catch((error) => this.#options.logger.warn("The bytes of deleted files could not be removed", { error }));
+      .removeOld(local === null ? undefined : (id) => place.remove(id))
+      .catch((error) => logger.warn("The bytes of deleted files could not be removed", { error }));
   }
 }
