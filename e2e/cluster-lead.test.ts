@@ -146,7 +146,8 @@ test("an instance that is gone is removed, and a living instance is not", async 
   gone.proxy.flow();
   await gone.start();
   await cluster.ready();
-  expect((await status()).instances.filter(({ isLive }) => isLive)).toHaveLength(3);
+  // The rows of the others ended while the engine was paused: each counts again from the next renewal of its lease.
+  await until(async () => (await status()).instances.filter(({ isLive }) => isLive).length === 3);
 }, 180_000);
 
 test("without a leader: no snapshot and no hand-over, and an instance that is gone is removed from the journal", async () => {
