@@ -100,8 +100,9 @@ test("a moment outside of the backup is refused with the moments that can be res
 });
 
 test("segments that are missing, cut, damaged, of another number or of another chain are told, and nothing is restored past them", async () => {
-  const { last } = await listed(place);
+  const { first, last } = await listed(place);
   const target = last.number - 1;
+  const segments = last.number - first.number + 1;
   const damages: [name: string, damage: (path: string, copy: string) => void, line: string][] = [
     ["missing", (path) => rmSync(path), "missing"],
     ["cut", (path) => truncateSync(path, statSync(path).size - 5), "cannot be used"],
@@ -129,6 +130,13 @@ test("segments that are missing, cut, damaged, of another number or of another c
     expect(stderr).toContain("For the state before, restore with --at ");
     const verified = await socle(["verify", copy]);
     expect([name, verified.code, verified.stdout]).toEqual([name, 1, expect.stringContaining("error  segments")]);
+    expect(verified.stdout).not.toContain("in order");
+    const list = (await socle(["backup", "list", copy])).stdout;
+    const isMissing = name === "missing";
+    expect(list).toContain(
+      `\n${isMissing ? segments - 1 : segments} segments, from number ${first.number} to ${last.number}\n`,
+    );
+    expect([name, list.includes(`: missing\n`)]).toEqual([name, isMissing]);
     const [, at = ""] = /restore with --at (\d+)/.exec(stderr) ?? [];
     expect((await socle(["restore", copy, "--at", at], { cwd })).code).toBe(0);
   }

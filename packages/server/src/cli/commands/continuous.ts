@@ -8,8 +8,10 @@ import {
   gapText,
   type Identity,
   type Moment,
+  missingText,
   momentsOf,
   restoreMoment,
+  segmentsOf,
   surveyOf,
 } from "../../operate/backup/index.ts";
 import { type Command, type Settings, type Terminal, UsageError } from "../command.ts";
@@ -98,8 +100,11 @@ export const backupList: Command = {
     const survey = await surveyOf(place, paths);
     const { chain, snapshots, first, last } = survey;
     const gaps = survey.gaps.filter(({ number }) => number > 1);
+    const segments = await segmentsOf(place);
+    const { missing } = segments;
     if (options["json"] === true) {
-      terminal.out(`${JSON.stringify({ place: place.address, chain, snapshots, first, last, gaps }, null, 2)}\n`);
+      const shown = { place: place.address, chain, snapshots, first, last, gaps, missing };
+      terminal.out(`${JSON.stringify(shown, null, 2)}\n`);
       return 0;
     }
     const rows = snapshots.map(
@@ -107,8 +112,8 @@ export const backupList: Command = {
         `  ${toTimestamp(madeAt)}  position ${position}  ${readableSize(bytes)}  ${name}\n`,
     );
     terminal.out(`${place.address}: chain ${printable(chain ?? "")}
-${count(last.number - first.number + 1, "segment")}, from number ${first.number} to ${last.number}
-Restore with --at: ${momentsOf(survey)}
+${count(segments.count, "segment")}, from number ${first.number} to ${last.number}
+${missing.map((each) => `  ${missingText(each)}\n`).join("")}Restore with --at: ${momentsOf(survey)}
 ${count(snapshots.length, "snapshot")}
 ${rows.join("")}${count(gaps.length, "gap")}
 ${gaps.map((gap) => `  ${gapText(gap)}\n`).join("")}`);

@@ -35,8 +35,7 @@ async function segmentsIn(place: BackupPlace): Promise<Finding[]> {
     const number = numberOfName(name);
     if (number === null) continue;
     if (expected > 0 && number > expected) {
-      const last = number - 1 > expected ? ` to ${segmentName(number - 1)}` : "";
-      wrong.add(`${segmentName(expected)}${last}: missing; the moments behind need a later snapshot`);
+      wrong.add(`${missingText({ first: expected, last: number - 1 })}; the moments behind need a later snapshot`);
       before = null;
     }
     expected = number + 1;
@@ -53,8 +52,34 @@ async function segmentsIn(place: BackupPlace): Promise<Finding[]> {
       before = null;
     }
   }
-  const ok: Finding = { state: "ok", subject: "segments", text: `${count(whole, "segment")} whole and in order` };
-  return [ok, ...wrong.findings("error", "segments")];
+  const errors = wrong.findings("error", "segments");
+  const text = `${count(whole, "segment")} whole${errors.length === 0 ? " and in order" : ""}`;
+  return [{ state: "ok", subject: "segments", text }, ...errors];
+}
+
+/** Segments between the oldest and the newest that are not there, by their numbers. */
+interface MissingSegments {
+  readonly first: number;
+  readonly last: number;
+}
+
+/** The number of the segments that are there, and the missing segments, by the names alone. */
+export async function segmentsOf(place: BackupPlace): Promise<{ count: number; missing: MissingSegments[] }> {
+  const missing: MissingSegments[] = [];
+  let segments = 0;
+  let before: number | null = null;
+  for await (const { name } of place.segments.list()) {
+    const number = numberOfName(name);
+    if (number === null) continue;
+    if (before !== null && number > before + 1) missing.push({ first: before + 1, last: number - 1 });
+    before = number;
+    segments += 1;
+  }
+  return { count: segments, missing };
+}
+
+export function missingText({ first, last }: MissingSegments): string {
+  return `${segmentName(first)}${last > first ? ` to ${segmentName(last)}` : ""}: missing`;
 }
 
 function gapsIn({ gaps }: BackupExtent): Finding[] {

@@ -11,7 +11,7 @@ export {
   restoreMoment,
   surveyOf,
 } from "./continuous-restore.ts";
-export { gapText, verifyContinuous } from "./continuous-verify.ts";
+export { gapText, missingText, segmentsOf, verifyContinuous } from "./continuous-verify.ts";
 export { backupFolder, type DataPaths, driverOf, hasMoves, putRight } from "./data-paths.ts";
 export { makeBackup } from "./make-backup.ts";
 export { restoreBackup, setAside, unpack } from "./restore.ts";
