@@ -1,9 +1,9 @@
 /** The composition root: builds, wires and starts the service. */
 import { join } from "node:path";
-import { type CollectionDefinition, LOG_LEVELS, type LogLevelState } from "@socle/protocol";
+import type { CollectionDefinition } from "@socle/protocol";
 import packageJson from "../../package.json" with { type: "json" };
 import { type Config, plainConfig } from "../base/config/index.ts";
-import { AppError, count, messageOf, oneOf, quote, SetupError } from "../base/kernel/index.ts";
+import { AppError, count, messageOf, quote, SetupError } from "../base/kernel/index.ts";
 import type { Logger } from "../base/logging/index.ts";
 import { applyDefinitionFiles, DroppedRetention } from "../data/collections/index.ts";
 import {
@@ -29,6 +29,7 @@ import { answerFailures } from "./failures.ts";
 import { firstSteps } from "./first-steps.ts";
 import { openAuthPages, openFront } from "./http-parts.ts";
 import type { LeadingInstance } from "./instance-part.ts";
+import { answerLogLevel, answerLogs } from "./logs.ts";
 import { openParts } from "./parts.ts";
 import { leaderPart, processesOf, readerPart } from "./processes.ts";
 import { answerReadOnly, guardDisks } from "./read-only.ts";
@@ -351,7 +352,7 @@ function controlAnswer(parts: {
   backups: Backups;
 }): ControlAnswer {
   const { admin, config, service, scripts, backups } = parts;
-  return async (request, { onLog, onProgress }) => {
+  return async (request, { onLog, onProgress, signal }) => {
     switch (request.kind) {
       case "backup":
         await backups.toFile(request.file, request.passphrase, {
@@ -369,6 +370,9 @@ function controlAnswer(parts: {
         return { error: null, value: await exportFile(service, request, onProgress) };
       case "status":
         return { error: null, value: await admin.status.now() };
+      case "logs":
+        await answerLogs(admin.log, request, { onLog, signal });
+        return { error: null };
       case "logLevel":
         return { error: null, value: await answerLogLevel(admin.logLevel, request.level) };
       case "readOnly":
@@ -389,15 +393,6 @@ function controlAnswer(parts: {
         return { error: await scripts.run(request, onLog) };
     }
   };
-}
-
-/** @param word null for the level in force. @throws AppError `bad_request`. */
-async function answerLogLevel(admin: ApiParts["admin"]["logLevel"], word: string | null): Promise<LogLevelState> {
-  if (word === null) return admin.state;
-  const level = LOG_LEVELS.find((each) => each === word.toUpperCase());
-  if (level === undefined)
-    throw new AppError("bad_request", `The level must be ${oneOf(LOG_LEVELS)}, not ${quote(word)}.`);
-  return admin.set({ level }, null);
 }
 
 /** Reloads changed files, and keeps the types up to date. */

@@ -10,7 +10,7 @@ import type { Logger, LogLevel } from "../base/logging/index.ts";
 import { DatabaseInUse, reasonOfEnd } from "../store/database/index.ts";
 import type { Service, ServiceOptions } from "./service.ts";
 
-/** The kinds of requests with the types of the fields, all texts; `?` marks a field that may be null. */
+/** The kinds of requests with the types of the fields; `?` marks a field that may be null. */
 const requests = {
   /**
    * A backup into a file of the service's machine, by an absolute path. The passphrase encrypts the backup; null for
@@ -35,6 +35,8 @@ const requests = {
   status: {},
   /** The groups of failures, or a change of a group (`failures.ts`). */
   failures: { action: "string", id: "string?" },
+  /** Entries of the log, and with `follow` the entries to come (`logs.ts`). */
+  logs: { level: "string?", request: "string?", limit: "number", follow: "boolean" },
   /** The level of the log, or a change of the level. */
   logLevel: { level: "string?" },
   /** The read-only mode, or its begin or end (`read-only.ts`). */
@@ -54,6 +56,8 @@ type Requests = typeof requests;
 interface ArgumentTypes {
   readonly string: string;
   readonly "string?": string | null;
+  readonly number: number;
+  readonly boolean: boolean;
 }
 type RequestOf<K extends keyof Requests> = { readonly kind: K } & {
   readonly [F in keyof Requests[K]]: Requests[K][F] extends keyof ArgumentTypes ? ArgumentTypes[Requests[K][F]] : never;
@@ -89,9 +93,13 @@ interface ControlOutcome {
   readonly value?: unknown;
 }
 
+/** A line that a run writes, or an entry of the log: an entry has time and source. */
 export interface LogLine {
+  readonly timestamp?: string;
   readonly level: LogLevel;
   readonly message: string;
+  readonly source?: string;
+  readonly requestId?: string;
   readonly fields?: { readonly [name: string]: unknown };
 }
 
@@ -116,7 +124,10 @@ const aliveMs = 3_000;
 /** Bytes of lines that may wait for a reader; further log lines are left out. */
 const longestWait = 8 * 1024 ** 2;
 
-export type ControlAnswer = (request: ControlRequest, listener: Required<RequestListener>) => Promise<ControlOutcome>;
+/** What the service tells of a request while the request is done; the signal is aborted when the command has gone. */
+type AnswerListener = Required<RequestListener> & { readonly signal: AbortSignal };
+
+export type ControlAnswer = (request: ControlRequest, listener: AnswerListener) => Promise<ControlOutcome>;
 
 /** A line of the answer: a log entry, the progress, the outcome, or a sign that the work goes on. */
 type ControlLine =
@@ -173,10 +184,11 @@ export class ControlServer {
         server.timeout(request, 0);
         const asked = parseRequest(await request.json());
         return new Response(
-          asLines((say) =>
+          asLines((say, signal) =>
             answer(asked, {
               onLog: (log) => say({ log }),
               onProgress: (progress) => say({ progress }),
+              signal,
             }).then(say),
           ),
         );
@@ -213,8 +225,11 @@ export function openControl(database: string, answer: ControlAnswer, logger: Log
  * The lines that `work` says, as lines of JSON, sent at once. When the reader has stopped and the room is used up, log
  * lines are left out and counted; the outcome is always said.
  */
-function asLines(work: (say: (line: ControlLine) => void) => Promise<void>): ReadableStream<Uint8Array> {
+function asLines(
+  work: (say: (line: ControlLine) => void, signal: AbortSignal) => Promise<void>,
+): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
+  const caller = new AbortController();
   let isOpen = true;
   let leftOut = 0;
   const source = {
@@ -237,16 +252,17 @@ function asLines(work: (say: (line: ControlLine) => void) => Promise<void>): Rea
       // A connection on which nothing is said is closed after a while; and whoever asks knows at once that he is heard.
       say({ alive: true });
       const alive = setInterval(() => say({ alive: true }), aliveMs);
-      await work(say).catch((thrown) => say({ error: reasonsOf(thrown) }));
+      await work(say, caller.signal).catch((thrown) => say({ error: reasonsOf(thrown) }));
       clearInterval(alive);
       if (!isOpen) return;
       // Lines that are logged later go to the log of the service alone.
       isOpen = false;
       controller.close();
     },
-    // The caller has gone; the run goes on.
+    // The caller has gone; a run goes on.
     cancel(): void {
       isOpen = false;
+      caller.abort();
     },
   };
   return new ReadableStream<Uint8Array>(source, new ByteLengthQueuingStrategy({ highWaterMark: longestWait }));

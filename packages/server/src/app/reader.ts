@@ -5,7 +5,7 @@
  */
 import { configOf } from "../base/config/index.ts";
 import { AppError, nextTurn, Secret } from "../base/kernel/index.ts";
-import { type LogEntry, Logger } from "../base/logging/index.ts";
+import { type LogEntry, Logger, Repeats } from "../base/logging/index.ts";
 import { HttpServer, openReaderRouter, type RunOperation } from "../edge/http/index.ts";
 import { type ForReader, LeaderLink, type ReaderStart, RemoteQueries } from "../edge/processes/index.ts";
 import type { RoomFile, RoomLink } from "../live/rooms/index.ts";
@@ -48,7 +48,8 @@ export async function runReader(process: { exit: (code: number) => void; defect:
 
 /** A log that goes to the log of the leader. */
 function loggerOf({ config }: ReaderStart, send: (entry: LogEntry) => void): Logger {
-  return new Logger({ level: configOf(config)["log.level"], sinks: [(entry) => send(portable(entry))] });
+  const { "log.level": level, "log.repeats": repeats } = configOf(config);
+  return new Logger({ level, sinks: [(entry) => send(portable(entry))], repeats: new Repeats(repeats) });
 }
 
 /** An entry whose errors are plain data. */

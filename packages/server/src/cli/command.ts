@@ -5,7 +5,7 @@ import type { ParseArgsConfig } from "node:util";
 import type { EffectiveConfig } from "@socle/protocol";
 import { type Config, type LoadOptions, loadConfig, secretVariables } from "../base/config/index.ts";
 import { count, SetupError } from "../base/kernel/index.ts";
-import { Logger, LogRing, lineOf, lineSink } from "../base/logging/index.ts";
+import { Logger, LogRing, lineOf, lineSink, Repeats } from "../base/logging/index.ts";
 
 /** The process as a command sees the process: nothing in this folder touches `process`. */
 export interface Terminal {
@@ -180,6 +180,7 @@ export async function loadSettings(
   const logger = new Logger({
     level: config["log.level"],
     sinks: [lineSink(print, format), (entry) => log.add(entry)],
+    repeats: new Repeats(config["log.repeats"]),
   });
   for (const note of notes) logger.info(note);
   for (const warning of warnings) logger.warn(warning);

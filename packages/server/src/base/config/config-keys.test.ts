@@ -184,6 +184,7 @@ const values: { [path in KeyPath]: [unknown, string, unknown] } = {
   "log.level": ["WARN", "warn", "WARN"],
   "log.format": ["json", "JSON", "json"],
   "log.access": [5, "5", 5],
+  "log.repeats": [0, "0", 0],
   "log.slowQuery": ["2s", "2", 2_000],
 };
 

@@ -315,6 +315,11 @@ export const keys = {
     0,
     "percent of requests that are logged, chosen at random; 0 logs no request, 100 logs all",
   ),
+  "log.repeats": key(
+    wholeNumber(0, 10_000),
+    60,
+    "lines of WARN or ERROR with the same text that are logged in a minute, further lines are counted; 0 logs all",
+  ),
   "log.slowQuery": key(
     duration(0),
     "100ms",

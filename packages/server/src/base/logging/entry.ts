@@ -1,6 +1,6 @@
 /** Log entry: the fields; the forms as text, as JSON and on the wire; and the ring of the most recent entries. */
 import { LOG_LEVELS, type LogLevel, type LogEntry as WireEntry } from "@socle/protocol";
-import { printable } from "../kernel/index.ts";
+import { isObject, printable } from "../kernel/index.ts";
 
 export { LOG_LEVELS, type LogLevel };
 
@@ -40,6 +40,14 @@ export function toWire({ fields, ...entry }: LogEntry): WireEntry {
   };
 }
 
+/** Whether a value is an error, or an error of another process as plain data. */
+function isError(value: unknown): value is Error {
+  return (
+    value instanceof Error ||
+    (isObject(value) && typeof value["message"] === "string" && typeof value["stack"] === "string")
+  );
+}
+
 export type LogFormat = "text" | "json";
 
 function textFields(fields: LogFields): string {
@@ -47,7 +55,7 @@ function textFields(fields: LogFields): string {
   let stacks = "";
   for (const [name, value] of Object.entries(fields)) {
     if (value === undefined) continue;
-    if (value instanceof Error) {
+    if (isError(value)) {
       text += ` ${name}=${JSON.stringify(value.message)}`;
       for (const line of (value.stack ?? "").split("\n")) stacks += `\n  ${printable(line)}`;
     } else {

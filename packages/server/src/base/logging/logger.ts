@@ -1,5 +1,5 @@
 /** Logger: writes entries of a part of the service to the sinks. An entry below the level costs a comparison. */
-import { AppError, LastingFault } from "../kernel/index.ts";
+import { AppError, LastingFault, messageOf } from "../kernel/index.ts";
 import { LOG_LEVELS, type LogEntry, type LogFields, type LogLevel, type LogSink } from "./entry.ts";
 import { Repeats } from "./repeats.ts";
 
@@ -79,8 +79,10 @@ export class Logger {
    * that were left out. The message has no text of a caller.
    */
   often(message: string, fields?: LogFields): void {
-    const leftOut = this.#repeats.admit(`often ${this.#source} ${message} ${String(fields?.["userId"] ?? "")}`);
-    if (leftOut !== null) this.#write("WARN", message, leftOut === 0 ? fields : { ...fields, leftOut });
+    const write = (leftOut: number): void => this.#write("WARN", message, counted(fields, leftOut));
+    const line = `often ${this.#source} ${message} ${String(fields?.["userId"] ?? "")}`;
+    const leftOut = this.#repeats.admit(line, 1, write);
+    if (leftOut !== null) write(leftOut);
   }
 
   error(message: string, fields?: LogFields): void {
@@ -96,11 +98,25 @@ export class Logger {
     if (LOG_LEVELS.indexOf(level) >= this.#shared.threshold) this.#put(level, message, { fields });
   }
 
-  #put(level: LogLevel, message: string, { fields: given, secrets }: Shown): void {
-    const outage = outageOf(given?.["error"]);
-    const leftOut = outage === null ? 0 : this.#repeats.admit(`${level} ${this.#source} ${message} ${outage}`);
-    if (leftOut === null) return;
-    const fields = leftOut === 0 ? given : { ...given, leftOut };
+  #put(level: LogLevel, message: string, shown: Shown): void {
+    const write = (leftOut: number): void =>
+      this.#tell(level, message, { ...shown, fields: counted(shown.fields, leftOut) });
+    const { error, file } = shown.fields ?? {};
+    const outage = outageOf(error);
+    const allowed = outage === null ? this.#repeats.allowed : 1;
+    const isBounded =
+      outage !== null ||
+      ((level === "WARN" || level === "ERROR") && allowed > 0 && shown.fields?.["leftOut"] === undefined);
+    if (!isBounded) {
+      this.#tell(level, message, shown);
+      return;
+    }
+    const reason = outage ?? `${String(file ?? "")} ${messageOf(error ?? "")}`;
+    const leftOut = this.#repeats.admit(`${level} ${this.#source} ${message} ${reason}`, allowed, write);
+    if (leftOut !== null) write(leftOut);
+  }
+
+  #tell(level: LogLevel, message: string, { fields, secrets }: Shown): void {
     const entry: LogEntry = {
       timestamp: new Date().toISOString(),
       level,
@@ -111,6 +127,11 @@ export class Logger {
     };
     for (const sink of this.#sinks) sink(entry);
   }
+}
+
+/** The fields, with the number of repetitions that were left out, if any were. */
+function counted(fields: LogFields | undefined, leftOut: number): LogFields | undefined {
+  return leftOut === 0 ? fields : { ...fields, leftOut };
 }
 
 /**

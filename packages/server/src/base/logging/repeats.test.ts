@@ -1,9 +1,9 @@
 /** The bounds on log entries that repeat: about failures, and lines that callers cause. */
-import { expect, test } from "bun:test";
+import { expect, jest, test } from "bun:test";
 import { monotonicClock } from "../../../test/clock.ts";
 import type { LogEntry } from "./entry.ts";
 import { Logger } from "./logger.ts";
-import { FailureBudget } from "./repeats.ts";
+import { FailureBudget, Repeats } from "./repeats.ts";
 
 test("sixty failures a minute are logged; further failures are counted, in the next minute with a failure", () => {
   const more: number[] = [];
@@ -40,4 +40,31 @@ test("a line that callers cause is a WARN once a minute for each user, with the 
     ["WARN", "socle", "A notice was left out", undefined],
     ["WARN", "auth", "A notice was left out", { userId: "usr_0", leftOut: 7_499 }],
   ]);
+});
+
+test("lines of WARN and ERROR with the same text are written so often a minute, and counted at its end; other lines are all written", () => {
+  jest.useFakeTimers();
+  const pass = monotonicClock();
+  const entries: LogEntry[] = [];
+  const logger = new Logger({ level: "INFO", sinks: [(entry) => entries.push(entry)], repeats: new Repeats(3) });
+  const written = (): unknown[] =>
+    entries.splice(0).map(({ level, source, message, fields }) => [level, source, message, fields ?? {}]);
+  const part = logger.for("functions");
+  for (let n = 0; n < 10; n++) part.warn("Slow", { n });
+  expect(written()).toEqual([0, 1, 2].map((n) => ["WARN", "functions", "Slow", { n }]));
+  for (let n = 0; n < 10; n++) {
+    logger.info("Slow");
+    logger.debug("Slow");
+    // Another source, level, error or file is another line.
+    logger.warn("Slow", { error: `error ${n}` });
+    part.warn("Slow", { file: `${n}.ts` });
+    if (n < 3) part.error("Slow");
+  }
+  expect(written()).toHaveLength(33);
+  pass(60_000);
+  jest.advanceTimersByTime(60_000);
+  expect(written()).toEqual([["WARN", "functions", "Slow", { n: 3, leftOut: 7 }]]);
+  part.warn("Slow", { n: 10 });
+  expect(written()).toEqual([["WARN", "functions", "Slow", { n: 10 }]]);
+  jest.useRealTimers();
 });

@@ -5,20 +5,49 @@ const everyMs = 60_000;
 /** Lines that are remembered. */
 const capacity = 200;
 
-/** Writes a repeated line once a minute, with the number of repetitions that were left out. */
-export class Repeats {
-  readonly #lines = new BoundedMap<string, { writtenAt: number; leftOut: number }>(capacity);
+/** The end of a minute in which repetitions were left out: takes their number, to write the line once more. */
+type OnLeftOut = (leftOut: number) => void;
 
-  /** How many repetitions were left out since the line was written; null when this repetition is to be left out, too. */
-  admit(line: string): number | null {
+/** Bounds how often a line that repeats is written in a minute, and counts the repetitions that were left out. */
+export class Repeats {
+  /** Lines with the same text that are written in a minute; 0 for all. */
+  readonly allowed: number;
+  readonly #lines = new BoundedMap<string, { since: number; written: number; leftOut: number }>(capacity);
+
+  constructor(allowed = 0) {
+    this.allowed = allowed;
+  }
+
+  /**
+   * How many repetitions were left out before this repetition, and are not told yet; null when this repetition is to be left out, too.
+   * @param allowed repetitions a minute, 1 or more.
+   * @param onLeftOut without `onLeftOut`, the next repetition after the minute tells alone.
+   */
+  admit(line: string, allowed = 1, onLeftOut?: OnLeftOut): number | null {
     const now = performance.now();
     const known = this.#lines.get(line);
-    if (known !== undefined && now - known.writtenAt < everyMs) {
-      known.leftOut += 1;
-      return null;
+    if (known === undefined || now - known.since >= everyMs) {
+      this.#lines.set(line, { since: now, written: 1, leftOut: 0 });
+      const leftOut = known?.leftOut ?? 0;
+      if (known !== undefined) known.leftOut = 0;
+      return leftOut;
     }
-    this.#lines.set(line, { writtenAt: now, leftOut: 0 });
-    return known?.leftOut ?? 0;
+    if (known.written < allowed) {
+      known.written += 1;
+      return 0;
+    }
+    if (known.leftOut === 0 && onLeftOut !== undefined) this.#tellLater(known, onLeftOut);
+    known.leftOut += 1;
+    return null;
+  }
+
+  #tellLater(known: { since: number; leftOut: number }, onLeftOut: OnLeftOut): void {
+    const tell = (): void => {
+      const { leftOut } = known;
+      known.leftOut = 0;
+      if (leftOut > 0) onLeftOut(leftOut);
+    };
+    setTimeout(tell, known.since + everyMs - performance.now()).unref();
   }
 }
 

@@ -17,7 +17,7 @@ import { backupList } from "./continuous.ts";
 import { failureChanges, failures } from "./failures.ts";
 import { health } from "./health.ts";
 import { init } from "./init.ts";
-import { logLevel } from "./log.ts";
+import { logLevel, logs } from "./log.ts";
 import { mailTest } from "./mail.ts";
 import { mcp } from "./mcp.ts";
 import { moveIn } from "./move-in.ts";
@@ -51,6 +51,7 @@ export const commands: readonly Command[] = [
   status,
   ...readOnlySwitches,
   readOnly,
+  logs,
   logLevel,
   mailTest,
   auditExport,
