@@ -124,7 +124,7 @@ const aliveMs = 3_000;
 /** Bytes of lines that may wait for a reader; further log lines are left out. */
 const longestWait = 8 * 1024 ** 2;
 
-/** What the service tells of a request while the request is done; the signal is aborted when the command has gone. */
+/** The listener of an answer, on the side of the service; the signal is aborted when the command has gone. */
 type AnswerListener = Required<RequestListener> & { readonly signal: AbortSignal };
 
 export type ControlAnswer = (request: ControlRequest, listener: AnswerListener) => Promise<ControlOutcome>;
