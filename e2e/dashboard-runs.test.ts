@@ -77,12 +77,6 @@ test("mended runs look mended; a retry of many names its effect and leaves out t
   expect(await violationsOf(page)).toEqual([]);
   await page.getByRole("tab", { name: "Handlers" }).click();
   await page.getByRole("row").filter({ hasText: path }).getByText("none lately").waitFor();
-  await page.getByRole("link", { name: "Overview" }).click();
-  await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
-  // The panel of runs; that of the log tells of past errors, too.
-  const list = page.getByRole("listitem").filter({ hasText: "orders/mail.ts · orders.created" });
-  await list.nth(2).waitFor();
-  expect(await list.filter({ hasText: /failed/i }).count()).toBe(0);
   expect(complaintsOf(page)).toEqual([]);
   await leave(page);
 });
@@ -209,12 +203,15 @@ test("the overview counts the failed runs of functions, jobs and queues, and eac
   }
   const { failedRuns } = await failed();
   const page = await dashboard.open("/");
-  const figure = page.getByRole("link", { name: /^Failed runs/ });
-  const sum = failedRuns.functions + failedRuns.jobs + failedRuns.queues;
-  await figure.getByText(String(sum), { exact: true }).waitFor();
+  const figure = page.getByRole("region", { name: "At a glance" }).getByRole("link", { name: /^Failures/ });
+  await figure.getByText(`jobs ${failedRuns.jobs}`).waitFor();
   await figure.getByText(`queues 3`).waitFor();
-  // The status has the failures with their remedy.
-  await page.getByRole("heading", { name: "Status" }).waitFor();
+  // The panel has the failures by their cause, the status has the remedy.
+  await page
+    .getByRole("link", { name: /No letter/ })
+    .first()
+    .waitFor();
+  await page.getByRole("heading", { name: /needs? attention/ }).waitFor();
   const condition = page.getByRole("listitem").filter({ hasText: /\d+ causes of failures are open/ });
   await condition.getByText("socle failures lists them").waitFor();
   await leave(page);

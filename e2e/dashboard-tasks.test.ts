@@ -199,12 +199,15 @@ test("600 records are deleted in three batches; a few refused records are listed
   await leave(page);
 });
 
-test("a failed run names its remedy; the figure of the overview leads to the run", async () => {
+test("a failed run names its remedy; the overview leads to its cause", async () => {
   await make("visits", { place: "home" });
   const page = await dashboard.open("/");
-  await page.getByRole("link", { name: /^Failed runs/ }).click();
-  await page.waitForURL("**/functions?tab=runs&status=failed");
-  await page.getByRole("heading", { level: 1, name: "Functions" }).waitFor();
+  await page
+    .getByRole("link", { name: /nobody is at home/ })
+    .first()
+    .click();
+  await page.waitForURL("**/failures?group=*");
+  await page.goto(`${dashboard.server.url}/_/functions?tab=runs&status=failed`);
   await page.getByText("nobody is at home").first().click();
   const drawer = page.getByRole("dialog", { name: "onCreate of visits/greet.ts" });
   await drawer.getByText(/Correct and save the file, then retry/).waitFor();

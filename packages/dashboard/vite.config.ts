@@ -40,6 +40,17 @@ export default defineConfig({
     sourcemap: false,
     chunkSizeWarningLimit: 700,
     assetsInlineLimit: 0,
+    rolldownOptions: {
+      output: {
+        // A file of the first paint, and few shared files behind the sign-in: each file is a request.
+        codeSplitting: {
+          groups: [
+            { name: "first", tags: ["$initial"], priority: 2 },
+            { name: "small", test: /@mantine\/(core|hooks)/, maxModuleSize: 3_000, minShareCount: 3, priority: 1 },
+          ],
+        },
+      },
+    },
   },
   server: {
     port: 5173,

@@ -46,9 +46,8 @@ function applyStyles(): Promise<unknown> {
   return Promise.all([...links].map(apply));
 }
 
-// The frame of index.html stays until the first page is ready.
-await Promise.all([applyStyles(), router.load().catch(() => undefined)]);
-createRoot(root).render(<App />);
+// The frame of index.html stays until the first page is ready. No `await` at the top: the pages import this file's bundle, and would wait for its end.
+void Promise.all([applyStyles(), router.load().catch(() => undefined)]).then(() => createRoot(root).render(<App />));
 
 // In development: a change that reaches the application would remove the router, so the page is loaded again.
 import.meta.hot?.accept(() => location.reload());

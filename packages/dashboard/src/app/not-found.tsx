@@ -1,7 +1,7 @@
 /** The page for an address that no page has. */
 import { Center, Stack, Text, Title } from "@mantine/core";
 import { LinkAction } from "../kit/action.tsx";
-import { text } from "../texts/index.ts";
+import { text } from "../texts/first.ts";
 
 export function NotFoundPage() {
   return (

@@ -23,6 +23,7 @@ import {
   readLoginSearch,
   readLogSearch,
   readMailSearch,
+  readOverviewSearch,
   readRecordSearch,
   readSchemaSearch,
   readSettingsSearch,
@@ -70,6 +71,7 @@ const inside = createRoute({
 const overview = createRoute({
   getParentRoute: () => inside,
   path: "/",
+  validateSearch: readOverviewSearch,
   component: lazyRouteComponent(() => import("../pages/overview/overview-page.tsx"), "OverviewPage"),
 });
 

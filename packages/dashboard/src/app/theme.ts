@@ -1,6 +1,6 @@
 /** The look of the dashboard: colours, type, radii. Every text on every ground has a contrast of at least 4.5 (WCAG 2.2, 1.4.3). */
 import { type CSSVariablesResolver, createTheme, type MantineColorsTuple, type MantineTheme } from "@mantine/core";
-import { text } from "../texts/index.ts";
+import { text } from "../texts/first.ts";
 
 /** Verdigris: the accent. */
 const verdigris: MantineColorsTuple = [

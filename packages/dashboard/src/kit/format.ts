@@ -6,6 +6,7 @@ const dateTime = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeS
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeZone: "UTC" });
 const localDay = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
 const clockTime = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const weekday = new Intl.DateTimeFormat(undefined, { weekday: "short" });
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "short" });
 
 /** Marks that turn the direction of the text behind the mark: a name could read as another name (Unicode TR 36, 3.2). */
@@ -69,6 +70,11 @@ export function formatDay(timestamp: string): string {
 /** The time of day alone, with seconds. */
 export function formatClock(timestamp: string): string {
   return clockTime.format(new Date(timestamp));
+}
+
+/** The day of the week, short, in the browser's zone. */
+export function formatWeekday(timestamp: string): string {
+  return weekday.format(new Date(timestamp));
 }
 
 /** How long ago, or how long until: "3 min. ago", "in 2 hr.". */

@@ -4,7 +4,7 @@ import { SocleError } from "@socle/client";
 import type { UseQueryResult } from "@tanstack/react-query";
 import type { ComponentType, ReactNode } from "react";
 import { IconAlertTriangle, IconRefresh } from "../icons/index.ts";
-import { text } from "../texts/index.ts";
+import { text } from "../texts/first.ts";
 import { Action, TextLink } from "./action.tsx";
 import classes from "./notice.module.css";
 

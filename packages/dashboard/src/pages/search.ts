@@ -20,6 +20,11 @@ export const readSetupSearch = searchOf({
   token: textParam,
 });
 
+export const readOverviewSearch = searchOf({
+  /** The time of the charts: undefined for the last hour. */
+  range: choiceOf(["week"]),
+});
+
 export const readRecordSearch = searchOf({
   /** An expression of the filter language. */
   filter: textParam,

@@ -54,15 +54,17 @@ export function useScriptFiles(kind: ScriptKind, isShown = true): readonly Scrip
 /** Channels of the service with events about failures. Hooks and mails send none. */
 const failureChannels = ["function.failed", "job.failed"] as const;
 
+/** The newest open groups of failures, and the number of all. */
+export const openFailuresQuery = queryOptions({
+  queryKey: ["failures", "open"],
+  queryFn: () => client.admin.failures.list({ limit: 5, status: "open" }),
+  refetchInterval: hiddenMs,
+});
+
 /** The number of open groups of failures. */
 export function useOpenFailures(): number {
   useLiveRefresh(failureChannels, [["failures"]]);
-  const { data } = useQuery({
-    queryKey: ["failures", "open"],
-    queryFn: async () => (await client.admin.failures.list({ limit: 1 })).open,
-    refetchInterval: hiddenMs,
-  });
-  return data ?? 0;
+  return useQuery(openFailuresQuery).data?.open ?? 0;
 }
 
 const mostEntries = 200;

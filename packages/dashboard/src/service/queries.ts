@@ -31,7 +31,7 @@ export function collectionQuery(name: string) {
 export const overviewQuery = queryOptions({
   queryKey: ["overview"],
   queryFn: () => client.admin.overview(),
-  refetchInterval: 5_000,
+  refetchInterval: 10_000,
   placeholderData: keepPreviousData,
 });
 

@@ -4,7 +4,7 @@
  */
 import type { LogoutOptions } from "@socle/client";
 import type { Credentials, SecondFactorProof, User } from "@socle/protocol";
-import { text } from "../texts/index.ts";
+import { text } from "../texts/first.ts";
 import { client } from "./client.ts";
 import { Store, useStore } from "./store.ts";
 import { askOtherTabs } from "./tabs.ts";

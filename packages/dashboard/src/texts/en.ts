@@ -3,6 +3,7 @@ import { account } from "./en/account.ts";
 import { api } from "./en/api.ts";
 import { editor } from "./en/editor.ts";
 import { failures } from "./en/failures.ts";
+import { first } from "./en/first.ts";
 import * as functions from "./en/functions.ts";
 import { jobs } from "./en/jobs.ts";
 import { keys } from "./en/keys.ts";
@@ -11,7 +12,6 @@ import { overview } from "./en/overview.ts";
 import * as records from "./en/records.ts";
 import { diagram, schema } from "./en/schema.ts";
 import * as settings from "./en/settings.ts";
-import * as shared from "./en/shared.ts";
 import * as shell from "./en/shell.ts";
 import { sockets } from "./en/sockets.ts";
 import { storage } from "./en/storage.ts";
@@ -22,7 +22,7 @@ import * as undo from "./en/undo.ts";
 import { users } from "./en/users.ts";
 
 export const en = {
-  ...shared,
+  ...first,
   ...shell,
   ...records,
   ...functions,

@@ -8,6 +8,7 @@ import {
   count,
   enumOf,
   freeObject,
+  integer,
   named,
   number,
   object,
@@ -29,10 +30,10 @@ export const health = named("Health", () =>
 );
 export type Health = TypeOf<typeof health>;
 
-/** Requests that were answered within a minute. */
+/** Requests that were answered within a minute or an hour. Requests of the dashboard and of the admin API do not count. */
 export const requestMinute = named("RequestMinute", () =>
   object({
-    /** The beginning of the minute. */
+    /** The beginning of the minute, or of the hour. */
     minute: time,
     requests: count,
     /** Answers with a status of 400 to 499. */
@@ -93,11 +94,27 @@ export const overview = named("Overview", () =>
     residentMemory: count,
     /** Bytes on disk. */
     database: object({ size: count, walSize: count }),
+    disk: object({
+      /** Free bytes of the fullest disk; null on a system that does not tell. */
+      free: orNull(count),
+      /** Bytes by which database and files have grown since a moment: the start of the service, or seven days ago. */
+      growth: object({ since: time, bytes: integer }),
+    }),
+    backup: object({
+      /** The end of the last backup; null without a backup. */
+      last: orNull(time),
+      /** Why the last backup failed, in a line; null otherwise. */
+      error: orNull(string),
+      /** Seconds since the oldest write that is not in the continuous backup, 0 without such a write; null without a continuous backup. */
+      behind: orNull(number),
+    }),
     /** Stored files, and the bytes. */
     storage: object({ files: count, size: count }),
     collections: arrayOf(object({ name: string, records: count })),
     /** The last hour, oldest first. */
     requests: arrayOf(requestMinute),
+    /** The last seven days by hours, oldest first. */
+    week: arrayOf(requestMinute),
     sockets: count,
     /** Runs of functions. */
     deliveries: object({ waiting: count, running: count, failed: count }),

@@ -200,6 +200,7 @@ async function start(options: AppOptions) {
   await scripts.start({ signal: AbortSignal.any([signal, interrupted ?? signal]) });
   api.admin.failures.start(signal);
   api.admin.status.start(signal);
+  api.admin.overviews.start(signal);
   api.admin.alerts.start(signal);
   starting.defer(() => api.admin.alerts.posts.settled());
   await guardDisks({ config, database, logger: logger.for("database"), paths: disksOf(config) }, signal);

@@ -6,7 +6,7 @@ import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, useEffect, useRef, useState } from "react";
 import { Action } from "../../kit/action.tsx";
 import { messageOf, Notice } from "../../kit/states.tsx";
-import { text } from "../../texts/index.ts";
+import { text } from "../../texts/first.ts";
 
 interface Problems {
   email?: string;

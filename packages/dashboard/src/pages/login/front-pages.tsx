@@ -11,7 +11,7 @@ import { ErrorState, RowsSkeleton } from "../../kit/states.tsx";
 import { Dim } from "../../kit/words.tsx";
 import { client } from "../../service/client.ts";
 import { setUp, useSession } from "../../service/session.ts";
-import { text } from "../../texts/index.ts";
+import { text } from "../../texts/first.ts";
 import { CredentialsForm } from "./credentials-form.tsx";
 import { SignInForm } from "./sign-in-form.tsx";
 

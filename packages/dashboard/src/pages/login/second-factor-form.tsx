@@ -6,7 +6,7 @@ import { type FormEvent, useEffect, useRef, useState } from "react";
 import { Action } from "../../kit/action.tsx";
 import { messageOf, Notice } from "../../kit/states.tsx";
 import { finishSignIn, finishWithPasskey } from "../../service/session.ts";
-import { text } from "../../texts/index.ts";
+import { text } from "../../texts/first.ts";
 
 export function SecondFactorForm(props: {
   required: SecondFactorRequired;

@@ -2,7 +2,7 @@
 import { SecondFactorRequired } from "@socle/client";
 import { useState } from "react";
 import { signIn } from "../../service/session.ts";
-import { text } from "../../texts/index.ts";
+import { text } from "../../texts/first.ts";
 import { CredentialsForm } from "./credentials-form.tsx";
 import { SecondFactorForm } from "./second-factor-form.tsx";
 

@@ -3,37 +3,43 @@ import "@mantine/charts/styles.css";
 import { BarChart, LineChart } from "@mantine/charts";
 import type { RequestMinute } from "@socle/protocol";
 import { formatCompact, formatDuration } from "../../kit/index.ts";
-import { chartRows, latencySeries, requestSeries, ticksTo } from "./figures.ts";
+import { chartRows, latencySeries, type Range, requestSeries, ticksTo } from "./figures.ts";
 
 const height = 168;
-const axis = { interval: 14, tickMargin: 8, minTickGap: 8 };
+/** A label for each quarter of an hour, or for each day. */
+const intervals = { hour: 14, week: 23 } as const;
 
 /** Keeps a number and its unit in the same line. */
 function unbroken(ms: number): string {
   return formatDuration(ms).replace(" ", "\u00a0");
 }
 
+interface ChartProps {
+  slots: readonly RequestMinute[];
+  range: Range;
+}
+
 /** The common part of the two charts. The axis of values ends at a round figure. */
-function chartOf(minutes: readonly RequestMinute[], highest: "requests" | "p99") {
-  const ticks = ticksTo(Math.max(0, ...minutes.map((minute) => minute[highest] ?? 0)));
+function chartOf({ slots, range }: ChartProps, highest: "requests" | "p99") {
+  const ticks = ticksTo(Math.max(0, ...slots.map((slot) => slot[highest] ?? 0)));
   return {
     h: height,
-    data: chartRows(minutes),
+    data: chartRows(slots, range),
     dataKey: "time",
     tickLine: "none" as const,
     gridAxis: "x" as const,
     strokeDasharray: "0",
-    xAxisProps: axis,
+    xAxisProps: { interval: intervals[range], tickMargin: 8, minTickGap: 8 },
     // Interval 0: each tick has its line; the library leaves out the line below the first line.
     yAxisProps: { width: 56, interval: 0, ticks, domain: [0, ticks.at(-1) ?? 1] },
     accessibilityLayer: false,
   };
 }
 
-export function RequestChart({ minutes }: { minutes: readonly RequestMinute[] }) {
+export function RequestChart(props: ChartProps) {
   return (
     <BarChart
-      {...chartOf(minutes, "requests")}
+      {...chartOf(props, "requests")}
       series={[...requestSeries]}
       type="stacked"
       valueFormatter={formatCompact}
@@ -44,10 +50,10 @@ export function RequestChart({ minutes }: { minutes: readonly RequestMinute[] })
   );
 }
 
-export function LatencyChart({ minutes }: { minutes: readonly RequestMinute[] }) {
+export function LatencyChart(props: ChartProps) {
   return (
     <LineChart
-      {...chartOf(minutes, "p99")}
+      {...chartOf(props, "p99")}
       series={[...latencySeries]}
       connectNulls={false}
       curveType="linear"

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import type { FunctionRun, RequestMinute } from "@socle/protocol";
-import { chartRows, figuresOf, latencySummary, latestRuns, requestSummary, ticksTo } from "./figures.ts";
+import type { LogEntry, RequestMinute } from "@socle/protocol";
+import { chartRows, figuresOf, latencySummary, problemsOf, requestSummary, slowQueriesOf, ticksTo } from "./figures.ts";
 
 function minute(at: number, requests: number, more: Partial<RequestMinute> = {}): RequestMinute {
   const p = requests === 0 ? null : at;
@@ -18,23 +18,22 @@ function minute(at: number, requests: number, more: Partial<RequestMinute> = {})
 test("an hour without requests is noted, and draws nothing", () => {
   const hour = [minute(0, 0), minute(1, 0)];
   expect(figuresOf(hour)).toEqual({ requests: 0, clientErrors: 0, errors: 0, latest: null });
-  expect(requestSummary(hour)).toBe("No requests in the last hour");
-  expect(latencySummary(hour)).toBe("No requests in the last hour");
-  expect(chartRows(hour).every(({ answered, p50, p99 }) => answered === null && p50 === null && p99 === null)).toBe(
-    true,
-  );
-  expect(requestSummary([])).toBe("No requests in the last hour");
+  expect(requestSummary(hour, "hour")).toBe("No requests in the last hour");
+  expect(latencySummary(hour, "hour")).toBe("No requests in the last hour");
+  expect(
+    chartRows(hour, "hour").every(({ answered, p50, p99 }) => answered === null && p50 === null && p99 === null),
+  ).toBe(true);
+  expect(requestSummary([], "week")).toBe("No requests in the last seven days");
 });
 
 test("sums, the busiest and the slowest minute", () => {
   const hour = [minute(1, 5, { clientErrors: 2, errors: 1 }), minute(2, 9), minute(3, 0)];
   expect(figuresOf(hour)).toMatchObject({ requests: 14, clientErrors: 2, errors: 1, latest: { requests: 9 } });
-  expect(requestSummary(hour)).toMatch(
-    /^14 requests in the last hour: 2 refused, 1 failed\. Most at .*: 9 in a minute\.$/,
-  );
-  expect(latencySummary(hour)).toMatch(/p50 2 ms, p99 2 ms.*Slowest/);
-  expect(chartRows(hour)[0]).toMatchObject({ answered: 2, clientErrors: 2, errors: 1, p50: 1 });
-  expect(chartRows(hour)[2]).toMatchObject({ answered: null, p99: null });
+  expect(requestSummary(hour, "hour")).toMatch(/^14 requests: 2 refused, 1 failed\. Most at .*: 9\.$/);
+  expect(latencySummary(hour, "hour")).toMatch(/p50 2 ms, p99 2 ms.*Slowest/);
+  expect(chartRows(hour, "hour")[0]).toMatchObject({ answered: 2, clientErrors: 2, errors: 1, p50: 1 });
+  expect(chartRows(hour, "week")[0]?.time).toStartWith("Sun ");
+  expect(chartRows(hour, "hour")[2]).toMatchObject({ answered: null, p99: null });
 });
 
 test("an axis has round figures, at most five, and the greatest value is below its end", () => {
@@ -50,41 +49,40 @@ test("an axis has round figures, at most five, and the greatest value is below i
   }
 });
 
-test("runs are listed newest first, each once, also runs of jobs", () => {
-  const run = (runId: string, status: FunctionRun["status"], at: string): FunctionRun => ({
-    runId,
-    status,
-    createdAt: at,
-    endedAt: null,
-    collection: "posts",
-    handler: "onCreate",
-    eventType: "posts.created",
-    filePath: "functions/posts/notify.ts",
-    eventId: "evt_1",
-    durationMs: null,
-    error: null,
-    canRetry: false,
-  });
-  const attempt = (runId: string, n: number, startedAt: string) =>
-    ({ runId, startedAt, endedAt: null, status: "failed", attempt: n }) as const;
-  const job = {
-    name: "cleanup",
-    attempts: [
-      attempt("j", 2, "2026-03-01T09:03:00Z"),
-      attempt("j", 1, "2026-03-01T09:02:59Z"),
-      attempt("i", 1, "2026-03-01T09:00:00Z"),
-    ],
-  };
-  const again = { ...run("d", "completed", "2026-03-01T08:00:00Z"), endedAt: "2026-03-01T08:10:00Z" };
-  const functions = [
-    again,
-    { ...again, status: "failed" as const, endedAt: "2026-03-01T08:05:00Z" },
-    run("a", "completed", "2026-03-01T09:05:00Z"),
-    run("b", "failed", "2026-03-01T09:01:00Z"),
-    run("b", "failed", "2026-03-01T09:01:00Z"),
-    run("c", "running", "2026-03-01T09:06:00Z"),
-  ];
-  expect(latestRuns(functions, [job], 10).map(({ runId }) => runId)).toEqual(["c", "a", "j", "b", "i", "d"]);
-  expect(latestRuns(functions, [], 10).at(-1)).toMatchObject({ runId: "d", status: "completed" });
-  expect(latestRuns(functions, [job], 2).map(({ runId }) => runId)).toEqual(["c", "a"]);
+function slow(ms: number, fields: object): LogEntry {
+  const at = "2026-03-01T09:00:00.000Z";
+  return { timestamp: at, level: "WARN", source: "queries", message: "A query was slow", fields: { ms, ...fields } };
+}
+
+test("slow queries of one form are a group: the values differ, the fields do not; the longest sum is first", () => {
+  const index = '["status"] of posts';
+  const groups = slowQueriesOf([
+    slow(90, { collection: "posts", filter: 'status = "open" && views > 12', sort: "-views", index }),
+    slow(300, { collection: "tags", filter: 'name = "a \\" b"' }),
+    slow(250, { collection: "posts", filter: 'status = "done" && views > 7.5', sort: "-views", index }),
+    slow(10, { collection: "posts", filter: 'owner = "open"' }),
+    { timestamp: "2026-03-01T09:00:00.000Z", level: "WARN", source: "http", message: "Another" },
+  ]);
+  expect(groups.map(({ collection, shape, count, slowestMs }) => [collection, shape, count, slowestMs])).toEqual([
+    ["posts", "status = … && views > … · sorted by -views", 2, 250],
+    ["tags", "name = …", 1, 300],
+    ["posts", "owner = …", 1, 10],
+  ]);
+  expect(groups.map((group) => group.index)).toEqual([index, null, null]);
+});
+
+test("problems are the newest entry of each message, without slow queries", () => {
+  const entry = (message: string, source = "http"): LogEntry => ({ ...slow(1, {}), message, source });
+  const shown = problemsOf([
+    entry("5 failed"),
+    slow(1, {}),
+    entry("4 failed"),
+    entry("5 failed", "jobs"),
+    entry("other"),
+  ]);
+  expect(shown.map(({ source, message }) => [source, message])).toEqual([
+    ["http", "5 failed"],
+    ["jobs", "5 failed"],
+    ["http", "other"],
+  ]);
 });

@@ -1,7 +1,10 @@
-/** Figures of the last hour: sums, peaks, charts in words, and the series of the charts with their colours. */
-import type { FunctionRun, JobRun, RequestMinute } from "@socle/protocol";
-import { formatClock, formatDuration } from "../../kit/format.ts";
+/** Figures of the overview: sums, peaks, charts in words, the series of the charts with their colours; slow queries and problems of the log, in groups. */
+import type { LogEntry, RequestMinute } from "@socle/protocol";
+import { formatClock, formatDuration, formatWeekday } from "../../kit/format.ts";
 import { text } from "../../texts/index.ts";
+
+/** The last hour by minutes, or the last seven days by hours. */
+export type Range = "hour" | "week";
 
 export interface HourFigures {
   readonly requests: number;
@@ -21,10 +24,16 @@ export function figuresOf(minutes: readonly RequestMinute[]): HourFigures {
   };
 }
 
+/** The time of a minute without seconds; the weekday and the time of an hour. */
+function timeOf(minute: string, range: Range): string {
+  const time = formatClock(minute).replace(/^(\d{1,2}\D\d{2})\D\d{2}/, "$1");
+  return range === "hour" ? time : `${formatWeekday(minute)} ${time}`;
+}
+
 /** Minutes in the form of the charts. A minute without requests is a gap (null). */
-export function chartRows(minutes: readonly RequestMinute[]) {
+export function chartRows(minutes: readonly RequestMinute[], range: Range) {
   return minutes.map(({ minute, requests, clientErrors, errors, p50, p99 }) => ({
-    time: formatClock(minute).replace(/^(\d{1,2}\D\d{2})\D\d{2}/, "$1"),
+    time: timeOf(minute, range),
     answered: requests === 0 ? null : Math.max(0, requests - clientErrors - errors),
     clientErrors: requests === 0 ? null : clientErrors,
     errors: requests === 0 ? null : errors,
@@ -52,64 +61,68 @@ function greatest(
 }
 
 /** The chart of requests in words. */
-export function requestSummary(minutes: readonly RequestMinute[]): string {
+export function requestSummary(minutes: readonly RequestMinute[], range: Range): string {
   const { requests, clientErrors, errors } = figuresOf(minutes);
   const most = greatest(minutes, (each) => each.requests);
-  if (most === null) return text.overview.noRequests;
+  if (most === null) return text.overview.noRequests[range];
   const all = text.overview.requestSummary(requests, clientErrors, errors);
-  return `${all} ${text.overview.busiest(formatClock(most.minute), most.requests)}`;
+  return `${all} ${text.overview.busiest(timeOf(most.minute, range), most.requests)}`;
 }
 
 /** The chart of latencies in words. */
-export function latencySummary(minutes: readonly RequestMinute[]): string {
+export function latencySummary(minutes: readonly RequestMinute[], range: Range): string {
   const { latest } = figuresOf(minutes);
   const slowest = greatest(minutes, (each) => each.p99);
-  if (latest === null) return text.overview.noRequests;
+  if (latest === null) return text.overview.noRequests[range];
   const last = text.overview.latencySummary(formatDuration(latest.p50 ?? 0), formatDuration(latest.p99 ?? 0));
   if (slowest === null) return last;
-  return `${last} ${text.overview.slowest(formatClock(slowest.minute), formatDuration(slowest.p99 ?? 0))}`;
+  return `${last} ${text.overview.slowest(timeOf(slowest.minute, range), formatDuration(slowest.p99 ?? 0))}`;
 }
 
-/** A run of a function or of a job. */
-export interface AnyRun {
-  readonly runId: string;
-  readonly kind: "function" | "job";
-  /** The file of a function, or the name of a job. */
-  readonly name: string;
-  readonly cause: string;
-  readonly status: FunctionRun["status"];
-  readonly at: string;
-  readonly error: string | null;
+/** Slow queries of one form: the texts of the filters differ by values alone. */
+export interface SlowQuery {
+  readonly key: string;
+  readonly collection: string;
+  /** The filter with `…` in the place of values, and the order. */
+  readonly shape: string;
+  /** The index that the log proposes; null without a proposal. */
+  readonly index: string | null;
+  readonly count: number;
+  readonly slowestMs: number;
 }
 
-/** A job with the attempts of its last runs, the newest first. */
-export interface JobRuns {
-  readonly name: string;
-  readonly attempts: readonly JobRun[];
+function shapeOf({ filter, search, sort, group }: NonNullable<LogEntry["fields"]>): string {
+  const values = /"(?:[^"\\]|\\.)*"|\b\d[\d.]*\b/g;
+  const parts = [filter, search, group, sort === undefined ? undefined : `${text.overview.sortedBy} ${sort}`];
+  return parts
+    .filter((part) => part !== undefined)
+    .map((part) => String(part).replaceAll(values, "…"))
+    .join(" · ");
 }
 
-function isOpen({ status }: AnyRun): boolean {
-  return status === "waiting" || status === "running";
-}
+const isSlowQuery = ({ message }: LogEntry): boolean => message === text.overview.slowMessage;
 
-/** The newest runs, up to `room`. */
-export function latestRuns(functions: readonly FunctionRun[], jobs: readonly JobRuns[], room: number): AnyRun[] {
-  const runs = new Map<string, AnyRun>();
-  for (const { runId, filePath, eventType, status, createdAt, endedAt, error } of functions) {
-    const name = filePath.replace(/^functions\//, "");
-    const known = runs.get(runId);
-    const at = endedAt ?? createdAt;
-    // A run that ran again has several ends. The newest end counts, and an open state counts before every end.
-    if (known !== undefined && (isOpen(known) || (endedAt !== null && at < known.at))) continue;
-    runs.set(runId, { runId, kind: "function", name, cause: eventType, status, at, error });
+/** @param entries newest first. The form that took the most time in sum comes first. */
+export function slowQueriesOf(entries: readonly LogEntry[]): SlowQuery[] {
+  const groups = new Map<string, SlowQuery & { sumMs: number }>();
+  for (const { fields = {} } of entries.filter(isSlowQuery)) {
+    const [collection, shape, ms] = [String(fields["collection"]), shapeOf(fields), Number(fields["ms"])];
+    const key = `${collection} ${shape}`;
+    const { count = 0, slowestMs = 0, sumMs = 0 } = groups.get(key) ?? {};
+    const index = typeof fields["index"] === "string" ? fields["index"] : null;
+    const more = { count: count + 1, slowestMs: Math.max(slowestMs, ms), sumMs: sumMs + ms };
+    groups.set(key, { key, collection, shape, index, ...more });
   }
-  for (const { name, attempts } of jobs)
-    for (const { runId, startedAt, endedAt, status, error = null } of attempts) {
-      // Attempts come newest first: the first attempt decides the state of the run.
-      if (runs.has(runId)) continue;
-      runs.set(runId, { runId, kind: "job", name, cause: text.overview.job, status, at: endedAt ?? startedAt, error });
-    }
-  return [...runs.values()].sort((a, b) => Date.parse(b.at) - Date.parse(a.at)).slice(0, room);
+  return [...groups.values()].sort((a, b) => b.sumMs - a.sumMs);
+}
+
+/** The newest entry of each message; messages that differ by numbers alone count as one. @param entries newest first. */
+export function problemsOf(entries: readonly LogEntry[]): LogEntry[] {
+  const seen = new Set<string>();
+  return entries.filter((entry) => {
+    const key = `${entry.source} ${entry.message.replaceAll(/\d+/g, "")}`;
+    return !isSlowQuery(entry) && !seen.has(key) && seen.add(key);
+  });
 }
 
 export interface Series {

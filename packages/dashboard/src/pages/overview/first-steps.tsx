@@ -37,7 +37,7 @@ export function FirstSteps({ collections }: Pick<Overview, "collections">) {
   });
   const hasFunction = (functions ?? 0) > 0;
   const isDone = !isEmpty && hasFunction && hasWatched;
-  const { data: config } = useQuery(configQuery);
+  const { data: config } = useQuery({ ...configQuery, enabled: isEmpty || progress === "open" });
   if (progress === "hidden" || isDone || (progress === "none" && !isEmpty)) return null;
   const [first] = collections;
   const name = first?.name ?? "posts";

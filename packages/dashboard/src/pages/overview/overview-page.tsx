@@ -1,61 +1,75 @@
-/** The service at a glance: its figures in a row, and the panels. */
+/** The overview: whether all is well, with the conditions that are not, the figures, and what went wrong by its causes. */
 import { Paper, Skeleton, Stack, Text } from "@mantine/core";
-import type { Overview } from "@socle/protocol";
+import type { FailurePage, LogEntry, Overview } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
-import { Link, type LinkProps } from "@tanstack/react-router";
+import { getRouteApi, Link, type LinkProps } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { Dim, formatCompact, formatDuration, Page, QueryView } from "../../kit/index.ts";
+import { Dim, formatBytes, formatCompact, formatDuration, Page, QueryView, RelativeTime } from "../../kit/index.ts";
+import { client } from "../../service/client.ts";
+import { openFailuresQuery } from "../../service/live.ts";
 import { overviewQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
-import { figuresOf } from "./figures.ts";
+import { figuresOf, problemsOf, slowQueriesOf } from "./figures.ts";
 import { FirstSteps } from "./first-steps.tsx";
 import classes from "./overview.module.css";
-import {
-  ClusterPanel,
-  DiskPanel,
-  Halves,
-  ProblemPanel,
-  QueuePanel,
-  RecordPanel,
-  RunPanel,
-  TrafficPanels,
-} from "./panels.tsx";
+import { ClusterPanel, FailurePanel, ProblemPanel, SlowPanel, TrafficPanel } from "./panels.tsx";
 import { StatusPanel } from "./status-panel.tsx";
+
+const route = getRouteApi("/inside/");
+const refreshMs = 10_000;
+/** Most rows of a panel, and entries of the log that are looked at. */
+const [room, most] = [5, 500];
 
 export function OverviewPage() {
   const query = useQuery(overviewQuery);
   const { data } = query;
   return (
-    <Page
-      title={text.overview.title}
-      note={
-        data !== undefined &&
-        `${text.overview.version(data.version)} · ${text.overview.upFor(formatDuration(data.uptime * 1_000))}`
-      }
-    >
+    <Page title={text.overview.title} note={data !== undefined && <Note {...data} />}>
       <QueryView query={query} skeleton={<OverviewSkeleton />}>
         {(overview) => <Glance overview={overview} />}
       </QueryView>
-      <Halves>
-        <ProblemPanel />
-        <RunPanel />
-      </Halves>
     </Page>
   );
 }
 
-function Glance({ overview }: { overview: Overview }) {
+function Note({ version, uptime, users, sockets }: Overview) {
+  const words = text.overview;
   return (
     <>
-      <FirstSteps collections={overview.collections} />
+      {words.version(version)} · {words.upFor(formatDuration(uptime * 1_000))}
+      <Text span inherit visibleFrom="sm">
+        {` · ${words.users(users)} · ${words.sockets(sockets)}`}
+      </Text>
+    </>
+  );
+}
+
+function Glance({ overview }: { overview: Overview }) {
+  const { range = "hour" } = route.useSearch();
+  const navigate = route.useNavigate();
+  const { data: failures } = useQuery(openFailuresQuery);
+  const { data: entries = [] } = useQuery({
+    queryKey: ["overview", "log"],
+    queryFn: async () => (await client.admin.logs({ level: "WARN,ERROR", limit: most })).items.toReversed(),
+    refetchInterval: refreshMs,
+  });
+  const { collections, cluster, requests, week } = overview;
+  return (
+    <>
+      <FirstSteps collections={collections} />
       <StatusPanel />
-      <Stats overview={overview} />
-      {overview.cluster !== null && <ClusterPanel cluster={overview.cluster} />}
-      <TrafficPanels minutes={overview.requests} />
-      <div className={classes["thirds"]}>
-        <RecordPanel collections={overview.collections} />
-        <DiskPanel database={overview.database} storage={overview.storage} />
-        <QueuePanel deliveries={overview.deliveries} />
+      <Stats figures={statsOf(overview, failures, entries)} />
+      <TrafficPanel
+        requests={requests}
+        week={week}
+        range={range}
+        onRange={(chosen) => navigate({ search: chosen === "hour" ? {} : { range: chosen } })}
+      />
+      <div className={classes["lists"]}>
+        {cluster !== null && <ClusterPanel cluster={cluster} />}
+        <FailurePanel groups={failures?.items.slice(0, room) ?? []} />
+        <SlowPanel queries={slowQueriesOf(entries).slice(0, room)} />
+        <ProblemPanel entries={problemsOf(entries).slice(0, room)} />
       </div>
     </>
   );
@@ -64,76 +78,93 @@ function Glance({ overview }: { overview: Overview }) {
 function OverviewSkeleton() {
   return (
     <Stack gap="md" role="status" aria-busy="true" aria-label={text.common.loading}>
+      <Skeleton height={64} radius="lg" />
       <Skeleton height={92} radius="lg" />
-      <Halves>
-        <Skeleton height={232} radius="lg" />
-        <Skeleton height={232} radius="lg" />
-      </Halves>
-      <div className={classes["thirds"]}>
-        <Skeleton height={180} radius="lg" />
-        <Skeleton height={180} radius="lg" />
-        <Skeleton height={180} radius="lg" />
-      </div>
+      <Skeleton height={232} radius="lg" />
     </Stack>
   );
 }
 
 interface Stat {
   label: string;
-  value: string;
+  value: ReactNode;
   hint: string;
   isBad?: boolean;
   /** The page with details. */
   to?: LinkProps;
 }
 
-function statsOf(overview: Overview): Stat[] {
+function statsOf(overview: Overview, failures: FailurePage | undefined, entries: readonly LogEntry[]): Stat[] {
+  const words = text.overview;
   const { requests, errors, latest } = figuresOf(overview.requests);
-  const { functions, jobs, queues } = overview.failedRuns;
-  const failedRuns = functions + jobs + queues;
-  const share = requests === 0 ? 0 : errors / requests;
-  const percent = share.toLocaleString(undefined, { style: "percent", maximumSignificantDigits: 2 });
+  const share = (requests === 0 ? 0 : errors / requests).toLocaleString(undefined, {
+    style: "percent",
+    maximumSignificantDigits: 2,
+  });
+  const open = failures?.open ?? 0;
+  const slow = slowQueriesOf(entries);
+  const { disk, database, storage } = overview;
   return [
-    { label: text.overview.requests, value: formatCompact(requests), hint: text.overview.requestsHint },
     {
-      label: text.overview.errors,
-      value: formatCompact(errors),
-      hint: errors === 0 ? text.overview.noErrors : text.overview.errorsHint(percent),
+      label: words.failures,
+      value: formatCompact(open),
+      hint: Object.values(overview.failedRuns).some((n) => n > 0)
+        ? words.failedRunsOf(overview.failedRuns)
+        : words.noFailures,
+      isBad: open > 0,
+      to: { to: "/failures" },
+    },
+    backupStat(overview.backup),
+    {
+      label: words.disk,
+      value: formatBytes(database.size + database.walSize + storage.size),
+      hint: words.diskHint(
+        `${disk.growth.bytes < 0 ? "−" : "+"}${formatBytes(Math.abs(disk.growth.bytes))}`,
+        formatDuration(Math.max(0, Date.now() - Date.parse(disk.growth.since))),
+        disk.free === null ? null : formatBytes(disk.free),
+      ),
+      to: { to: "/storage" },
+    },
+    {
+      label: words.requests,
+      value: formatCompact(requests),
+      hint: errors === 0 ? words.noErrors : words.errorsHint(formatCompact(errors), share),
       isBad: errors > 0,
-      to: { to: "/logs", search: { levels: "error" } },
+      to: { to: "/logs", search: { levels: "ERROR" } },
     },
     {
-      label: text.overview.failedRuns,
-      value: formatCompact(failedRuns),
-      hint: failedRuns === 0 ? text.overview.failedRunsHint : text.overview.failedRunsOf(overview.failedRuns),
-      isBad: failedRuns > 0,
-      to: failuresPage(overview.failedRuns),
-    },
-    {
-      label: text.overview.latency,
+      label: words.latency,
       value: latest === null ? "–" : formatDuration(latest.p99 ?? 0),
-      hint: latest === null ? text.overview.noLatency : text.overview.latencyHint(formatDuration(latest.p50 ?? 0)),
+      hint: latest === null ? words.noRequests.hour : words.latencyHint(formatDuration(latest.p50 ?? 0)),
     },
-    { label: text.overview.sockets, value: formatCompact(overview.sockets), hint: text.overview.socketsHint },
     {
-      label: text.overview.users,
-      value: formatCompact(overview.users),
-      hint: text.overview.usersHint,
-      to: { to: "/users" },
+      label: words.slowQueries,
+      value: formatCompact(slow.reduce((sum, { count }) => sum + count, 0)),
+      hint:
+        slow[0] === undefined
+          ? words.noSlow
+          : words.upTo(formatDuration(Math.max(...slow.map((each) => each.slowestMs)))),
+      to: { to: "/logs", search: { search: words.slowMessage } },
     },
   ];
 }
 
-/** The page with the kind of runs that failed: the first kind with failures, functions without any. */
-function failuresPage({ functions, jobs, queues }: Overview["failedRuns"]): LinkProps {
-  if (functions > 0 || jobs + queues === 0) return { to: "/functions", search: { tab: "runs", status: "failed" } };
-  return { to: "/jobs" };
+function backupStat({ last, error, behind }: Overview["backup"]): Stat {
+  const words = text.overview;
+  const value = last === null ? behind === null ? words.noBackup : words.continuous : <RelativeTime at={last} />;
+  const late = behind === null ? null : words.behindBy(formatDuration(behind * 1_000));
+  return {
+    label: words.backup,
+    value,
+    hint: error ?? late ?? (last === null ? words.noBackupHint : words.backupHint),
+    isBad: error !== null,
+  };
 }
 
-function Stats({ overview }: { overview: Overview }) {
+function Stats({ figures }: { figures: readonly Stat[] }) {
   return (
     <Paper component="section" radius="lg" className={classes["stats"]} aria-label={text.overview.now}>
-      {statsOf(overview).map(({ label, value, hint, isBad = false, to }) => (
+      {figures.map(({ label, value, hint, isBad = false, to }) => (
         <Figure key={label} to={to}>
           <Dim>{label}</Dim>
           <Text className={`numbers ${classes["figure"]}`} c={isBad ? "var(--mantine-color-error)" : "inherit"}>

@@ -1,352 +1,204 @@
-/** The panels of the overview: charts of requests, the log, runs, the size of the data, the queue of functions. */
-import { Badge, Box, ColorSwatch, Group, SimpleGrid, Skeleton, Text, VisuallyHidden } from "@mantine/core";
-import type { ClusterInstance, ClusterOverview, LogEntry, Overview, RequestMinute } from "@socle/protocol";
-import { type UseQueryResult, useQuery } from "@tanstack/react-query";
+/** The panels of the overview: the charts of requests, and the lists of what went wrong. A panel without a row is left out. */
+import { Box, ColorSwatch, Group, SegmentedControl, SimpleGrid, Skeleton, Text } from "@mantine/core";
+import type { ClusterInstance, ClusterOverview, FailureGroup, LogEntry, Overview } from "@socle/protocol";
 import { Link, type LinkProps } from "@tanstack/react-router";
 import { lazy, type ReactNode, Suspense } from "react";
-import {
-  Dim,
-  ErrorText,
-  formatBytes,
-  formatNumber,
-  Panel,
-  QueryView,
-  RelativeTime,
-  RowsSkeleton,
-  TextLink,
-} from "../../kit/index.ts";
-import { client } from "../../service/client.ts";
+import { choicesOf, Dim, formatDuration, Panel, RelativeTime, TextLink, visible } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import { LevelMark } from "../logs/level-mark.tsx";
 import {
-  type AnyRun,
   figuresOf,
   latencySeries,
   latencySummary,
-  latestRuns,
+  type Range,
   requestSeries,
   requestSummary,
   type Series,
+  type SlowQuery,
 } from "./figures.ts";
 import classes from "./overview.module.css";
 
-const room = 7;
-const refreshMs = 10_000;
-/** Most characters of a message or an error. */
+/** Most characters of a message. */
 const longest = 240;
 
-interface ActivityProps<T> {
+interface ListProps<T> {
   title: string;
   /** The link to the whole list. */
-  all: ReactNode;
-  query: UseQueryResult<readonly T[]>;
+  all: LinkProps & { label: string };
+  rows: readonly T[];
   rowKey: (row: T) => string;
   render: (row: T) => ReactNode;
-  /** The words without a row. */
-  nothing: string;
 }
 
-function Activity<T>({ title, all, query, rowKey, render, nothing }: ActivityProps<T>) {
+function List<T>({ title, all: { label, ...all }, rows, rowKey, render }: ListProps<T>) {
+  if (rows.length === 0) return null;
   return (
-    <Panel title={title} actions={all}>
-      <QueryView query={query} skeleton={<RowsSkeleton rows={4} height={32} />}>
-        {(rows) => (
-          <ul className={`plain ${classes["list"]}`}>
-            {rows.length === 0 && (
-              <li>
-                <Dim size="sm" px="md" pb="xs">
-                  {nothing}
-                </Dim>
-              </li>
-            )}
-            {rows.map((row) => (
-              <li key={rowKey(row)}>{render(row)}</li>
-            ))}
-          </ul>
-        )}
-      </QueryView>
+    <Panel
+      title={title}
+      actions={
+        <TextLink {...all} className="noBreak">
+          {label}
+        </TextLink>
+      }
+    >
+      <ul className={`plain ${classes["list"]}`}>
+        {rows.map((row) => (
+          <li key={rowKey(row)}>{render(row)}</li>
+        ))}
+      </ul>
     </Panel>
   );
 }
 
-/** The newest entry of each message; messages that differ by numbers alone, such as those of slow queries, count as one. */
-function differing(entries: readonly LogEntry[]): LogEntry[] {
-  const seen = new Set<string>();
-  return entries.filter(({ source, message }) => {
-    const key = `${source} ${message.replaceAll(/\d+/g, "")}`;
-    return !seen.has(key) && seen.add(key);
-  });
-}
-
-export function ProblemPanel() {
-  const query = useQuery({
-    queryKey: ["overview", "problems"],
-    queryFn: async () => {
-      const { items } = await client.admin.logs({ level: "WARN,ERROR", limit: room * 20 });
-      return differing(items.toReversed()).slice(0, room);
-    },
-    refetchInterval: refreshMs,
-  });
-  return (
-    <Activity
-      title={text.overview.problems}
-      all={
-        <TextLink to="/logs" search={{ levels: "WARN,ERROR" }} className="noBreak">
-          {text.overview.allLogs}
-        </TextLink>
-      }
-      query={query}
-      rowKey={({ timestamp, message }) => `${timestamp} ${message}`}
-      render={(entry) => <Problem entry={entry} />}
-      nothing={text.overview.noProblems}
-    />
-  );
-}
-
-function Problem({ entry }: { entry: LogEntry }) {
-  const { level, message, source, timestamp, requestId } = entry;
-  return (
-    <Link to="/logs" search={{ levels: level, search: requestId ?? message.slice(0, 80) }} className={classes["item"]}>
-      <span className={classes["level"]}>
-        <LevelMark level={level} />
-      </span>
-      <span className="cut" title={message.slice(0, longest)}>
-        {message.slice(0, longest)}
-      </span>
-      <Text span size="xs" c="dimmed" className="noBreak">
-        {source} · <RelativeTime at={timestamp} />
-      </Text>
-    </Link>
-  );
-}
-
-export function RunPanel() {
-  const query = useQuery({
-    queryKey: ["overview", "runs"],
-    queryFn: async () => {
-      const { scripts } = client.admin;
-      // Open runs come before ended runs in the API, so the panel asks for each state separately.
-      const [open, over, failed, jobs] = await Promise.all([
-        scripts.functionRuns({ limit: room }),
-        scripts.functionRuns({ status: "completed", limit: room }),
-        scripts.functionRuns({ status: "failed", limit: room }),
-        scripts.jobs({ limit: 1_000 }),
-      ]);
-      // Only the jobs with the newest last runs can have other runs among the newest.
-      const recent = jobs.items
-        .filter(({ lastRun }) => lastRun !== null)
-        .sort((a, b) => ((a.lastRun?.startedAt ?? "") < (b.lastRun?.startedAt ?? "") ? 1 : -1))
-        .slice(0, room);
-      const runs = await Promise.all(
-        recent.map(async ({ name }) => ({ name, attempts: (await scripts.jobRuns(name, { limit: room * 3 })).items })),
-      );
-      return latestRuns([...open.items, ...over.items, ...failed.items], runs, room);
-    },
-    refetchInterval: refreshMs,
-  });
-  return (
-    <Activity
-      title={text.overview.runs}
-      all={
-        <TextLink to="/functions" search={{ tab: "runs" }} className="noBreak">
-          {text.overview.allRuns}
-        </TextLink>
-      }
-      query={query}
-      rowKey={({ runId }) => runId}
-      render={(run) => <Run run={run} />}
-      nothing={text.overview.noRuns}
-    />
-  );
-}
-
-const colours = { waiting: "gray", running: "blue", completed: "verdigris", failed: "red" } as const;
-
-function Run({ run }: { run: AnyRun }) {
-  const { status, name, cause, at, error, kind, runId } = run;
-  const to: LinkProps =
-    kind === "job"
-      ? { to: "/jobs", search: { job: name, run: runId } }
-      : { to: "/functions", search: { tab: "runs", run: runId } };
+function Row(props: { to: LinkProps; lead: ReactNode; body: string; note?: string | undefined; end: ReactNode }) {
+  const { to, lead, body, note, end } = props;
   return (
     <Link {...to} className={classes["item"] ?? ""}>
-      <Badge size="xs" radius="sm" variant="light" color={colours[status]} tt="none" className={classes["level"]}>
-        {text.overview.statuses[status]}
-      </Badge>
-      <span className="cut" title={error?.slice(0, longest)}>
-        {text.overview.runOf(name, cause)}
-        {error !== null && (
-          <Text span inherit c="dimmed">
-            {" "}
-            <ErrorText value={error.slice(0, longest)} />
-          </Text>
-        )}
+      <span className={classes["level"]}>{lead}</span>
+      <span className={classes["body"]}>
+        <span className="cut" title={body.slice(0, longest)}>
+          {visible(body.slice(0, longest))}
+        </span>
+        {note !== undefined && <span className={`cut ${classes["note"]}`}>{note}</span>}
       </span>
-      <Text span size="xs" c="dimmed" className="noBreak">
-        <RelativeTime at={at} />
+      <Text span size="xs" c="dimmed" className="noBreak numbers">
+        {end}
       </Text>
     </Link>
   );
 }
 
-/** Most collections in the panel: the largest collections. */
-const maxCollections = 8;
-
-export function RecordPanel({ collections }: Pick<Overview, "collections">) {
-  const largest = [...collections].sort((a, b) => b.records - a.records || a.name.localeCompare(b.name));
-  const shown = largest.slice(0, maxCollections);
-  const most = Math.max(1, shown[0]?.records ?? 0);
+export function FailurePanel({ groups }: { groups: readonly FailureGroup[] }) {
   return (
-    <Panel title={text.overview.records}>
-      <div className={classes["bars"]}>
-        {shown.length === 0 && (
-          <Dim size="sm" px="md" pb="md">
-            {text.overview.noCollections}
-          </Dim>
-        )}
-        {shown.map(({ name, records }) => (
-          <Link key={name} to="/collections/$name" params={{ name }} className={classes["bar"]}>
-            <span className="cut">{name}</span>
-            <span className="numbers">
-              {formatNumber(records)}
-              <VisuallyHidden> {text.overview.recordNoun}</VisuallyHidden>
-            </span>
-            <span className={classes["barTrack"]}>
-              <span className={classes["barFill"]} style={{ width: `${(records / most) * 100}%` }} />
-            </span>
-          </Link>
-        ))}
-        {largest.length > shown.length && (
-          <TextLink to="/collections" px="md" pt={4}>
-            {text.overview.moreCollections(largest.length - shown.length)}
-          </TextLink>
-        )}
-      </div>
-    </Panel>
-  );
-}
-
-export function DiskPanel({ database, storage }: Pick<Overview, "database" | "storage">) {
-  return (
-    <Panel title={text.overview.disk}>
-      <dl className={classes["facts"]}>
-        <Fact label={text.overview.database} value={formatBytes(database.size)} />
-        <Fact label={text.overview.wal} value={formatBytes(database.walSize)} />
-        <Fact
-          label={
-            <TextLink to="/storage" c="inherit">
-              {text.overview.files(storage.files)}
-            </TextLink>
+    <List
+      title={text.overview.failureCauses}
+      all={{ to: "/failures", label: text.failures.see }}
+      rows={groups}
+      rowKey={({ id }) => id}
+      render={({ id, kind, message, file, line, count, last }) => (
+        <Row
+          to={{ to: "/failures", search: { group: id } }}
+          lead={text.failures.kinds[kind]}
+          body={message}
+          note={file === null ? undefined : `${file}${line === null ? "" : `:${line}`}`}
+          end={
+            <>
+              {text.overview.times(count)} · <RelativeTime at={last} />
+            </>
           }
-          value={formatBytes(storage.size)}
         />
-        <Fact
-          label={text.overview.total}
-          value={formatBytes(database.size + database.walSize + storage.size)}
-          isStrong
-        />
-      </dl>
-    </Panel>
+      )}
+    />
   );
 }
 
-export function QueuePanel({ deliveries }: Pick<Overview, "deliveries">) {
+export function SlowPanel({ queries }: { queries: readonly SlowQuery[] }) {
   return (
-    <Panel title={text.overview.queue}>
-      <dl className={classes["facts"]}>
-        {(["waiting", "running", "failed"] as const).map((status) => (
-          <Fact
-            key={status}
-            label={
-              <TextLink to="/functions" search={{ tab: "runs", status }} c="inherit">
-                {text.overview[status]}
-              </TextLink>
-            }
-            value={formatNumber(deliveries[status])}
-            isBad={status === "failed" && deliveries.failed > 0}
-          />
-        ))}
-      </dl>
-    </Panel>
+    <List
+      title={text.overview.slowQueries}
+      all={{ to: "/logs", search: { search: text.overview.slowMessage }, label: text.overview.allLogs }}
+      rows={queries}
+      rowKey={({ key }) => key}
+      render={({ collection, shape, index, count, slowestMs }) => (
+        <Row
+          to={{ to: "/collections/$name/schema", params: { name: collection }, search: { tab: "indexes" } }}
+          lead={collection}
+          body={shape === "" ? text.overview.wholeList : shape}
+          note={index === null ? undefined : text.overview.proposedIndex(index)}
+          end={`${text.overview.times(count)} · ${text.overview.upTo(formatDuration(slowestMs))}`}
+        />
+      )}
+    />
   );
 }
 
-function Fact(props: { label: ReactNode; value: string; isStrong?: boolean; isBad?: boolean }) {
-  const { label, value, isStrong = false, isBad = false } = props;
+export function ProblemPanel({ entries }: { entries: readonly LogEntry[] }) {
   return (
-    <div className={classes["fact"]} data-is-strong={isStrong || undefined}>
-      <dt>{label}</dt>
-      <dd className="numbers" data-is-bad={isBad || undefined}>
-        {value}
-      </dd>
-    </div>
+    <List
+      title={text.overview.problems}
+      all={{ to: "/logs", search: { levels: "WARN,ERROR" }, label: text.overview.allLogs }}
+      rows={entries}
+      rowKey={({ timestamp, message }) => `${timestamp} ${message}`}
+      render={({ level, message, source, timestamp, requestId }) => (
+        <Row
+          to={{ to: "/logs", search: { levels: level, search: requestId ?? message.slice(0, 80) } }}
+          lead={<LevelMark level={level} />}
+          body={message}
+          end={
+            <>
+              {source} · <RelativeTime at={timestamp} />
+            </>
+          }
+        />
+      )}
+    />
   );
 }
 
 const RequestChart = lazy(async () => ({ default: (await import("./charts.tsx")).RequestChart }));
 const LatencyChart = lazy(async () => ({ default: (await import("./charts.tsx")).LatencyChart }));
 
-/** Two panels beside each other, on a wide screen. */
-export function Halves({ children }: { children: ReactNode }) {
-  return <SimpleGrid cols={{ base: 1, md: 2 }}>{children}</SimpleGrid>;
+interface TrafficProps extends Pick<Overview, "requests" | "week"> {
+  range: Range;
+  onRange: (range: Range) => void;
 }
 
-export function TrafficPanels({ minutes }: { minutes: readonly RequestMinute[] }) {
-  const isQuiet = figuresOf(minutes).requests === 0;
+export function TrafficPanel({ requests, week, range, onRange }: TrafficProps) {
+  const slots = range === "hour" ? requests : week;
+  const choice = (
+    <SegmentedControl
+      size="xs"
+      aria-label={text.overview.range}
+      data={choicesOf(text.overview.ranges)}
+      value={range}
+      onChange={onRange}
+    />
+  );
   return (
-    <Halves>
-      <Figure
-        title={text.overview.requestChart}
-        series={requestSeries}
-        summary={requestSummary(minutes)}
-        isQuiet={isQuiet}
-      >
-        <RequestChart minutes={minutes} />
-      </Figure>
-      <Figure
-        title={text.overview.latencyChart}
-        series={latencySeries}
-        summary={latencySummary(minutes)}
-        isQuiet={isQuiet}
-      >
-        <LatencyChart minutes={minutes} />
-      </Figure>
-    </Halves>
+    <Panel title={text.overview.traffic} actions={choice}>
+      {figuresOf(slots).requests === 0 ? (
+        <Dim size="sm" p="md" pt="xs">
+          {text.overview.noRequests[range]}
+        </Dim>
+      ) : (
+        <SimpleGrid cols={{ base: 1, md: 2 }} spacing={0}>
+          <Figure
+            title={text.overview.requestChart[range]}
+            series={requestSeries}
+            summary={requestSummary(slots, range)}
+          >
+            <RequestChart slots={slots} range={range} />
+          </Figure>
+          <Figure
+            title={text.overview.latencyChart[range]}
+            series={latencySeries}
+            summary={latencySummary(slots, range)}
+          >
+            <LatencyChart slots={slots} range={range} />
+          </Figure>
+        </SimpleGrid>
+      )}
+    </Panel>
   );
 }
 
-function Figure(props: {
-  title: string;
-  series: readonly Series[];
-  summary: string;
-  isQuiet: boolean;
-  children: ReactNode;
-}) {
-  const { title, series, summary, isQuiet, children } = props;
+function Figure(props: { title: string; series: readonly Series[]; summary: string; children: ReactNode }) {
+  const { title, series, summary, children } = props;
   return (
-    <Panel title={title}>
-      {!isQuiet && (
-        <Group gap="md" px="md" aria-hidden>
-          {series.map(({ name, label, color }) => (
-            <Group key={name} gap={6} wrap="nowrap">
-              <ColorSwatch color={`var(--mantine-color-${color.replace(".", "-")})`} size={8} withShadow={false} />
-              <Dim>{label}</Dim>
-            </Group>
-          ))}
-        </Group>
-      )}
-      <Box p="4px 16px 12px 8px" mih={184}>
-        {isQuiet ? (
-          <Dim size="sm" ta="center" pt={72}>
-            {summary}
-          </Dim>
-        ) : (
-          <div role="img" aria-label={summary}>
-            <Suspense fallback={<Skeleton height={168} radius="sm" />}>{children}</Suspense>
-          </div>
-        )}
-      </Box>
-    </Panel>
+    <Box p="8px 16px 12px" miw={0}>
+      <Group gap="md" aria-hidden>
+        <Text size="sm">{title}</Text>
+        {series.map(({ name, label, color }) => (
+          <Group key={name} gap={6} wrap="nowrap">
+            <ColorSwatch color={`var(--mantine-color-${color.replace(".", "-")})`} size={8} withShadow={false} />
+            <Dim>{label}</Dim>
+          </Group>
+        ))}
+      </Group>
+      <div role="img" aria-label={summary}>
+        <Suspense fallback={<Skeleton height={168} radius="sm" />}>{children}</Suspense>
+      </div>
+    </Box>
   );
 }
 
@@ -369,6 +221,18 @@ export function ClusterPanel({ cluster }: { cluster: ClusterOverview }) {
         ))}
       </dl>
     </Panel>
+  );
+}
+
+function Fact(props: { label: string; value: string; isStrong?: boolean; isBad?: boolean }) {
+  const { label, value, isStrong = false, isBad = false } = props;
+  return (
+    <div className={classes["fact"]} data-is-strong={isStrong || undefined}>
+      <dt>{label}</dt>
+      <dd className="numbers" data-is-bad={isBad || undefined}>
+        {value}
+      </dd>
+    </div>
   );
 }
 

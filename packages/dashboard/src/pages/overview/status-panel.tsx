@@ -1,7 +1,8 @@
-/** The panel of the status: the conditions of the service that are not well, the worst first, each with the remedy. The panel is hidden while all is well. */
-import { Text } from "@mantine/core";
+/** The panel of the status: whether all is well, and the conditions of the service that are not, the worst first, each with the remedy. */
+import { Group, Text, Title } from "@mantine/core";
 import type { StatusItem } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
+import { IconAlertTriangle, IconCircleCheck } from "../../icons/index.ts";
 import { Dim, Panel, QueryView, RelativeTime, TextLink } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { text } from "../../texts/index.ts";
@@ -19,17 +20,32 @@ export function StatusPanel() {
   });
   return (
     <QueryView query={query} skeleton={null}>
-      {({ items }) =>
-        items.length > 0 && (
-          <Panel title={text.overview.status}>
+      {({ isWell, items }) => (
+        <Panel>
+          <Group
+            gap={10}
+            px="md"
+            py="sm"
+            wrap="nowrap"
+            className={classes["verdict"]}
+            data-level={isWell ? undefined : items[0]?.level}
+          >
+            {isWell ? <IconCircleCheck size={24} aria-hidden /> : <IconAlertTriangle size={24} aria-hidden />}
+            <Title order={2} size="h4">
+              {isWell
+                ? text.overview.allWell
+                : text.overview.attention(items.filter(({ level }) => level !== "note").length)}
+            </Title>
+          </Group>
+          {items.length > 0 && (
             <ul className={`plain ${classes["list"]}`}>
               {items.map((item) => (
                 <Condition key={`${item.id} ${item.text}`} item={item} />
               ))}
             </ul>
-          </Panel>
-        )
-      }
+          )}
+        </Panel>
+      )}
     </QueryView>
   );
 }

@@ -41,6 +41,24 @@ test("each minute of the last hour has its own numbers, and an older minute has 
   expect(meter.lastHour().every(({ requests }) => requests === 0)).toBe(true);
 });
 
+test("the last week by hours; a request of the dashboard is in the totals alone", () => {
+  const meter = new RequestMeter();
+  setSystemTime(start + 5_000);
+  meter.count("GET", 500, 3);
+  setSystemTime(start + 90 * minute);
+  meter.count("GET", 200, 3);
+  meter.countOwn("GET", 200, 3);
+  const week = meter.lastWeek();
+  expect(week).toHaveLength(7 * 24);
+  expect(week.slice(-2)).toMatchObject([
+    { minute: "2026-03-01T10:00:00.000Z", requests: 1, errors: 1 },
+    { minute: "2026-03-01T11:00:00.000Z", requests: 1, errors: 0 },
+  ]);
+  expect(week.slice(0, -2).every(({ requests }) => requests === 0)).toBe(true);
+  expect(meter.lastHour().reduce((sum, { requests }) => sum + requests, 0)).toBe(1);
+  expect(meter.totals().reduce((sum, { requests }) => sum + requests, 0)).toBe(3);
+});
+
 test("latencies are estimated within their bucket", () => {
   const meter = new RequestMeter();
   for (let n = 0; n < 98; n++) meter.count("GET", 200, 7);

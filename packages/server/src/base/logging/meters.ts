@@ -13,8 +13,8 @@ export const latencyBounds = [0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1
 const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "other"];
 /** From 0xx to 5xx. */
 const classes = 6;
-const minuteMs = 60_000;
-const minutes = 60;
+const [minuteMs, hourMs] = [60_000, 3_600_000];
+const [minutes, hours] = [60, 7 * 24];
 
 export interface HistogramTotals {
   /** Upper bounds in milliseconds, with how many took at most as long. */
@@ -55,14 +55,55 @@ export class Histogram {
   }
 }
 
-interface Minute {
-  /** Minutes since 1970. */
-  readonly minute: number;
+/** The requests of a minute or of an hour. */
+interface Slot {
+  /** Minutes, or hours, since 1970. */
+  readonly at: number;
   requests: number;
   clientErrors: number;
   errors: number;
   /** Requests by bucket of latency. */
   readonly latency: Uint32Array;
+}
+
+/** The requests of the last minutes, or hours, as a ring: a slot's place is taken again after a round. */
+class RequestRing {
+  readonly #unitMs: number;
+  readonly #slots: Slot[];
+
+  /** @param unitMs of a slot. */
+  constructor(unitMs: number, length: number) {
+    this.#unitMs = unitMs;
+    this.#slots = Array.from({ length }, () => emptySlot(-1));
+  }
+
+  /** @param bucket of the latency. */
+  count(status: number, bucket: number): void {
+    const at = Math.floor(Date.now() / this.#unitMs);
+    const place = at % this.#slots.length;
+    let slot = this.#slots[place];
+    if (slot?.at !== at) {
+      slot = emptySlot(at);
+      this.#slots[place] = slot;
+    }
+    slot.requests += 1;
+    if (status >= 500) slot.errors += 1;
+    else if (status >= 400) slot.clientErrors += 1;
+    slot.latency[bucket] = (slot.latency[bucket] ?? 0) + 1;
+  }
+
+  /** Oldest first; the last slot is not over. */
+  all(): RequestMinute[] {
+    const { length } = this.#slots;
+    const now = Math.floor(Date.now() / this.#unitMs);
+    return this.#slots.map((_, i) => {
+      const at = now - length + 1 + i;
+      const kept = this.#slots[at % length];
+      const { requests, clientErrors, errors, latency } = kept?.at === at ? kept : emptySlot(at);
+      const minute = new Date(at * this.#unitMs).toISOString();
+      return { minute, requests, clientErrors, errors, p50: quantile(latency, 0.5), p99: quantile(latency, 0.99) };
+    });
+  }
 }
 
 export class RequestMeter {
@@ -71,37 +112,32 @@ export class RequestMeter {
   readonly #totals = new Map(methods.map((method) => [method, new Float64Array(classes)]));
   /** Tells how many requests are being answered; the server sets this function. */
   inFlight: () => number = () => 0;
-  /** The last hour as a ring: a minute's place is taken again an hour later. */
-  readonly #ring: Minute[] = Array.from({ length: minutes }, () => emptyMinute(-1));
+  readonly #minutes = new RequestRing(minuteMs, minutes);
+  readonly #hours = new RequestRing(hourMs, hours);
 
   /** @param ms until the answer began. */
   count(method: string, status: number, ms: number): void {
+    const bucket = this.countOwn(method, status, ms);
+    this.#minutes.count(status, bucket);
+    this.#hours.count(status, bucket);
+  }
+
+  /** Counts a request of the dashboard: in the totals, and not in the last hour and week, which the dashboard shows. Answers the bucket of the latency. */
+  countOwn(method: string, status: number, ms: number): number {
     const digit = Math.floor(status / 100);
     const totals = this.#totals.get(method) ?? this.#totals.get("other");
     if (totals !== undefined) totals[digit] = (totals[digit] ?? 0) + 1;
-    const now = Math.floor(Date.now() / minuteMs);
-    let slot = this.#ring[now % minutes];
-    if (slot?.minute !== now) {
-      slot = emptyMinute(now);
-      this.#ring[now % minutes] = slot;
-    }
-    slot.requests += 1;
-    if (status >= 500) slot.errors += 1;
-    else if (status >= 400) slot.clientErrors += 1;
-    const bucket = this.durations.observe(ms);
-    slot.latency[bucket] = (slot.latency[bucket] ?? 0) + 1;
+    return this.durations.observe(ms);
   }
 
-  /** The last hour, oldest minute first; the last minute is not over. */
+  /** The last hour by minutes, oldest first. */
   lastHour(): RequestMinute[] {
-    const now = Math.floor(Date.now() / minuteMs);
-    return Array.from({ length: minutes }, (_, i) => {
-      const at = now - minutes + 1 + i;
-      const kept = this.#ring[at % minutes];
-      const { requests, clientErrors, errors, latency } = kept?.minute === at ? kept : emptyMinute(at);
-      const minute = new Date(at * minuteMs).toISOString();
-      return { minute, requests, clientErrors, errors, p50: quantile(latency, 0.5), p99: quantile(latency, 0.99) };
-    });
+    return this.#minutes.all();
+  }
+
+  /** The last seven days by hours, oldest first. */
+  lastWeek(): RequestMinute[] {
+    return this.#hours.all();
   }
 
   /** Requests since the start, by method and class of status. */
@@ -112,8 +148,8 @@ export class RequestMeter {
   }
 }
 
-function emptyMinute(minute: number): Minute {
-  return { minute, requests: 0, clientErrors: 0, errors: 0, latency: new Uint32Array(latencyBounds.length + 1) };
+function emptySlot(at: number): Slot {
+  return { at, requests: 0, clientErrors: 0, errors: 0, latency: new Uint32Array(latencyBounds.length + 1) };
 }
 
 /** Within a bucket, a value is taken to lie at its rank. Null without values. */

@@ -29,6 +29,12 @@ function shown({ requestId, request: { method, url } }: Exchange): { requestId: 
   return { requestId, method, path: excerpt(pathIn(url), 200) };
 }
 
+/** Whether a request is for the dashboard or the admin API. @param url absolute. */
+function isOfDashboard(url: string): boolean {
+  const path = url.indexOf("/", url.indexOf("//") + 2);
+  return url.startsWith("/api/admin/", path) || url.startsWith("/_/", path);
+}
+
 /** Milliseconds with two decimals. */
 function rounded(ms: number): number {
   return Math.round(ms * 100) / 100;
@@ -348,7 +354,12 @@ export class Router {
     const status = answer?.status ?? 101;
     // Until the answer began.
     const ms = performance.now() - start;
-    if (exchange.isMeasured) this.#options.meter.count(exchange.request.method, status, ms);
+    if (exchange.isMeasured) {
+      const { method, url } = exchange.request;
+      const { meter } = this.#options;
+      if (isOfDashboard(url)) meter.countOwn(method, status, ms);
+      else meter.count(method, status, ms);
+    }
     const { accessPercent, requests } = this.#options;
     // A refused request has changed nothing.
     const isKept = exchange.isCause && exchange.request.method !== "GET" && (status < 400 || status >= 500);

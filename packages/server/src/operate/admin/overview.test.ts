@@ -35,6 +35,18 @@ test("the overview: the stored objects, and the requests", async () => {
   expect(overview.requests).toHaveLength(60);
   const sum = (name: "requests" | "clientErrors" | "errors"): number =>
     overview.requests.reduce((all, minute) => all + minute[name], 0);
+  // The overview shows no request of itself: further looks change no figure of the charts.
+  const asked = sum("requests");
+  for (let n = 0; n < 3; n++) await request("GET", "/api/admin/overview", { token });
+  await request("GET", "/_/");
+  await request("GET", "/api/administrators");
+  const { body: later } = await request<Overview>("GET", "/api/admin/overview", { token });
+  expect(later.requests.reduce((all, minute) => all + minute.requests, 0)).toBe(asked + 1);
+  expect(later.week.reduce((all, hour) => all + hour.requests, 0)).toBe(asked + 1);
+  expect(later.backup).toEqual({ last: null, error: null, behind: null });
+  expect(later.disk.free).toBeGreaterThan(0);
+  expect(Date.parse(later.disk.growth.since)).toBeLessThanOrEqual(Date.now());
+  expect(Number.isInteger(later.disk.growth.bytes)).toBe(true);
   expect([sum("requests") >= 2, sum("clientErrors") >= 1, sum("errors")]).toEqual([true, true, 0]);
   socket.socket.close();
 });

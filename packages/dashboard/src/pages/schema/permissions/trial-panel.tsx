@@ -1,5 +1,5 @@
 /** "Try as": the answer for a user or an anonymous request on a record or the list, and the parts of the rules that decide. */
-import { NativeSelect, Stack, Text } from "@mantine/core";
+import { NativeSelect, Skeleton, Stack, Text } from "@mantine/core";
 import { SocleError } from "@socle/client";
 import {
   isRuleWord,
@@ -11,7 +11,7 @@ import {
 } from "@socle/protocol";
 import { useMutation } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
-import { useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import { IconCircleCheck, IconCircleX, IconHelpCircle } from "../../../icons/index.ts";
 import {
   Action,
@@ -28,10 +28,13 @@ import {
 } from "../../../kit/index.ts";
 import { client } from "../../../service/client.ts";
 import { text } from "../../../texts/index.ts";
-import { RelationControl } from "../../records/editor/controls/relation-control.tsx";
 import { type Attempt, attemptOf, type SchemaSearch } from "../../search.ts";
 import classes from "./permissions.module.css";
 
+// A file of its own, as for the editor of records.
+const RelationControl = lazy(async () => ({
+  default: (await import("../../records/editor/controls/relation-control.tsx")).RelationControl,
+}));
 const words = text.schema.trial;
 const route = getRouteApi("/inside/collections/$name/schema");
 
@@ -82,14 +85,16 @@ export function TrialPanel({ name, isDirty }: { name: string; isDirty: boolean }
             <Warning>{words.unsaved}</Warning>
           </Text>
         )}
-        <RelationControl
-          {...control}
-          field={{ name: words.as, type: "relation", collection: "users" }}
-          label={words.as}
-          emptyText={words.nobody}
-          value={as ?? null}
-          onChange={(value) => change({ as: idOf(value) })}
-        />
+        <Suspense fallback={<Skeleton height={58} radius="sm" />}>
+          <RelationControl
+            {...control}
+            field={{ name: words.as, type: "relation", collection: "users" }}
+            label={words.as}
+            emptyText={words.nobody}
+            value={as ?? null}
+            onChange={(value) => change({ as: idOf(value) })}
+          />
+        </Suspense>
         <NativeSelect
           label={words.operation}
           data={choicesOf(words.attempts)}
@@ -97,13 +102,15 @@ export function TrialPanel({ name, isDirty }: { name: string; isDirty: boolean }
           onChange={(event) => change({ attempt: attemptOf(event.currentTarget.value) })}
         />
         {attempt !== "list" && attempt !== "create" && (
-          <RelationControl
-            {...control}
-            field={{ name: words.record, type: "relation", collection: name, required: true }}
-            label={words.record}
-            value={record ?? null}
-            onChange={(value) => change({ record: idOf(value) })}
-          />
+          <Suspense fallback={<Skeleton height={58} radius="sm" />}>
+            <RelationControl
+              {...control}
+              field={{ name: words.record, type: "relation", collection: name, required: true }}
+              label={words.record}
+              value={record ?? null}
+              onChange={(value) => change({ record: idOf(value) })}
+            />
+          </Suspense>
         )}
         {(attempt === "create" || attempt === "update") && (
           <div>
