@@ -2,7 +2,7 @@
 import { count } from "./count.ts";
 import * as shared from "./shared.ts";
 
-export const login = {
+const login = {
   pageTitle: "Sign in",
   title: "Sign in to Socle",
   email: "Email",
@@ -32,7 +32,7 @@ export const login = {
   noAdmin: "No admin yet? The service prints a set-up link when it starts. On the command line:",
 };
 
-export const setup = {
+const setup = {
   pageTitle: "Set up",
   title: "Welcome to Socle",
   body: "Make the first admin of this service. You will be signed in at once.",
