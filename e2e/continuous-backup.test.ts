@@ -142,6 +142,22 @@ test("segments that are missing, cut, damaged, of another number or of another c
   }
 });
 
+/** A store in front of the store of the tests. @param fault the answer in place of the store's; null for the store's answer. */
+function storeBehind(fault: (request: Request) => Promise<Response | null>): Bun.Server<undefined> {
+  return Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    async fetch(request) {
+      const { method, headers, url } = request;
+      const body = method === "PUT" || method === "POST" ? await request.bytes() : undefined;
+      const answer = await fault(request);
+      if (answer !== null) return answer;
+      const { pathname, search } = new URL(url);
+      return fetch(`${s3.endpoint}${pathname}${search}`, { method, headers, ...(body && { body }) });
+    },
+  });
+}
+
 /** Scenarios with places of their own, which run beside each other: each wait of a scenario is work of another scenario. */
 const scenarios: [title: string, work: () => Promise<void>][] = [
   [
@@ -256,32 +272,25 @@ const scenarios: [title: string, work: () => Promise<void>][] = [
       expect((await socle(["verify", shared])).code).toBe(0);
     },
   ],
-  [
-    "while the store is away, writes go on, the age is told, and all leaves when the store answers",
+  ...[
+    { what: "away", status: 503, code: "SlowDown" },
+    { what: "full", status: 403, code: "QuotaExceeded" },
+  ].map(({ what, status, code }): [string, () => Promise<void>] => [
+    `while the store is ${what}, writes go on, the age is told, and all leaves when the store takes objects again`,
     async () => {
       let isAway = false;
-      using line = Bun.serve({
-        port: 0,
-        hostname: "127.0.0.1",
-        async fetch(request) {
-          if (isAway) return new Response("<Error><Code>SlowDown</Code></Error>", { status: 503 });
-          const { pathname, search } = new URL(request.url);
-          const body = request.method === "PUT" || request.method === "POST" ? await request.bytes() : undefined;
-          return fetch(`${s3.endpoint}${pathname}${search}`, {
-            method: request.method,
-            headers: request.headers,
-            ...(body && { body }),
-          });
-        },
-      });
-      const prefix = prefixIn("away");
-      const env = { ...withPlace(prefix), ...withStore(`http://127.0.0.1:${line.port}`) };
+      using line = storeBehind(async () =>
+        isAway ? new Response(`<Error><Code>${code}</Code></Error>`, { status }) : null,
+      );
+      const prefix = prefixIn(what);
+      const env = { ...withPlace(prefix), ...withStore(line.url.origin) };
       const server = await serve(await itemProject(), { env });
       await add(server.url, 1);
       await untilAllLeft(server);
       isAway = true;
       for (let n = 2; n < 10; n++) await add(server.url, n);
       await until(async () => (await behind(server.url)) > 0.5);
+      await until(() => server.output().includes("The continuous backup waits: "));
       isAway = false;
       await untilAllLeft(server);
       const { gaps } = await listed(prefix, { ...env, ...withStore(s3.endpoint) });
@@ -289,6 +298,67 @@ const scenarios: [title: string, work: () => Promise<void>][] = [
       expect(await server.stop()).toBe(0);
       const back = await serve(await restored(prefix, [], env));
       expect(await numbers(back.url)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
+      await back.stop();
+    },
+  ]),
+  [
+    "with a store that answers late, each write leaves, and the writes themselves are not late",
+    async () => {
+      let waiting = 0;
+      using line = storeBehind(async () => {
+        waiting += 1;
+        await Bun.sleep(700);
+        waiting -= 1;
+        return null;
+      });
+      const prefix = prefixIn("late");
+      const env = { ...withPlace(prefix), ...withStore(line.url.origin) };
+      const server = await serve(await itemProject(), { env });
+      for (let n = 0; n < 20; n++) {
+        await until(() => waiting > 0);
+        await add(server.url, n);
+      }
+      expect(waiting).toBeGreaterThan(0);
+      await untilAllLeft(server);
+      await add(server.url, 20);
+      // The stop waits for the last segment.
+      expect(await server.stop()).toBe(0);
+      const back = await serve(await restored(prefix, [], env));
+      expect((await numbers(back.url)).length).toBe(21);
+      await back.stop();
+    },
+  ],
+  [
+    "a store that forbids deletions loses nothing: the log tells, segments leave, and old objects go when the store lets them go",
+    async () => {
+      let isForbidden = true;
+      let refused = 0;
+      using line = storeBehind(async (request) => {
+        if (request.method !== "DELETE" || !isForbidden) return null;
+        refused += 1;
+        return new Response("<Error><Code>AccessDenied</Code></Error>", { status: 403 });
+      });
+      const prefix = prefixIn("forbids");
+      const env = { ...withPlace(prefix, { SERVICE_BACKUP_KEEP: "1s" }), ...withStore(line.url.origin) };
+      const server = await serve(await itemProject(), { env });
+      let n = 0;
+      const writeUntil = (condition: () => boolean | Promise<boolean>): Promise<void> =>
+        until(async () => {
+          await add(server.url, n++);
+          await Bun.sleep(100);
+          return condition();
+        });
+      await writeUntil(() => refused > 0 && server.output().includes("could not be removed"));
+      const places = { ...env, ...withStore(s3.endpoint) };
+      expect((await listed(prefix, places)).first.number).toBe(1);
+      await untilAllLeft(server);
+      isForbidden = false;
+      await writeUntil(async () => (await listed(prefix, places)).first.number > 1);
+      await untilAllLeft(server);
+      expect(await server.stop()).toBe(0);
+      expect((await socle(["verify", prefix], { env: places })).code).toBe(0);
+      const back = await serve(await restored(prefix, [], places));
+      expect(await numbers(back.url)).toEqual(Array.from({ length: n }, (_, i) => i));
       await back.stop();
     },
   ],

@@ -138,7 +138,9 @@ describe("commands and signals around a start", () => {
     server.signal("SIGTERM");
     await until(() => server.output().includes("SIGTERM: stopping"));
     const connect = (): Promise<unknown> => fetch(`${server.url}/health`, { headers: { Connection: "close" } });
-    expect(await connect().catch((error: unknown) => Reflect.get(Object(error), "code"))).toMatch(/refused/i);
+    const outcome = (): Promise<unknown> => connect().catch((error: unknown) => Reflect.get(Object(error), "code"));
+    // Each process closes the port when the process has heard of the stop.
+    await until(async () => /refused/i.test(String(await outcome())));
     socket.write(body.slice(5));
     await until(() => answer.includes("kept"));
     expect(answer).toStartWith("HTTP/1.1 201 ");

@@ -45,9 +45,25 @@ export interface BackupExtent {
 }
 
 /** @throws SetupError for a place without a continuous backup. */
-export async function surveyOf(place: BackupPlace, { files }: Pick<DataPaths, "files">): Promise<BackupExtent> {
-  const [number, end] = [await place.first(), await place.last()];
-  if (number === 0) throw new SetupError(`${place.address}: has no continuous backup`);
+export async function surveyOf(place: BackupPlace, paths: Pick<DataPaths, "files">): Promise<BackupExtent> {
+  for (;;) {
+    const number = await place.first();
+    if (number === 0) throw new SetupError(`${place.address}: has no continuous backup`);
+    try {
+      return await surveyFrom(number, place, paths);
+    } catch (thrown) {
+      // A service that runs removes its oldest segments meanwhile.
+      if ((await place.first()) === number) throw thrown;
+    }
+  }
+}
+
+async function surveyFrom(
+  number: number,
+  place: BackupPlace,
+  { files }: Pick<DataPaths, "files">,
+): Promise<BackupExtent> {
+  const end = await place.last();
   const [first, last] = [await place.head(number), await place.head(end)];
   const snapshots = await snapshotsIn(placeAt(place.snapshotAddress, files.s3), last.chain);
   const gaps: SegmentHead[] = [];

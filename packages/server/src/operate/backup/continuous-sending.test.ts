@@ -1,5 +1,6 @@
 /** The sending of a continuous backup: how often a segment leaves, and what a stop sends. */
 import { expect, spyOn, test } from "bun:test";
+import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { databases } from "../../../test/databases.ts";
 import { quietLogger, temporaryFolder } from "../../../test/kit.ts";
@@ -95,6 +96,29 @@ test("a snapshot before a gap that has not left closes no gap", async () => {
   await backup.addSnapshot(snapshotOf(database));
   expect(backup.state.behindMs).toBeGreaterThan(0);
   await backup.addSnapshot({ ...snapshotOf(database), position: position + 1 });
+  expect(backup.state.behindMs).toBe(0);
+  await database.close();
+  await backup.finish(10_000);
+});
+
+test("more than 64 MiB of waiting commits become a gap, and a snapshot behind the gap closes it", async () => {
+  const { backup, database } = await copied();
+  backup.start();
+  await until(() => backup.isReady);
+  await backup.addSnapshot(snapshotOf(database));
+  // 4 MiB of random text, which the level of compression leaves as long as it is.
+  const entry = randomBytes(3 * 1024 ** 2).toString("base64");
+  const take = (position: number): void =>
+    backup.take({ position, id: `id${position}`, before: null, at: Date.now() - 1_000, entry, notes: [] });
+  const { position } = database;
+  for (let n = 1; n <= 15; n++) take(position + n);
+  // The commits wait: a snapshot takes none of them out.
+  await backup.addSnapshot({ ...snapshotOf(database), position: position + 15 });
+  expect(backup.state.behindMs).toBeGreaterThan(0);
+  take(position + 16);
+  await backup.addSnapshot({ ...snapshotOf(database), position: position + 15 });
+  expect(backup.state.behindMs).toBeGreaterThan(0);
+  await backup.addSnapshot({ ...snapshotOf(database), position: position + 16 });
   expect(backup.state.behindMs).toBe(0);
   await database.close();
   await backup.finish(10_000);
