@@ -111,7 +111,7 @@ test("each outage has a single warning, however many attempts fail, and a single
   const told: string[] = [];
   // The logger leaves repeated warnings of a minute out, so the calls count, not the lines.
   const logger: Told = { often: () => told.push("away"), info: () => told.push("back") };
-  const { made } = await exporter(url, { logger, timeFactor: 0.001 });
+  const { made } = await exporter(url, { logger, timeFactor: 0.05 });
   for (const sent of [1, 2]) {
     add(made, 1);
     await until(() => made.totals.sent === sent);
