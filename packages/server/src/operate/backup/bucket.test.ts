@@ -8,6 +8,7 @@ import { openFiles } from "../../../test/files.ts";
 import { bucket, s3Key, startS3 } from "../../../test/s3-server.ts";
 import { dataPathsOf } from "../../app/index.ts";
 import { Secret, SetupError } from "../../base/kernel/index.ts";
+import { PartUploads } from "./part-uploads.ts";
 import { sourceOf } from "./target.ts";
 
 const s3 = await startS3();
@@ -132,4 +133,29 @@ test("a broken upload goes on with the next backup, without the finished parts",
   // The backup before went, as `backup.keep` says.
   while ((await list()).length > 1) await Bun.sleep(10);
   expect((await list()).map(({ name }) => name)).toEqual([made.name]);
+});
+
+test("a stop gives up an upload of which the store takes the bytes and never answers", async () => {
+  const arrivals = Promise.withResolvers<void>();
+  using silent = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    async fetch(request) {
+      if (new URL(request.url).searchParams.has("uploads"))
+        return new Response("<InitiateMultipartUploadResult><UploadId>1</UploadId></InitiateMultipartUploadResult>");
+      if (request.method !== "PUT") return new Response(null, { status: 204 });
+      await request.bytes();
+      arrivals.resolve();
+      return Promise.withResolvers<Response>().promise;
+    },
+  });
+  const uploads = new PartUploads(`s3://${bucket}/silent/`, { ...keys, endpoint: silent.url.origin });
+  const stopping = new AbortController();
+  const uploading = uploads.upload("a", new Blob(["content"]), {
+    signal: stopping.signal,
+    onProgress: () => undefined,
+  });
+  await arrivals.promise;
+  stopping.abort(new Error("the service stops"));
+  await expect(uploading).rejects.toThrow("the service stops");
 });

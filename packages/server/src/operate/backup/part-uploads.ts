@@ -9,6 +9,8 @@ const leastPart = 8 * 1_024 ** 2;
 const maxParts = 10_000;
 const tries = 5;
 const firstPauseMs = 250;
+/** The longest time of a request: a part of 8 MiB over 28 KB/s. A store that takes the bytes and never answers holds no upload for ever. */
+const requestMs = 300_000;
 
 export type Sending = Pick<BackupOptions, "signal" | "onProgress">;
 
@@ -28,6 +30,11 @@ class StoreError extends Error {
     super(message);
     this.status = status;
   }
+}
+
+/** The signal of a request: of the work, and of the longest time. */
+function bounded(signal: AbortSignal): AbortSignal {
+  return AbortSignal.any([signal, AbortSignal.timeout(requestMs)]);
 }
 
 function tagOf(xml: string, name: string): string | null {
@@ -57,7 +64,10 @@ export class PartUploads {
     const upload = this.#uploads.get(name);
     this.#uploads.delete(name);
     if (upload === undefined) return;
-    await this.#send("DELETE", name, { query: { uploadId: upload.id } }).catch(() => undefined);
+    await this.#send("DELETE", name, {
+      query: { uploadId: upload.id },
+      signal: AbortSignal.timeout(requestMs),
+    }).catch(() => undefined);
   }
 
   /** Writes a new object at once. False, if the name has an object, which stays unchanged (RFC 9110, 13.1.2). */
@@ -79,14 +89,15 @@ export class PartUploads {
   /** Uploads a file in parts, each tried five times. The next call for this name sends the parts that are missing. */
   async upload(name: string, file: Blob, { signal, onProgress }: Sending): Promise<void> {
     try {
-      const { id, partBytes, tags } = await this.#begin(name, file.size);
+      const { id, partBytes, tags } = await this.#begin(name, file.size, bounded(signal));
       const parts = Math.max(1, Math.ceil(file.size / partBytes));
       for (let part = 1; part <= parts; part++) {
         signal.throwIfAborted();
         if (!tags.has(part)) {
           const bytes = await file.slice((part - 1) * partBytes, part * partBytes).bytes();
           const query = { partNumber: String(part), uploadId: id };
-          const { headers } = await this.#persist(() => this.#send("PUT", name, { query, body: bytes }), signal);
+          const put = (): Promise<Response> => this.#send("PUT", name, { query, body: bytes, signal: bounded(signal) });
+          const { headers } = await this.#persist(put, signal);
           tags.set(part, headers.get("etag") ?? "");
         }
         onProgress(Math.min(file.size, part * partBytes), file.size);
@@ -94,7 +105,9 @@ export class PartUploads {
       const list = [...tags].sort(([a], [b]) => a - b);
       const items = list.map(([part, tag]) => `<Part><PartNumber>${part}</PartNumber><ETag>${tag}</ETag></Part>`);
       const body = `<CompleteMultipartUpload>${items.join("")}</CompleteMultipartUpload>`;
-      const answer = await this.#persist(() => this.#send("POST", name, { query: { uploadId: id }, body }), signal);
+      const complete = (): Promise<Response> =>
+        this.#send("POST", name, { query: { uploadId: id }, body, signal: bounded(signal) });
+      const answer = await this.#persist(complete, signal);
       // A store may answer 200 at once, and find out later.
       const code = tagOf(await answer.text(), "Code");
       if (code !== null) throw new StoreError(400, code);
@@ -107,10 +120,10 @@ export class PartUploads {
     }
   }
 
-  async #begin(name: string, size: number): Promise<OpenUpload> {
+  async #begin(name: string, size: number, signal: AbortSignal): Promise<OpenUpload> {
     const open = this.#uploads.get(name);
     if (open !== undefined) return open;
-    const answer = await this.#send("POST", name, { query: { uploads: "" } });
+    const answer = await this.#send("POST", name, { query: { uploads: "" }, signal });
     const id = tagOf(await answer.text(), "UploadId");
     if (id === null) throw new StoreError(400, "the store does not begin an upload in parts");
     const upload = { id, partBytes: Math.max(leastPart, Math.ceil(size / maxParts)), tags: new Map() };
