@@ -72,7 +72,7 @@ export const ATTRIBUTES: { readonly [name in AttributeName]: Attribute } = {
   min: { form: "number", types: bounded, isRule: true },
   max: { form: "number", types: bounded, isRule: true },
   regex: { form: "string", types: texts, isRule: true },
-  unique: { form: "unique", types: FIELD_TYPES.filter((type) => type !== "json") },
+  unique: { form: "unique", types: FIELD_TYPES.filter((type) => type !== "json" && type !== "geo") },
   format: { form: "format", types: texts, isRule: true },
   collection: { form: "collection", types: ["relation"] },
   owner: { form: "boolean", types: ["relation"], target: "users" },

@@ -1,7 +1,7 @@
 /** Definitions of collections and fields, and records in answers. */
 import { ROLES } from "./auth.ts";
 
-/** The nine field types (spec, "Field definition"). */
+/** The field types: the nine of the spec ("Field definition"), and places. */
 export const FIELD_TYPES = [
   "string",
   "text",
@@ -12,6 +12,7 @@ export const FIELD_TYPES = [
   "json",
   "relation",
   "file",
+  "geo",
 ] as const;
 export type FieldType = (typeof FIELD_TYPES)[number];
 

@@ -6,6 +6,7 @@ export * from "./batch.ts";
 export * from "./collections.ts";
 export * from "./errors.ts";
 export * from "./events.ts";
+export * from "./geo.ts";
 export * from "./history.ts";
 export * from "./mail.ts";
 export * from "./permissions.ts";

@@ -4,7 +4,7 @@ import { AppError } from "../src/base/kernel/index.ts";
 import type { ExpressionSchema, SchemaField } from "../src/data/expressions/expression.ts";
 import { isCaller } from "../src/data/expressions/expression.ts";
 import type { Fields } from "../src/data/expressions/predicate.ts";
-import { positionSql, type ValueType } from "../src/data/fields/index.ts";
+import { derivedOf, positionSql, type ValueType } from "../src/data/fields/index.ts";
 import type { Database, Transactor, Value } from "../src/store/database/index.ts";
 
 interface FieldSpec {
@@ -30,6 +30,7 @@ const fields: { readonly [collection: string]: { readonly [field: string]: Field
     status: { valueType: "text", values: statuses },
     before: { valueType: "text", values: statuses },
     meta: { valueType: "json" },
+    place: { valueType: "geo" },
     author: { valueType: "text", target: "authors" },
     parent: { valueType: "text", target: "posts" },
     vault: { valueType: "text", target: "vault" },
@@ -43,6 +44,7 @@ const fields: { readonly [collection: string]: { readonly [field: string]: Field
     name: { valueType: "text" },
     age: { valueType: "number" },
     notes: { valueType: "json" },
+    home: { valueType: "geo" },
     boss: { valueType: "text", target: "authors" },
   },
 };
@@ -70,6 +72,7 @@ export function schemaOf(name: string): ExpressionSchema {
         // The tests need both ways to compile a backward step: with an index and without an index.
         isIndexed: spec.target !== undefined || fieldName === "slug" || fieldName === "id",
         ...(spec.multiple && { items: { table: itemTable(name, fieldName), values: spec.values ?? null } }),
+        ...(spec.valueType === "geo" && { place: { lat: `_lat_${fieldName}`, lon: `_lon_${fieldName}` } }),
         ...(spec.values && !spec.multiple && { order: { values: spec.values, column: `_order_${fieldName}` } }),
       };
     },
@@ -100,11 +103,13 @@ const columnTypes: { readonly [valueType in ValueType]: string } = {
   boolean: "INTEGER",
   datetime: "TEXT",
   json: "TEXT",
+  geo: "TEXT",
 };
 
 function stored({ valueType, multiple }: FieldSpec, value: Fields[string]): Value {
   if (multiple === true) return JSON.stringify(value ?? []);
-  if (valueType === "json") return value === null || value === undefined ? null : JSON.stringify(value);
+  if (valueType === "json" || valueType === "geo")
+    return value === null || value === undefined ? null : JSON.stringify(value);
   if (typeof value === "boolean") return value ? 1 : 0;
   return typeof value === "string" || typeof value === "number" ? value : null;
 }
@@ -128,6 +133,9 @@ export async function fill(
       for (const [field, { values, multiple }] of specs)
         if (values !== undefined && multiple !== true)
           columns.push(`"_order_${field}" INTEGER GENERATED ALWAYS AS (${positionSql(values, `"${field}"`)}) VIRTUAL`);
+      for (const [field, { valueType }] of specs)
+        for (const { kind, type, sql } of valueType === "geo" ? derivedOf({ name: field, type: "geo" }) : [])
+          columns.push(`"_${kind}_${field}" ${type} GENERATED ALWAYS AS (${sql(`"${field}"`)}) VIRTUAL`);
       tx.run(`DROP TABLE IF EXISTS ${name}`);
       tx.run(`CREATE TABLE ${name} (_seq INTEGER PRIMARY KEY, _owner TEXT, ${columns.join(", ")}) STRICT`);
       const names = ["_owner", ...specs.map(([field]) => `"${field}"`)];

@@ -25,6 +25,23 @@ const json: fc.Arbitrary<Fields[string]> = fc.letrec<{ json: Fields[string] }>((
   ),
 })).json;
 
+/** Poles, both sides of the antimeridian, neighbours, and opposite places. */
+const places = [
+  ...[90, 89.9999999, -90, 0].map((lat) => ({ lat, lon: 0 })),
+  ...[180, -180, 179.99999, -179.9].flatMap((lon) => [0, 52.5, -89.9].map((lat) => ({ lat, lon }))),
+  { lat: 52.52, lon: 13.405 },
+  { lat: 52.52, lon: 13.4050001 },
+  { lat: -52.52, lon: -166.595 },
+];
+const place = fc.oneof(
+  fc.constantFrom(...places),
+  fc.record({
+    lat: fc.double({ min: -90, max: 90, noNaN: true }).map((lat) => lat + 0),
+    lon: fc.double({ min: -180, max: 180, noNaN: true }).map((lon) => lon + 0),
+  }),
+);
+const metres = [0, 0.01, 1, 1_000, 111_195, 5e6, 10_007_557, 15e6, 20_015_114, 20_015_115, -1];
+
 const maybe = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | null> => fc.option(arbitrary, { nil: null, freq: 3 });
 export const text = fc.constantFrom(...texts);
 const several = (items: readonly string[]): fc.Arbitrary<string[]> =>
@@ -43,6 +60,7 @@ const post = fc.record({
   status: maybe(fc.constantFrom(...statuses)),
   before: maybe(fc.constantFrom(...statuses)),
   meta: maybe(json),
+  place: maybe(place),
   author: maybe(fc.constantFrom(...authorIds, "gone")),
   parent: maybe(fc.constantFrom(...postIds, "gone")),
   tags: several(texts.filter((each) => each !== "")),
@@ -55,6 +73,7 @@ const author = fc.record({
   name: maybe(text),
   age: maybe(fc.constantFrom(...numbers)),
   notes: maybe(json),
+  home: maybe(place),
   boss: maybe(fc.constantFrom(...authorIds, "gone")),
 });
 export const world = fc.record({
@@ -77,6 +96,11 @@ const numberPath = fc.constantFrom("count", "score", "author.age", "parent.count
 const timePath = fc.constantFrom("createdAt", "due", "parent.due");
 const statusPath = fc.constantFrom("status", "before", "parent.status", "posts(parent).status");
 const status = fc.constantFrom(...statuses).map(literal);
+const placePath = fc.constantFrom("place", "author.home", "parent.place", "parent.author.home");
+const distance = fc
+  .tuple(placePath, fc.oneof(place, fc.constantFrom(...places)))
+  .map(([path, { lat, lon }]) => `distance(${path}, ${lat}, ${lon})`);
+const length = fc.constantFrom(...metres.map(String), "5km", "111.195km", "2000km", "20000km", "500m");
 const jsonPath = fc
   .tuple(
     fc.constantFrom("meta", "author.notes", "parent.meta"),
@@ -108,6 +132,17 @@ const term = fc
       fc.oneof(textPath, numberPath, timePath, jsonPath, fc.constant("published"), fc.constant("@user.id")),
       equal,
       fc.constant("null"),
+    ),
+    fc.tuple(distance, ordered, fc.oneof(length, length, fc.constantFrom("count", "author.age"))),
+    fc.tuple(length, ordered, distance),
+    fc.tuple(distance, ordered, distance),
+    fc.tuple(fc.oneof(placePath, distance), equal, fc.constant("null")),
+    fc.tuple(
+      fc.constantFrom("posts(parent)[", "links["),
+      distance,
+      fc.constantFrom("<", ">="),
+      length,
+      fc.constant("]"),
     ),
     fc.tuple(jsonPath, ordered, fc.oneof(textSide, numberSide)),
     fc.tuple(fc.oneof(textSide, numberSide), ordered, jsonPath),

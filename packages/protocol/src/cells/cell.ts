@@ -49,6 +49,8 @@ export function readCell(cell: CsvCell, field: FieldDefinition, style: CellStyle
       return readDate(text, style);
     case "json":
       return readJson(text);
+    case "geo":
+      return readPlace(text);
     default:
       return { value: text };
   }
@@ -65,6 +67,14 @@ function readJson(text: string): CellValue {
   } catch {
     return { problem: "unread" };
   }
+}
+
+/** A place: JSON, as in an export, or a latitude and a longitude in degrees, for example 52.52, 13.405. */
+function readPlace(text: string): CellValue {
+  const numbers = text.split(",").map((part) => part.trim());
+  if (numbers.length !== 2 || !numbers.every((part) => plainNumber.test(part))) return readJson(text);
+  const [lat, lon] = numbers.map(Number);
+  return { value: { lat, lon } };
 }
 
 /** The items of a multiple field: a JSON array, as in an export, or texts; undefined for a broken array. */

@@ -15,10 +15,19 @@ export {
   type PathTerm,
   parsePathSyntax,
   parseSyntax,
+  parseTermSyntax,
   type Span,
   type Step,
   type Syntax,
   type Term,
   textOf,
 } from "./syntax.ts";
-export { type Comparison, comparisons, FilterSyntaxError, isName, type Token, tokensOf } from "./tokens.ts";
+export {
+  type Comparison,
+  comparisons,
+  FilterSyntaxError,
+  isName,
+  showNumber,
+  type Token,
+  tokensOf,
+} from "./tokens.ts";

@@ -1,5 +1,14 @@
 /** Syntax: the text of a filter as a tree. Names are not looked up, types not compared. */
-import { type Comparison, comparisons, FilterSyntaxError, show, type Token, tokensOf } from "./tokens.ts";
+import { GEO_LIMITS, type GeoPoint, isCoordinate } from "../geo.ts";
+import {
+  type Comparison,
+  comparisons,
+  FilterSyntaxError,
+  type LengthUnit,
+  show,
+  type Token,
+  tokensOf,
+} from "./tokens.ts";
 
 /** A part of a filter's text: from `start` up to `end`, from 0. Brackets around the part lie outside. */
 export interface Span {
@@ -53,9 +62,17 @@ export interface PathTerm {
 interface ValueTerm {
   readonly type: "value";
   readonly value: string | number | boolean | null;
+  /** The unit of a length, such as `5km`; the value is in metres. */
+  readonly unit?: LengthUnit | undefined;
   readonly offset: number;
   readonly end: number;
 }
+
+/** `lower(field)`, `length(field)`, `distance(field, lat, lon)`. */
+type CallTerm = { readonly type: "call"; readonly argument: Term; readonly offset: number } & (
+  | { readonly call: "lower" | "length" }
+  | { readonly call: "distance"; readonly point: GeoPoint }
+);
 
 /** One side of a comparison; `offset` is the place, from 0. */
 export type Term =
@@ -63,7 +80,7 @@ export type Term =
   | ValueTerm
   /** `shift` is in milliseconds. */
   | { readonly type: "macro"; readonly name: Macro; readonly shift: number; readonly offset: number }
-  | { readonly type: "call"; readonly call: Call; readonly argument: Term; readonly offset: number };
+  | CallTerm;
 
 export const macros = ["now", "today", "user.id", "user.role", "user.email", "user.anonymous", "key"] as const;
 export type Macro = (typeof macros)[number];
@@ -71,7 +88,7 @@ const macroNames = "@now, @today, @user.id, @user.role, @user.email, @user.anony
 /** The macro that begins a path. */
 const recordMacro = "record";
 
-export const calls = ["lower", "length"] as const;
+export const calls = ["lower", "length", "distance"] as const;
 export type Call = (typeof calls)[number];
 
 /** The bounds of one filter. */
@@ -158,11 +175,15 @@ class Parser {
     throw expected(`${comparisons.join(" ")} or in`, token);
   }
 
-  /** Whether a call of `every` begins here. `every(field)` leads back to the records of a collection with that name. */
+  /** Whether a call of `every` begins here. */
   #isEveryAhead(): boolean {
-    if (!isWord(this.#peek(), "every") || !this.#isAt("(", 1)) return false;
-    const argument = this.#peek(2);
-    return argument.type !== "path" || argument.names.length > 1 || !this.#isAt(")", 3);
+    return isWord(this.#peek(), "every") && this.#isAt("(", 1) && !this.#isNameAhead(2);
+  }
+
+  /** Whether a name in brackets follows: `every(field)` leads back to the records of a collection with the name `every`. */
+  #isNameAhead(ahead: number): boolean {
+    const argument = this.#peek(ahead);
+    return argument.type === "path" && argument.names.length === 1 && this.#isAt(")", ahead + 1);
   }
 
   #every(level: number): Syntax {
@@ -206,14 +227,16 @@ class Parser {
   #term(level: number): Term {
     const token = this.#next();
     const { offset, end } = token;
-    if (token.type === "text" || token.type === "number") return { type: "value", value: token.value, offset, end };
+    if (token.type === "text") return { type: "value", value: token.value, offset, end };
+    if (token.type === "number") return { type: "value", value: token.value, unit: token.unit, offset, end };
     if (token.type === "macro") return this.#macro(token, level);
     if (token.type !== "path") throw expected('a field, a value such as "text", 5, true or null, or @now', token);
     const [word = ""] = token.names;
     const literal = token.names.length === 1 ? literals.get(word) : undefined;
     if (literal !== undefined) return { type: "value", value: literal, offset, end };
     const call = token.names.length === 1 && this.#isAt("(") ? calls.find((one) => one === word) : undefined;
-    return call === undefined ? this.#path(token, level) : this.#call(call, offset, level);
+    if (call === undefined || (call === "distance" && this.#isNameAhead(1))) return this.#path(token, level);
+    return this.#call(call, offset, level);
   }
 
   #macro(token: Token & { type: "macro" }, level: number): Term {
@@ -232,8 +255,28 @@ class Parser {
     this.#descend(level);
     this.#take("(", '"("');
     const argument = this.#term(level + 1);
+    const term: Term =
+      call === "distance"
+        ? { type: "call", call, argument, point: this.#point(), offset }
+        : { type: "call", call, argument, offset };
     this.#take(")", '")"');
-    return { type: "call", call, argument, offset };
+    return term;
+  }
+
+  #point(): GeoPoint {
+    const lat = this.#coordinate("lat");
+    return { lat, lon: this.#coordinate("lon") };
+  }
+
+  /** A comma and a number of degrees. */
+  #coordinate(axis: keyof GeoPoint): number {
+    const name = axis === "lat" ? "a latitude" : "a longitude";
+    const wanted = `${name} from -${GEO_LIMITS[axis]} to ${GEO_LIMITS[axis]}, as in distance(field, lat, lon)`;
+    this.#take(",", `"," and ${wanted}`);
+    const token = this.#next();
+    if (token.type !== "number" || token.unit !== undefined || !isCoordinate(axis, token.value))
+      throw expected(wanted, token);
+    return token.value;
   }
 
   #ofRecord({ offset }: Token, level: number): PathTerm {
@@ -292,7 +335,8 @@ class Parser {
     const { offset } = this.#next();
     const token = this.#next();
     const isAny = token.type === "symbol" && token.symbol === "*";
-    const isIndex = token.type === "number" && Number.isSafeInteger(token.value) && token.value >= 0;
+    const isIndex =
+      token.type === "number" && token.unit === undefined && Number.isSafeInteger(token.value) && token.value >= 0;
     if (token.type === "text" && unwritten.test(token.value))
       throw new FilterSyntaxError(
         token.offset,
@@ -400,9 +444,15 @@ export function parseSyntax(text: string, bytes: number = filterLimits.bytes): S
 
 /** The text of a path alone, for example `author.name`, for a sort. @throws FilterSyntaxError. */
 export function parsePathSyntax(text: string): PathTerm {
+  const term = parseTermSyntax(text);
+  if (term.type !== "path" || term.isOfRecord) throw new FilterSyntaxError(0, "expected a field");
+  return term;
+}
+
+/** The text of one side of a comparison. @throws FilterSyntaxError. */
+export function parseTermSyntax(text: string): Term {
   const syntax = new Parser([...tokensWithin(`${text} = null`)]).parse();
-  if (syntax.type !== "compare" || syntax.left.type !== "path" || syntax.left.isOfRecord)
-    throw new FilterSyntaxError(0, "expected a field");
+  if (syntax.type !== "compare") throw new FilterSyntaxError(0, "expected a field");
   return syntax.left;
 }
 

@@ -26,7 +26,8 @@ export type Token = Piece & { readonly end: number };
 type Piece = { readonly offset: number } & (
   | { readonly type: "symbol"; readonly symbol: Sign }
   | { readonly type: "text"; readonly value: string }
-  | { readonly type: "number"; readonly value: number }
+  /** With `unit`, the metres of a length, such as `5km`. */
+  | { readonly type: "number"; readonly value: number; readonly unit?: LengthUnit }
   /** A path of names, or a word of the language. */
   | { readonly type: "path"; readonly names: readonly string[] }
   /** `+ 7d` or `- 90m` after a time, in milliseconds. */
@@ -39,6 +40,7 @@ type Piece = { readonly offset: number } & (
 /** No alternative may be the beginning of a later alternative. */
 const symbol = /&&|\|\||>=|<=|!=|!~|[=><~!(),[\].*]/y;
 const space = /\s*/y;
+const length = /(-?\d+(?:\.\d+)?)(km|m)(?![\p{L}\p{N}_.])/uy;
 const number = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\p{L}\p{N}_.])/uy;
 /** Names of fields are narrower; members of JSON have names of many alphabets, with dashes. */
 const path = /[\p{L}_$][\p{L}\p{N}_$-]*(?:\.[\p{L}_$][\p{L}\p{N}_$-]*)*/uy;
@@ -46,6 +48,10 @@ const name = /^[\p{L}_$][\p{L}\p{N}_$-]*$/u;
 const macro = /@(record(?![\p{L}\p{N}_$-])|[A-Za-z][A-Za-z.]*)?/uy;
 const offsetPattern = /([+-])\s*(\d{1,9})([smhdw])(?![\p{L}\p{N}_.])/uy;
 const string = /"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'/suy;
+
+/** The units of a length, in metres. */
+const lengths = { km: 1_000, m: 1 } as const;
+export type LengthUnit = keyof typeof lengths;
 
 /** The units of an offset, in milliseconds. */
 const units: { readonly [unit: string]: number } = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
@@ -107,7 +113,7 @@ function unexpected(text: string, offset: number): FilterSyntaxError {
   if (start.startsWith('"') || start.startsWith("'"))
     return new FilterSyntaxError(offset, `this text has no end; expected ${start.slice(0, 1)}`);
   const odd = /^(?:==|<>|!>|-?\d[\p{L}\p{N}_.]*|.)/su.exec(start)?.[0] ?? "";
-  if (/^-?\d/.test(odd)) return new FilterSyntaxError(offset, `${quote(odd)} is no number`);
+  if (/^-?\d/.test(odd)) return new FilterSyntaxError(offset, `${quote(odd)} is no number, and no length in m or km`);
   const hint = Object.hasOwn(hints, odd) ? `; ${hints[odd]}` : "";
   return new FilterSyntaxError(offset, `${quote(odd)} means nothing here${hint}`);
 }
@@ -125,6 +131,13 @@ function tokenAt(text: string, offset: number): { token: Piece; end: number } {
     const ms = Number(amount) * (units[unit] ?? 0) * (sign === "-" ? -1 : 1);
     if (Math.abs(ms) > maxShift) throw new FilterSyntaxError(offset, `${quote(whole)} is more than 1,000 years`);
     return { token: { type: "offset", ms, text: whole, offset }, end: offsetPattern.lastIndex };
+  }
+  const measured = matchAt(length, text, offset);
+  if (measured !== null) {
+    const [, digits, unit] = measured;
+    // The pattern matches these units alone.
+    const of = unit as LengthUnit;
+    return { token: { type: "number", value: Number(digits) * lengths[of], unit: of, offset }, end: length.lastIndex };
   }
   const digits = matchAt(number, text, offset);
   if (digits !== null) {
@@ -163,6 +176,11 @@ export function tokensOf(text: string): Token[] {
   }
 }
 
+/** A number as written in a filter, for a message. */
+export function showNumber({ value, unit }: { value: number; unit?: LengthUnit | undefined }): string {
+  return unit === undefined ? quote(value) : `${value / lengths[unit]}${unit}`;
+}
+
 /** A token as in an error message. */
 export function show(token: Token): string {
   switch (token.type) {
@@ -174,6 +192,8 @@ export function show(token: Token): string {
       return quote(`@${token.name}`);
     case "offset":
       return quote(token.text);
+    case "number":
+      return showNumber(token);
     case "end":
       return "the end";
     default:

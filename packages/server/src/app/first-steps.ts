@@ -29,6 +29,7 @@ function exampleItem({ type, regex, min, max, values }: FieldDefinition): JsonVa
     json: { hello: "world" },
     relation: undefined,
     file: undefined,
+    geo: { lat: 52.52, lon: 13.405 },
   };
   return others[type];
 }

@@ -13,7 +13,7 @@ import {
 import { quote } from "../../base/kernel/index.ts";
 import type { QueryTable } from "../../store/database/index.ts";
 import type { Expression, ExpressionSchema, SchemaField } from "../expressions/index.ts";
-import { type Pattern, scopeOf, typeOf } from "../fields/index.ts";
+import { type DerivedColumn, derivedOf, type Pattern, scopeOf, typeOf } from "../fields/index.ts";
 import { type FieldPolicies, ownerColumn, type Policies, type Policy, selectsByOwner } from "../permissions/index.ts";
 
 /** A collection in force: the definition, and derived values. Immutable; a migration makes a new collection. */
@@ -82,24 +82,22 @@ export function columnName(field: FieldDefinition): string {
   return field.owner === true ? ownerColumn : plainColumn(field.name);
 }
 
-/**
- * The generated column with the position of a field's text among the `values`; null without `values`, and for a multiple
- * field, which holds several texts.
- */
-export function orderColumn({ name, values, multiple }: FieldDefinition): string | null {
-  return values === undefined || multiple === true ? null : `_order_${plainColumn(name)}`;
+/** The generated columns of a field, each with the unquoted name: see `derivedOf`. */
+export function derivedColumns(field: FieldDefinition): readonly (DerivedColumn & { readonly name: string })[] {
+  return derivedOf(field).map((derived) => ({ ...derived, name: `_${derived.kind}_${plainColumn(field.name)}` }));
 }
 
-/** The column of a field that an index contains, and that sorts. */
-export function indexColumn(field: FieldDefinition): string {
-  return orderColumn(field) ?? columnName(field);
+/** The columns of a field that an index contains; of all fields but places, the column that sorts. */
+export function indexColumns(field: FieldDefinition): readonly string[] {
+  const derived = derivedColumns(field).map(({ name }) => name);
+  return derived.length === 0 ? [columnName(field)] : derived;
 }
 
 /** The columns of an index: of fields, and of times of the record. */
 export function columnsOf({ fields }: CollectionDefinition, names: readonly string[]): string[] {
-  return names.map((name) => {
+  return names.flatMap((name) => {
     const field = fields.find((each) => each.name === name);
-    return field === undefined ? name : indexColumn(field);
+    return field === undefined ? name : indexColumns(field);
   });
 }
 
@@ -166,7 +164,7 @@ export function tableIndexes({ definition, isChronological }: IndexedTable): Tab
     .filter((field) => isUnique(field) || (typeOf(field).reference !== null && field.multiple !== true))
     .map((field) => {
       const unique = isUnique(field);
-      return { columns: [indexColumn(field), ...(unique ? [] : order)], unique };
+      return { columns: [...indexColumns(field), ...(unique ? [] : order)], unique };
     });
   // A sequence gives each number once, and records are looked up by number.
   for (const field of definition.fields)
@@ -220,17 +218,18 @@ function fieldsOf(definition: CollectionDefinition): ReadonlyMap<string, SchemaF
   const leading = new Set(tableIndexes({ definition, isChronological: true }).map(({ columns }) => columns[0]));
   const own = definition.fields.map((field): SchemaField => {
     const { valueType, reference } = typeOf(field);
-    const order = orderColumn(field);
+    const [first = "", second = ""] = indexColumns(field);
     return {
       name: field.name,
       valueType,
       column: columnName(field),
       isRelation: reference === "record",
-      isIndexed: leading.has(indexColumn(field)),
+      isIndexed: leading.has(first),
       ...(field.multiple === true && {
         items: { table: itemTableName(definition.name, field.name), values: field.values ?? null },
       }),
-      ...(order !== null && { order: { values: field.values ?? [], column: order } }),
+      ...(field.multiple !== true && field.values !== undefined && { order: { values: field.values, column: first } }),
+      ...(valueType === "geo" && { place: { lat: first, lon: second } }),
     };
   });
   const times = RECORD_TIMES.map((name) => systemField(name, leading.has(name)));

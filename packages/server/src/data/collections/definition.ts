@@ -259,6 +259,8 @@ function parseIndex(input: unknown, types: FieldTypes, report: Report & { where:
   }
   problems.push(...listProblems(names, types).map((problem) => `${where}: ${problem}`));
   const fields = names.filter((name) => typeof name === "string");
+  const place = unique === true ? fields.find((name) => types?.get(name) === "geo") : undefined;
+  if (place !== undefined) problems.push(`${where}: field ${quote(place)} is geo, which is in no unique index`);
   return Array.isArray(input) ? fields : { fields, ...(typeof unique === "boolean" && { unique }) };
 }
 

@@ -1,13 +1,13 @@
 /** Table of a collection: created, changed and dropped by the steps of a migration. */
 import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
 import { identifier, literal, type SlowReader, type SlowTransactor, type Value } from "../../store/database/index.ts";
-import { noItems, positionSql, storedDefault, typeOf } from "../fields/index.ts";
+import { noItems, storedDefault, typeOf } from "../fields/index.ts";
 import { ownerColumn } from "../permissions/index.ts";
 import {
+  derivedColumns,
   type IndexedTable,
-  indexColumn,
+  indexColumns,
   isSameIndex,
-  orderColumn,
   plainColumn,
   type TableIndex,
   tableIndexes,
@@ -46,7 +46,10 @@ export function touchesRecords(plan: CollectionPlan): boolean {
 /** Whether a plan makes an index. A rule may need an index, too: lists by owner search by the owner. */
 function makesIndex(before: CollectionDefinition, plan: CollectionPlan): boolean {
   const oldColumns = new Map(
-    plan.after.fields.map((field) => [indexColumn(field), indexColumn({ ...field, name: originOf(plan, field.name) })]),
+    plan.after.fields.flatMap((field) => {
+      const old = indexColumns({ ...field, name: originOf(plan, field.name) });
+      return indexColumns(field).map((column, i) => [column, old[i] ?? column] as const);
+    }),
   );
   const present = tableIndexes({ definition: before, isChronological: true });
   return tableIndexes({ definition: plan.after, isChronological: true }).some(({ columns, unique }) => {
@@ -81,6 +84,14 @@ export async function lacksIndexes(reader: SlowReader, indexed: IndexedTable): P
 export function turnedSql({ multiple }: FieldDefinition, column: string): string {
   if (multiple !== true) return `json_extract(${column}, '$[0]')`;
   return `CASE WHEN coalesce(${column}, '') = '' THEN ${literal(noItems)} ELSE json_array(${column}) END`;
+}
+
+/** The declarations of the generated columns of a field. */
+function derivedDeclarations(field: FieldDefinition): string[] {
+  const value = identifier(plainColumn(field.name));
+  return derivedColumns(field).map(
+    ({ name, type, sql }) => `${identifier(name)} ${type} GENERATED ALWAYS AS (${sql(value)}) VIRTUAL`,
+  );
 }
 
 /** A collection's table, during one migration. Fields are valid; every name is quoted. */
@@ -164,7 +175,7 @@ export class Table {
   async #create(definition: CollectionDefinition): Promise<void> {
     const columns = definition.fields
       .filter((field) => field.owner !== true)
-      .flatMap((field) => [this.#declaration(field), ...this.#orderDeclaration(field)])
+      .flatMap((field) => [this.#declaration(field), ...derivedDeclarations(field)])
       .map((declaration) => `, ${declaration}`);
     await this.#tx.run(
       `CREATE TABLE ${this.#sqlName} (_seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, createdAt TEXT NOT NULL, updatedAt TEXT NOT NULL, ${ownerColumn} TEXT${columns.join("")}) STRICT`,
@@ -190,7 +201,7 @@ export class Table {
       const isRenamed = from !== undefined && from.name !== name && from.owner !== true;
       return isRenamed ? [{ from, through: `_new_${name}`, to: name }] : [];
     });
-    for (const field of dropped) await this.#dropOrder(field);
+    for (const field of dropped) await this.#dropDerived(field);
     for (const { from, through } of moved) await this.#renameField(from, through);
     for (const field of dropped) {
       const { name } = field;
@@ -224,9 +235,9 @@ export class Table {
     field: FieldDefinition,
     renamed: readonly ValueRename[] = [],
   ): Promise<void> {
-    await this.#dropOrder(old && { ...old, name: field.name });
+    await this.#dropDerived(old && { ...old, name: field.name });
     if (renamed.length > 0) await this.#renameValues(field, renamed);
-    for (const declaration of this.#orderDeclaration(field)) await this.#addColumn(declaration);
+    for (const declaration of derivedDeclarations(field)) await this.#addColumn(declaration);
   }
 
   /** Puts the new texts into the records. No text is both an old text and a new text, so the order does not matter. */
@@ -246,16 +257,15 @@ export class Table {
     await this.#tx.run(`UPDATE ${this.#sqlName} SET ${identifier(plainColumn(name))} = ${value} WHERE ${condition}`);
   }
 
-  async #dropOrder(field: FieldDefinition | undefined): Promise<void> {
-    const order = field === undefined ? null : orderColumn(field);
-    if (order !== null) await this.#dropColumn(order);
+  async #dropDerived(field: FieldDefinition | undefined): Promise<void> {
+    for (const { name } of field === undefined ? [] : derivedColumns(field)) await this.#dropColumn(name);
   }
 
   /** Renames the columns and the counters of a field. */
   async #renameField(field: FieldDefinition, to: string): Promise<void> {
     await this.#rename(plainColumn(field.name), plainColumn(to));
-    const order = orderColumn(field);
-    if (order !== null) await this.#rename(order, `_order_${plainColumn(to)}`);
+    const derived = derivedColumns({ ...field, name: to });
+    for (const [i, { name }] of derivedColumns(field).entries()) await this.#rename(name, derived[i]?.name ?? name);
     if (field.sequence !== undefined) await this.#counters.rename(field.name, to);
   }
 
@@ -271,7 +281,7 @@ export class Table {
     switch (step.step) {
       case "add":
         if (field.owner === true) return;
-        for (const declaration of [this.#declaration(field), ...this.#orderDeclaration(field)])
+        for (const declaration of [this.#declaration(field), ...derivedDeclarations(field)])
           await this.#addColumn(declaration);
         if (step.default !== undefined) await setAll("?", storedDefault(field, { now: this.#by.at, userId: null }));
         return;
@@ -311,14 +321,6 @@ export class Table {
   #declaration(field: FieldDefinition): string {
     const standing = field.multiple === true ? ` DEFAULT ${literal(noItems)}` : "";
     return `${identifier(plainColumn(field.name))} ${typeOf(field).column}${standing}`;
-  }
-
-  /** The declaration of the generated column of positions; empty without `values`. */
-  #orderDeclaration(field: FieldDefinition): string[] {
-    const order = orderColumn(field);
-    if (order === null) return [];
-    const position = positionSql(field.values ?? [], identifier(plainColumn(field.name)));
-    return [`${identifier(order)} INTEGER GENERATED ALWAYS AS (${position}) VIRTUAL`];
   }
 
   async #rename(from: string, to: string): Promise<void> {

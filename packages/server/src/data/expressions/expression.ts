@@ -2,7 +2,8 @@
  * Expressions: conditions over a record, with known names and types that fit, and the operands of conditions. `lookup.ts`
  * looks up the names.
  */
-import type { Call, Comparison, Macro } from "@socle/protocol/filter";
+import type { GeoPoint } from "@socle/protocol";
+import type { Comparison, Macro } from "@socle/protocol/filter";
 import { AppError } from "../../base/kernel/index.ts";
 import type { ValueType } from "../fields/index.ts";
 
@@ -36,6 +37,8 @@ export interface SchemaField {
   readonly allowed?: readonly string[];
   /** For a field with `values`: the values in order, and the column of the position, unquoted. */
   readonly order?: { readonly values: readonly string[]; readonly column: string };
+  /** For a place: the columns of the degrees, unquoted. */
+  readonly place?: { readonly [axis in keyof GeoPoint]: string };
 }
 
 /** The records of a collection for expressions, and for a class of callers. */
@@ -92,13 +95,24 @@ export type Constant =
   /** `user.…` is null without a caller, and then equals no field. `shift` is in milliseconds. */
   | { readonly type: "macro"; readonly name: Macro; readonly shift: number; readonly valueType: ValueType };
 
-/** `lower(text)`, or `length(text)`: code points, or the items of a JSON array. */
-export interface CallOperand {
+interface Called {
   readonly type: "call";
-  readonly call: Call;
   readonly argument: Path;
   readonly valueType: ValueType;
 }
+
+/** `lower(text)`, or `length(text)`: code points, or the items of a JSON array. */
+interface TextCall extends Called {
+  readonly call: "lower" | "length";
+}
+
+/** `distance(field, lat, lon)`: the metres between the place of a record and a point. */
+export interface DistanceCall extends Called {
+  readonly call: "distance";
+  readonly point: GeoPoint;
+}
+
+export type CallOperand = TextCall | DistanceCall;
 
 export type Operand = Path | CallOperand | Constant;
 
@@ -287,11 +301,10 @@ export function looksInside(expression: Expression): boolean {
   return false;
 }
 
-/** Whether the value of an operand is computed of a text, or is in JSON. */
+/** Whether the value of an operand is computed of a text of any length, or is in JSON. */
 export function isInside(operand: Operand): boolean {
-  return (
-    operand.type === "call" || (operand.type === "path" && (operand.members.length > 0 || operand.valueType === "json"))
-  );
+  if (operand.type === "call") return operand.call !== "distance";
+  return operand.type === "path" && (operand.members.length > 0 || operand.valueType === "json");
 }
 
 /** Whether an expression depends on the caller. */
@@ -305,4 +318,5 @@ export const valueTypeNames: { readonly [valueType in ValueType]: string } = {
   boolean: "a boolean",
   datetime: "a datetime",
   json: "JSON",
+  geo: "a place",
 };

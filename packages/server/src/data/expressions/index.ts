@@ -2,6 +2,7 @@
 export {
   collectionsIn,
   columnOf,
+  type DistanceCall,
   type EvaluationContext,
   type Expression,
   type ExpressionCaller,
@@ -20,10 +21,10 @@ export {
   type SchemaField,
 } from "./expression.ts";
 export { type FieldReference, hintFor } from "./lookup.ts";
-export { parseExpression, referencesOf, syntaxOf } from "./parse.ts";
+export { parseDistance, parseExpression, referencesOf, syntaxOf } from "./parse.ts";
 export { type ExpressionPart, parseParts } from "./parts.ts";
 export { parseItemPath, parsePath } from "./paths.ts";
 export { toPredicate } from "./predicate.ts";
-export { pathSql, toSql } from "./sql/conditions.ts";
+export { operandSql, pathSql, toSql } from "./sql/conditions.ts";
 export { lookedUpColumn } from "./sql/related.ts";
 export { bind, plain, type SqlOptions, type SqlPart, separated, sqlPart, whereSql } from "./sql/scope.ts";

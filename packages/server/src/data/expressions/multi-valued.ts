@@ -62,6 +62,12 @@ export function alongPath(path: PathFrom, compared: Compared): Expression {
   return someOf(path, { ...field, items: field.items }, compared);
 }
 
+/** Functions with more than a field in the brackets, by name. */
+const hints: { readonly [call: string]: string } = {
+  every: "every(path, condition) needs a condition",
+  distance: "distance(field, lat, lon) needs a latitude and a longitude",
+};
+
 function someRecord(path: PathFrom, compared: Compared): Expression {
   const { scope, steps, up, passed } = path;
   const { hops: from, at, rest } = followRelations(scope, steps);
@@ -71,7 +77,7 @@ function someRecord(path: PathFrom, compared: Compared): Expression {
   refuseLong(hops, step);
   const found = at.back(step.collection, step.field);
   if (typeof found === "string") {
-    const hint = step.collection === "every" ? "; every(path, condition) needs a condition" : "";
+    const hint = Object.hasOwn(hints, step.collection) ? `; ${hints[step.collection]}` : "";
     throw new ExpressionError(step.offset, `${found}${hint}`);
   }
   const { collection, field, fieldOffset: offset, offset: collectionOffset } = step;

@@ -24,6 +24,10 @@ function refused(text: string): AppError {
 const operators = "= != > >= < <= ~ !~ or in";
 const operand = 'a field, a value such as "text", 5, true or null, or @now';
 
+const ofLat = "from -90 to 90, as in distance(field, lat, lon)";
+const ofLon = "from -180 to 180, as in distance(field, lat, lon)";
+const ofPlace = "null, or distance(field, lat, lon) < 5km for the places nearby";
+
 describe("an error has its position and the expected piece", () => {
   test.each([
     ["", `at position 1: expected ${operand}, found the end`],
@@ -48,7 +52,44 @@ describe("an error has its position and the expected piece", () => {
     ["count in 5", 'at position 10: expected "(" and the values, found 5'],
     ["count in ()", `at position 11: expected ${operand}, found ")"`],
     ["count in (1 2)", 'at position 13: expected "," or ")", found 2'],
-    ["count = 5x", 'at position 9: "5x" is no number'],
+    ["count = 5x", 'at position 9: "5x" is no number, and no length in m or km'],
+    ["distance(place, 1, 2) < 5mi", 'at position 25: "5mi" is no number, and no length in m or km'],
+    ["count < 5km", "at position 9: 5km is a length, which only distance(field, lat, lon) can be compared with"],
+    ["5.5m < count", "at position 1: 5.5m is a length, which only distance(field, lat, lon) can be compared with"],
+    ["count in (1, 5km)", "at position 14: 5km is a length, which only distance(field, lat, lon) can be compared with"],
+    [
+      "meta[5m] = 1",
+      'at position 6: expected the number of an item, from 0, * for any, or a member such as "a b", found 5m',
+    ],
+    ["distance(place, 91, 2) < 5", `at position 17: expected a latitude ${ofLat}, found 91`],
+    ["distance(place, 1, -180.5) < 5", `at position 20: expected a longitude ${ofLon}, found -180.5`],
+    ["distance(place, 1m, 2) < 5", `at position 17: expected a latitude ${ofLat}, found 1m`],
+    ["distance(place, count, 2) < 5", `at position 17: expected a latitude ${ofLat}, found "count"`],
+    ["distance(place, 1) < 5", `at position 18: expected "," and a longitude ${ofLon}, found ")"`],
+    [
+      "distance(place) < 5",
+      'at position 1: "distance(place)" does not point to "posts"; distance(field, lat, lon) needs a latitude and a longitude',
+    ],
+    ["distance(place, 1, 2, 3) < 5", 'at position 21: expected ")", found ","'],
+    ["distance(title, 1, 2) < 5", "at position 1: distance(…) takes a field of type geo, not a text"],
+    ["distance(meta, 1, 2) < 5", "at position 1: distance(…) takes a field of type geo, not JSON"],
+    ['distance("a", 1, 2) < 5', "at position 1: distance(…) takes a field"],
+    [
+      'distance(place, 1, 2) < "5"',
+      'at position 25: distance(place, …), a number, cannot be compared with "5", a text; expected a number such as 5',
+    ],
+    ["place = 5", `at position 9: "place", a place, cannot be compared with 5, a number; expected ${ofPlace}`],
+    [
+      "place = parent.place",
+      `at position 9: "place", a place, cannot be compared with "parent.place", a place; expected ${ofPlace}`,
+    ],
+    [
+      "place > null",
+      `at position 9: "place", a place, cannot be compared with null: > needs two values; expected ${ofPlace}`,
+    ],
+    ["place = meta.a", `at position 9: "place", a place, cannot be compared with "meta.a", JSON; expected ${ofPlace}`],
+    ['place ~ "a"', 'at position 1: ~ looks in texts; "place", a place, cannot contain one'],
+    ["place.lat = 1", 'at position 7: "place" is a place: only relations and json have something in them'],
     ["count = 1e999", 'at position 9: "1e999" is too large for a number'],
     ["count = .5", `at position 9: expected ${operand}, found "."`],
     [
@@ -160,7 +201,7 @@ describe("an error has its position and the expected piece", () => {
     ["links[title = @record.tilte]", 'at position 23: "posts" has no field "tilte"; did you mean "title"?'],
     [
       "fans[name = @record.name]",
-      'at position 21: "posts" has no field "name"; there are: id, title, slug, count, score, published, createdAt, due, status, before, meta, author, parent, vault, tags, kinds, links, fans',
+      'at position 21: "posts" has no field "name"; there are: id, title, slug, count, score, published, createdAt, due, status, before, meta, place, author, parent, vault, tags, kinds, links, fans',
     ],
     ["fans[name = @record.author.nam]", 'at position 28: "authors" has no field "nam"; did you mean "name"?'],
     [
@@ -211,7 +252,7 @@ describe("an error has its position and the expected piece", () => {
     ["title = #", 'at position 9: "#" means nothing here'],
     [
       "__proto__ = 1",
-      'at position 1: "posts" has no field "__proto__"; there are: id, title, slug, count, score, published, createdAt, due, status, before, meta, author, parent, vault, tags, kinds, links, fans',
+      'at position 1: "posts" has no field "__proto__"; there are: id, title, slug, count, score, published, createdAt, due, status, before, meta, place, author, parent, vault, tags, kinds, links, fans',
     ],
   ])("%s", (text, message) => {
     const error = refused(text);

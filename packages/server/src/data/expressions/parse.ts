@@ -11,6 +11,8 @@ import {
   type Macro,
   type PathTerm,
   parseSyntax,
+  parseTermSyntax,
+  showNumber,
   type Syntax,
   type Term,
   textOf,
@@ -19,6 +21,7 @@ import { nearest, parseDatetime, quote } from "../../base/kernel/index.ts";
 import type { ValueType } from "../fields/index.ts";
 import {
   type CallOperand,
+  type DistanceCall,
   type Expression,
   ExpressionError,
   type ExpressionSchema,
@@ -49,6 +52,17 @@ export function parseExpression(text: string, schema: ExpressionSchema, bytes?: 
 }
 
 /**
+ * Parses what a list can be sorted by beside a path: `distance(field, lat, lon)`.
+ * @throws ExpressionError; the errors of the schema.
+ */
+export function parseDistance(text: string, schema: ExpressionSchema): DistanceCall {
+  const term = inForm(parseTermSyntax, text);
+  const operand = operandOf(term, rootScope(schema), 0);
+  if (operand.type === "call" && operand.call === "distance") return operand;
+  throw new ExpressionError(0, `${quote(text)} is no distance(field, lat, lon)`);
+}
+
+/**
  * Looks up every name of an expression and makes sure that the sides of each comparison fit. Throws as `parseExpression` does.
  * @param references gets the fields that the expression names.
  */
@@ -69,6 +83,7 @@ const examples: { readonly [valueType in ValueType]: string } = {
   boolean: "true or false",
   datetime: 'a datetime such as "2026-03-01" or "2026-03-01T09:30:00Z", or @now',
   json: "a text, a number, true, false or null",
+  geo: "null, or distance(field, lat, lon) < 5km for the places nearby",
 };
 
 interface Side {
@@ -138,9 +153,17 @@ function markedPath(path: Path, up: number): Path {
   return up === 0 ? path : { ...path, isOfRecord: true };
 }
 
-function callOf({ call, offset }: Term & { type: "call" }, argument: Operand): CallOperand {
+function callOf(term: Term & { type: "call" }, argument: Operand): CallOperand {
+  const { call, offset } = term;
   if (argument.type !== "path" || argument.members.includes(null))
     throw new ExpressionError(offset, `${call}(…) takes a field`);
+  if (call === "distance") {
+    if (argument.valueType === "geo") return { type: "call", call, argument, point: term.point, valueType: "number" };
+    throw new ExpressionError(
+      offset,
+      `distance(…) takes a field of type geo, not ${valueTypeNames[argument.valueType]}`,
+    );
+  }
   const allowed: readonly ValueType[] = call === "length" ? ["text", "json"] : ["text"];
   if (!allowed.includes(argument.valueType))
     throw new ExpressionError(
@@ -157,9 +180,9 @@ function shown(term: Term): string {
     case "macro":
       return `@${term.name}`;
     case "value":
-      return quote(term.value);
+      return typeof term.value === "number" ? showNumber({ value: term.value, unit: term.unit }) : quote(term.value);
     case "call":
-      return `${term.call}(${shown(term.argument).replaceAll('"', "")})`;
+      return `${term.call}(${shown(term.argument).replaceAll('"', "")}${term.call === "distance" ? ", …" : ""})`;
   }
 }
 
@@ -180,10 +203,11 @@ function asDatetime(side: Side): Side {
 
 /** Whether values of the two types can be equal at all. JSON holds texts, numbers and booleans, but no times. */
 function fit(a: Operand, b: Operand): boolean {
+  if (a.valueType === "geo" && b.valueType === "geo") return false;
   if (a.valueType === "null" || b.valueType === "null" || a.valueType === b.valueType)
     return a.valueType !== "json" || b.valueType !== "json";
   const other = a.valueType === "json" ? b.valueType : b.valueType === "json" ? a.valueType : null;
-  return other !== null && other !== "datetime";
+  return other !== null && other !== "datetime" && other !== "geo";
 }
 
 function refuse(left: Side, right: Side, why: string): ExpressionError {
@@ -200,8 +224,20 @@ function contained(operator: "~" | "!~", left: Side, right: Side): [Operand, Ope
   return [left.operand, right.operand];
 }
 
+/** @throws ExpressionError for a length beside anything but a distance. */
+function refuseLength({ term }: Side, { operand }: Side): void {
+  if (term.type !== "value" || term.unit === undefined) return;
+  if (operand.type === "call" && operand.call === "distance") return;
+  throw new ExpressionError(
+    term.offset,
+    `${shown(term)} is a length, which only distance(field, lat, lon) can be compared with`,
+  );
+}
+
 function compared(operator: Comparison | "in", first: Side, second: Side): [Operand, Operand] {
   if (operator === "~" || operator === "!~") return contained(operator, first, second);
+  refuseLength(first, second);
+  refuseLength(second, first);
   noteText(first, second);
   noteText(second, first);
   const inOrder = isOfValues(first) || isOfValues(second) ? comparedAsValues(operator, first, second) : null;

@@ -1,8 +1,9 @@
 /** Expressions as predicates over records in memory. */
-import type { JsonValue } from "@socle/protocol";
+import { distanceBetween, type GeoPoint, type JsonValue } from "@socle/protocol";
 import type { Comparison } from "@socle/protocol/filter";
 import { compareText, containsText, isObject } from "../../base/kernel/index.ts";
 import {
+  type CallOperand,
   constantValue,
   type EvaluationContext,
   type Expression,
@@ -82,13 +83,16 @@ function reader(operand: Operand): Read {
     case "path":
       return (record, surroundings) => readPath(operand, record, surroundings);
     case "call":
-      return (record, surroundings) => called(operand.call, readPath(operand.argument, record, surroundings));
+      return (record, surroundings) => called(operand, readPath(operand.argument, record, surroundings));
     default:
       return (_record, surroundings) => constantValue(operand, surroundings);
   }
 }
 
-function called(call: "lower" | "length", value: JsonValue): JsonValue {
+function called(operand: CallOperand, value: JsonValue): JsonValue {
+  const { call } = operand;
+  // The field holds nothing but places.
+  if (call === "distance") return isObject(value) ? distanceBetween(value as unknown as GeoPoint, operand.point) : null;
   if (call === "length" && Array.isArray(value)) return value.length;
   if (typeof value !== "string") return null;
   return call === "lower" ? value.toLowerCase() : [...value].length;

@@ -19,7 +19,7 @@ import { allOf, messageOf, oneOf, quote } from "../../base/kernel/index.ts";
 import { literal, type Value } from "../../store/database/index.ts";
 import { checkOf } from "./check-value.ts";
 import { compilePattern } from "./pattern.ts";
-import { emptyOf, encodeText, maxItemsOf, typeOf } from "./types.ts";
+import { type DerivedColumn, emptyOf, encodeText, maxItemsOf, typeOf } from "./types.ts";
 
 /** The problems of an attribute that the field may have, as ends of a sentence that begins with the name of the attribute. */
 type Problems = { readonly [name in AttributeName]?: (field: FieldDefinition) => string[] };
@@ -115,6 +115,14 @@ function twinProblems(verb: string, texts: readonly string[]): string[] {
 export function positionSql(all: readonly string[], text: string): string {
   const cases = all.map((value, position) => ` WHEN ${literal(value)} THEN ${position}`);
   return `CASE ${text}${cases.join("")} END`;
+}
+
+/** The generated columns beside the column of a field: of the position among the `values`, or of the parts of the value. */
+export function derivedOf(field: FieldDefinition): readonly DerivedColumn[] {
+  const { values, multiple } = field;
+  if (multiple === true) return [];
+  if (values === undefined) return typeOf(field).derived ?? [];
+  return [{ kind: "order", type: "INTEGER", sql: (text) => positionSql(values, text) }];
 }
 
 /** The folding of a text, as SQL: see `foldCase`. A connection that only reads needs no such function for the records. */

@@ -51,7 +51,7 @@ function boundProblem(field: FieldDefinition, value: Value): ValueProblem | null
 /** A value that is neither null nor several, by the type. */
 function checkType(field: FieldDefinition, type: FieldType, value: unknown): CheckedValue {
   const stored = type.encode(value);
-  if (stored === undefined) return { rule: "type", message: `must be ${type.expected}` };
+  if (stored === undefined) return { rule: "type", message: type.problem?.(value) ?? `must be ${type.expected}` };
   const outside = field.values === undefined ? null : valuesProblem(field.values, String(stored));
   if (outside !== null) return { rule: "type", message: outside };
   const { format } = field;

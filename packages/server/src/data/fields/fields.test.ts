@@ -49,6 +49,25 @@ const rows: { readonly [type in FieldType]: Row } = {
   },
   relation: { accepted: [["rec_1", "rec_1"]], refused: notText },
   file: { accepted: [["fil_1", "fil_1"]], refused: notText },
+  geo: {
+    accepted: [
+      [{ lat: 52.52, lon: 13.405 }, '{"lat":52.52,"lon":13.405}'],
+      [{ lon: 180, lat: -90 }, '{"lat":-90,"lon":180}', { lat: -90, lon: 180 }],
+      [{ lat: -0, lon: 0 }, '{"lat":0,"lon":0}', { lat: 0, lon: 0 }],
+    ],
+    refused: [
+      { lat: 91, lon: 0 },
+      { lat: 0, lon: -180.1 },
+      { lat: Number.NaN, lon: 0 },
+      { lat: "1", lon: 0 },
+      { lat: 1 },
+      { lat: 1, lon: 1, alt: 1 },
+      { lat: null, lon: 1 },
+      [1, 2],
+      "1,2",
+      5,
+    ],
+  },
 };
 
 test("every type of the protocol is in the registry, under its own name", () => {

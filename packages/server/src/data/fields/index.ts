@@ -3,6 +3,7 @@
 export {
   attributeProblems,
   type Creation,
+  derivedOf,
   fillOf,
   foldedSql,
   positionSql,
@@ -14,6 +15,7 @@ export { type CheckedValue, checkOf, type Pattern, type ValueProblem } from "./c
 export { mayBeOperators, operated } from "./operators.ts";
 export { compilePattern, storedPattern } from "./pattern.ts";
 export {
+  type DerivedColumn,
   decode,
   emptyOf,
   isEmptySql,

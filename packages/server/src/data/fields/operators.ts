@@ -21,7 +21,7 @@ type OperatedValue = { readonly value: JsonValue } | ValueProblem;
 
 /** Whether a value of a body is an object that is no value of the field: operators, if the body is of an update. */
 export function mayBeOperators(field: FieldDefinition, value: unknown): value is Operands {
-  return field.type !== "json" && isObject(value);
+  return typeOf(field).isObject !== true && isObject(value);
 }
 
 /** The new value of a field: null counts as 0, `$add` appends the items that are not there, `$remove` leaves items out. */

@@ -7,16 +7,27 @@ import {
   DEFINITION_LIMITS,
   type FieldDefinition,
   type FieldType as FieldTypeName,
+  GEO_LIMITS,
+  type GeoPoint,
+  geoProblem,
+  type JsonSchema,
   type JsonValue,
 } from "@socle/protocol";
 import { parseDatetime } from "../../base/kernel/index.ts";
 import type { Value } from "../../store/database/index.ts";
 
 /** How expressions compare the values of a field. Ids of records and of files are text. */
-export type ValueType = "text" | "number" | "boolean" | "datetime" | "json";
+export type ValueType = "text" | "number" | "boolean" | "datetime" | "json" | "geo";
 
 /** The operators of an update, which make a value from the stored value: see `operators.ts`. */
 export type OperatorName = "$increment" | "$add" | "$remove";
+
+/** A generated column beside the column of a field: `kind` is a part of the name, `sql` makes the value of the stored value. */
+export interface DerivedColumn {
+  readonly kind: "order" | "lat" | "lon";
+  readonly type: "INTEGER" | "REAL";
+  sql(value: string): string;
+}
 
 /** A type of fields (spec, "Field definition"; contract, "Collections and fields"). */
 export interface FieldType {
@@ -28,9 +39,15 @@ export interface FieldType {
   readonly expected: string;
   /** The stored form of a JSON value, or undefined for a value of another type. Nothing is coerced. */
   encode(value: unknown): Value | undefined;
+  /** The problem of a value that `encode` refuses, as the end of a sentence. Absent: the message names `expected`. */
+  problem?(value: unknown): string | null;
   /** The JSON value of a stored value. Absent if both are the same. */
   decode?(stored: Exclude<Value, null>): JsonValue;
   readonly operators: readonly OperatorName[];
+  /** Whether the value may be an object, so that no object in a body is an operator. */
+  readonly isObject?: true;
+  /** The parts of the value that an index holds. */
+  readonly derived?: readonly DerivedColumn[];
   /** The stored value, as an SQL literal, that counts as empty beside null; null if only null is empty. */
   readonly emptyLiteral: string | null;
   /** The kind of thing that the value names by id; null for a value that is no id. */
@@ -40,7 +57,7 @@ export interface FieldType {
   /** For a multiple field: the type of an item. */
   readonly item?: FieldType;
   /** The JSON Schema of the value; for a multiple field, of an item. */
-  readonly schema: { readonly [keyword: string]: string | number };
+  readonly schema: JsonSchema;
   /** The type in the generated declarations, and a note. */
   readonly typescript: { readonly type: string; readonly note?: string };
 }
@@ -166,6 +183,7 @@ const json: FieldType = {
   encode: (value) => (isFaithful(value, 0) ? JSON.stringify(value) : undefined),
   decode: parsed,
   emptyLiteral: `'""'`,
+  isObject: true,
   mayBeLong: () => true,
   schema: {},
   typescript: { type: "JsonValue" },
@@ -188,6 +206,38 @@ const file: FieldType = {
   typescript: { type: "string", note: "the id of a stored file" },
 };
 
+function coordinate(kind: "lat" | "lon"): DerivedColumn {
+  return { kind, type: "REAL", sql: (value) => `json_extract(${value}, '$.${kind}')` };
+}
+
+/** A place on the Earth, stored as JSON with the members in this order. */
+const geo: FieldType = {
+  ...scalar,
+  name: "geo",
+  column: "TEXT",
+  valueType: "geo",
+  expected: 'an object { "lat": …, "lon": … } with a latitude from -90 to 90 and a longitude from -180 to 180',
+  encode(value) {
+    if (geoProblem(value) !== null) return undefined;
+    const { lat, lon } = value as GeoPoint;
+    return JSON.stringify({ lat: lat + 0, lon: lon + 0 });
+  },
+  problem: geoProblem,
+  decode: parsed,
+  isObject: true,
+  derived: [coordinate("lat"), coordinate("lon")],
+  schema: {
+    type: "object",
+    properties: {
+      lat: { type: "number", minimum: -GEO_LIMITS.lat, maximum: GEO_LIMITS.lat },
+      lon: { type: "number", minimum: -GEO_LIMITS.lon, maximum: GEO_LIMITS.lon },
+    },
+    required: ["lat", "lon"],
+    additionalProperties: false,
+  },
+  typescript: { type: "{ lat: number; lon: number }", note: "a place, in degrees" },
+};
+
 const types: { readonly [name in FieldTypeName]: FieldType } = {
   string,
   text,
@@ -198,6 +248,7 @@ const types: { readonly [name in FieldTypeName]: FieldType } = {
   json,
   relation,
   file,
+  geo,
 };
 
 /** The stored form of a multiple field without items, which is never null. */

@@ -1,6 +1,6 @@
 /** Index advice: the indexes that would help a slow query, for the log. */
 import { indexesOf } from "../collections/index.ts";
-import type { Expression, Path } from "../expressions/index.ts";
+import type { Expression, Operand, Path } from "../expressions/index.ts";
 import type { ListQuery } from "./list-query.ts";
 
 /** The comparisons that must all hold, at the top of a filter. */
@@ -20,9 +20,16 @@ function searchedField(expression: Expression): Searched | null {
   if (expression.type !== "compare") return null;
   const { operator, left, right } = expression;
   if (operator === "!=" || operator === "~" || operator === "!~") return null;
+  const near = placeWithin(left, operator, "<") ?? placeWithin(right, operator, ">");
+  if (near !== null) return { path: near, isEqual: false };
   const path = left.type === "path" ? left : right.type === "path" ? right : null;
   if (path === null || (left.type === "path" && right.type === "path")) return null;
   return { path, isEqual: operator === "=" };
+}
+
+/** The place of a distance below a bound; null for any other operand. */
+function placeWithin(operand: Operand, operator: string, below: "<" | ">"): Path | null {
+  return operand.type === "call" && operand.call === "distance" && operator.startsWith(below) ? operand.argument : null;
 }
 
 /** Names of fields as in a definition. */
@@ -38,8 +45,9 @@ function ownAdvice({ collection, entered, sort }: ListQuery, searched: readonly 
     own.filter((each) => each.isEqual === isEqual).map(({ path }) => path.field.name);
   const isOwn = entered.get(collection)?.access === "own";
   const owner = definition.fields.filter((field) => isOwn && field.owner === true);
-  const end = sort.keys.findIndex(({ path }) => path.hops.length > 0 || path.members.length > 0);
-  const sorted = sort.keys.slice(0, end < 0 ? undefined : end).map(({ path }) => path.field.name);
+  const paths = sort.keys.map(({ operand }) => (operand.type === "path" ? operand : null));
+  const end = paths.findIndex((path) => path === null || path.hops.length > 0 || path.members.length > 0);
+  const sorted = paths.slice(0, end < 0 ? undefined : end).flatMap((path) => path?.field.name ?? []);
   const isMixed = new Set(sort.keys.map(({ isDescending }) => isDescending)).size > 1;
   const range = sorted.length > 0 ? sorted : names(false).slice(0, 1);
   const wanted = [...new Set([...owner.map(({ name }) => name), ...names(true), ...range])];

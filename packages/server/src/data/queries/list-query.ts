@@ -151,7 +151,7 @@ function queryOfRecords(listed: Listed): QueryParts {
     search,
     selection: isSelected ? parseSelection(source, text, scope) : source.whole,
     where,
-    isTried: !isSearched && !conditions.some(looksInside) && !sort.keys.some(({ path }) => isInside(path)),
+    isTried: !isSearched && !conditions.some(looksInside) && !sort.keys.some(({ operand }) => isInside(operand)),
     // An offset counts the records of the whole list, and not of a part.
     isLookedUp: use.isLookedUp && offset === 0,
     sort: { ...sortPlan(listed, sort, { search, options }), isIndexed: use.isOrdered && search === null },
@@ -161,7 +161,9 @@ function queryOfRecords(listed: Listed): QueryParts {
     isCounted: hasTotal && !countsAll,
   };
   // A cursor holds positions in the orders of values.
-  const orders = sort.keys.flatMap(({ path }) => (path.field.order === undefined ? [] : [path.field.order.values]));
+  const orders = sort.keys.flatMap(({ operand }) =>
+    operand.type === "path" && operand.field.order !== undefined ? [operand.field.order.values] : [],
+  );
   return {
     sort,
     plan,
@@ -260,8 +262,12 @@ function givesOrder(columns: readonly string[], equal: ReadonlySet<string>, sort
 
 /** The columns of an order that an index can give: own fields, all in the direction of the order of creation. */
 function columnsOfSort({ keys, isSeqDescending }: Sort): string[] | null {
-  const isIndexable = keys.every(({ path, isDescending }) => isOwnColumn(path) && isDescending === isSeqDescending);
-  return isIndexable ? keys.map(({ path }) => columnOf(path)) : null;
+  const columns: string[] = [];
+  for (const { operand, isDescending } of keys) {
+    if (!isOwnColumn(operand) || isDescending !== isSeqDescending) return null;
+    columns.push(columnOf(operand));
+  }
+  return columns;
 }
 
 /** Notes the columns that a condition compares. */

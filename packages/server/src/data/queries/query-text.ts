@@ -1,6 +1,6 @@
 /** Query parameters: names, lists of names in values, and the errors about parameters. */
 import { AppError, quote } from "../../base/kernel/index.ts";
-import { ExpressionError, type ExpressionSchema, type Path, parsePath } from "../expressions/index.ts";
+import { ExpressionError } from "../expressions/index.ts";
 
 /** The parameters that make a list a query; all others are ignored. */
 export const queryParameters = [
@@ -30,7 +30,8 @@ export function refuseParameter(name: QueryParameter, problem: string): AppError
 
 /** The parts of a list with commas. @param bound the most parts, and the kind of the parts in a message. */
 export function partsOf(text: string, name: QueryParameter, bound: { most: number; kind: string }): string[] {
-  const parts = text.split(",").map((part) => part.trim());
+  // The commas in brackets separate the arguments of a call.
+  const parts = text.split(/,(?![^(]*\))/).map((part) => part.trim());
   if (parts.length > bound.most) throw refuseParameter(name, `at most ${bound.most} ${bound.kind} are allowed`);
   if (parts.some((part) => nameIn(part) === ""))
     throw refuseParameter(name, "there is a comma too much, or a name is missing");
@@ -48,10 +49,6 @@ export function distinctPartsOf(...[text, name, bound]: Parameters<typeof partsO
 
 export function nameIn(part: string): string {
   return part.replace(/^[-+]/, "");
-}
-
-export function pathOf(text: string, name: QueryParameter, schema: ExpressionSchema): Path {
-  return refusing(name, () => parsePath(text, schema));
 }
 
 /** Parses the path of a parameter. @throws AppError `bad_request` with the problem. */

@@ -1,15 +1,30 @@
-/** The parameter `sort`: names of fields, or paths through relations; a `-` puts the greatest values first. */
+/**
+ * The parameter `sort`: names of fields, paths through relations, or `distance(field, lat, lon)`; a `-` puts the greatest values
+ * first.
+ */
 
 import { quote } from "../../base/kernel/index.ts";
 import { type Collection, indexesOf } from "../collections/index.ts";
-import { type ExpressionSchema, inOrder, type Path, pathSql, type SqlOptions } from "../expressions/index.ts";
+import {
+  type DistanceCall,
+  type ExpressionSchema,
+  inOrder,
+  operandSql,
+  type Path,
+  parseDistance,
+  parsePath,
+  type SqlOptions,
+  sqlPart,
+} from "../expressions/index.ts";
 import type { KeyPlan } from "./plan.ts";
-import { distinctPartsOf, nameIn, pathOf, refuseParameter } from "./query-text.ts";
+import { distinctPartsOf, nameIn, refuseParameter, refusing } from "./query-text.ts";
 
 const maxKeys = 5;
+/** Sorts records without a place behind all others: more metres than between any two places. */
+const beyondAll = 1e9;
 
 export interface Sort {
-  readonly keys: readonly { readonly path: Path; readonly isDescending: boolean }[];
+  readonly keys: readonly { readonly operand: Path | DistanceCall; readonly isDescending: boolean }[];
   /** Whether ties, which are broken by the order of creation, have the newest first. */
   readonly isSeqDescending: boolean;
 }
@@ -21,10 +36,15 @@ function parseKey(part: string, schema: ExpressionSchema): Sort["keys"][number] 
     const meant = word[2]?.toLowerCase() === "desc" ? `-${word[1]}` : word[1];
     throw refuseParameter("sort", `${quote(name)} is no field; did you mean "${meant}"?`);
   }
-  const path = pathOf(name, "sort", schema);
+  const isDescending = part.startsWith("-");
+  if (name.startsWith("distance("))
+    return { operand: refusing("sort", () => parseDistance(name, schema)), isDescending };
+  const path = refusing("sort", () => parsePath(name, schema));
+  if (path.valueType === "geo")
+    throw refuseParameter("sort", `${quote(name)} is a place; sort by distance(${name}, lat, lon)`);
   if (path.valueType === "json" && path.members.length === 0)
     throw refuseParameter("sort", `${quote(name)} is JSON; name what is in it, such as ${name}.size`);
-  return { path: inOrder(path), isDescending: part.startsWith("-") };
+  return { operand: inOrder(path), isDescending };
 }
 
 /**
@@ -38,7 +58,8 @@ export function parseSort(text: string | undefined, collection: Collection, sche
   const last = keys.at(-1);
   const isSeqDescending = last?.isDescending ?? true;
   // The stored order needs no index.
-  const isCreation = last?.path.hops.length === 0 && last.path.field.name === "createdAt";
+  const isCreation =
+    last?.operand.type === "path" && last.operand.hops.length === 0 && last.operand.field.name === "createdAt";
   const isIndexed = indexesOf(collection.definition).some(({ fields }) => fields.includes("createdAt"));
   const isStored = isCreation && !isIndexed && collection.isChronological;
   return { keys: isStored ? keys.slice(0, -1) : keys, isSeqDescending };
@@ -57,8 +78,13 @@ export function keyPlans(
   collection: Collection,
   at: { table: string; options: SqlOptions },
 ): KeyPlan[] {
-  return keys.map(({ path, isDescending }) => {
-    const { text, values } = pathSql(path, at.table, at.options);
+  return keys.map(({ operand: path, isDescending }) => {
+    const sql = operandSql(path, at.table, at.options);
+    if (path.type === "call") {
+      const distance = sqlPart`coalesce(${sql}, ${beyondAll})`;
+      return { ...distance, isDescending, isNullable: false, valueType: path.valueType };
+    }
+    const { text, values } = sql;
     const isField = path.hops.length === 0 && path.members.length === 0 && path.field.order === undefined;
     return {
       text,

@@ -98,7 +98,10 @@ function withHint(field: FieldDefinition, problem: ValueProblem): ValueProblem {
 
 /** Whether a body has an object in the place of a value that is not json. */
 function namesOperators(table: RecordTable, body: Body): boolean {
-  return Object.keys(body).some((name) => isObject(body[name]) && table.field(name)?.type !== "json");
+  return Object.entries(body).some(([name, value]) => {
+    const field = isObject(value) ? table.field(name) : null;
+    return isObject(value) && (field === null || mayBeOperators(field, value));
+  });
 }
 
 /** A body with the new values in place of operators; a field whose present value stays is left out. */

@@ -13,21 +13,12 @@ import {
   type Collection,
   columnName,
   columnsOf,
+  derivedColumns,
   foldedTableName,
   indexesOf,
   itemTableName,
-  orderColumn,
 } from "../collections/index.ts";
-import {
-  type CheckedValue,
-  checkOf,
-  decode,
-  foldedSql,
-  needsDecoding,
-  positionSql,
-  scopeOf,
-  typeOf,
-} from "../fields/index.ts";
+import { type CheckedValue, checkOf, decode, foldedSql, needsDecoding, scopeOf, typeOf } from "../fields/index.ts";
 import { type FieldLimits, ownerColumn } from "../permissions/index.ts";
 
 const idPattern = /^rec_[0-9a-f-]{36}$/;
@@ -230,10 +221,10 @@ export class RecordTable {
       const folded = identifier(foldedTableName(this.collection.name, name));
       return `${this.#withOwner} _seq = (SELECT record FROM ${folded} WHERE value = ${foldedSql("?")})`;
     }
-    const order = field === null ? null : orderColumn(field);
     // The index of a field with named values is by the positions of the values.
-    if (field === null || order === null) return `${this.#withOwner} ${this.column(name)} = ?`;
-    return `${this.#withOwner} ${this.sqlName}.${identifier(order)} = ${positionSql(field.values ?? [], "?")}`;
+    const [order] = field === null ? [] : derivedColumns(field);
+    if (order === undefined) return `${this.#withOwner} ${this.column(name)} = ?`;
+    return `${this.#withOwner} ${this.sqlName}.${identifier(order.name)} = ${order.sql("?")}`;
   }
 
   #uniqueKeys(): UniqueKey[] {
@@ -252,8 +243,9 @@ export class RecordTable {
       const conditions = columnsOf(definition, fields).map((name, i) => {
         const column = identifier(name);
         const own = `SELECT own.${column} FROM ${this.sqlName} AS own WHERE own.id = ?`;
-        const values = this.field(fields[i] ?? "")?.values;
-        const given = values === undefined ? "?" : positionSql(values, "?");
+        const field = this.field(fields[i] ?? "");
+        const [order] = field === null ? [] : derivedColumns(field);
+        const given = order?.sql("?") ?? "?";
         return `${this.sqlName}.${column} = coalesce(${given}, (${own})) AND `;
       });
       return { fields, duplicate: `SELECT 1 FROM ${this.sqlName} WHERE ${conditions.join("")}id <> ?` };
@@ -299,19 +291,24 @@ export class RecordTable {
     return `SELECT ${columns.join(", ")} FROM ${this.state(alias)}`;
   }
 
+  /** The generated columns: the quoted name, and the value as SQL of the columns. */
+  #derived(): { name: string; type: string; value: string }[] {
+    return this.storedFields.flatMap((field) =>
+      derivedColumns(field).map(({ name, type, sql }) => {
+        return { name: identifier(name), type, value: sql(identifier(columnName(field))) };
+      }),
+    );
+  }
+
   /** A row with the values of a record, as a table with that alias. Parameters: `stateValues`. */
   state(alias: string): string {
     const columns = [...systemFields, ownerColumn, ...this.storedFields.map(columnName)];
     const given = columns.map((column) => `? AS ${identifier(column)}`);
-    const orders = this.storedFields.flatMap((field) => {
-      const column = orderColumn(field);
-      if (column === null) return [];
-      return [`${positionSql(field.values ?? [], identifier(columnName(field)))} AS ${identifier(column)}`];
-    });
+    const derived = this.#derived().map(({ name, value }) => `${value} AS ${name}`);
     const state = `SELECT ${given.join(", ")}`;
-    return orders.length === 0
+    return derived.length === 0
       ? `(${state}) AS ${alias}`
-      : `(SELECT *, ${orders.join(", ")} FROM (${state})) AS ${alias}`;
+      : `(SELECT *, ${derived.join(", ")} FROM (${state})) AS ${alias}`;
   }
 
   /**
@@ -322,9 +319,8 @@ export class RecordTable {
   givenState(isStored: boolean): string {
     const state = `WITH _state AS (SELECT * FROM ${this.state("_given")})`;
     if (!isStored) return state;
-    const orders = this.storedFields.flatMap((field) => orderColumn(field) ?? []);
-    const stored = this.storedFields.map(columnName);
-    const columns = [...systemFields, ownerColumn, ...stored, ...orders].map(identifier).join(", ");
+    const stored = [...systemFields, ownerColumn, ...this.storedFields.map(columnName)].map(identifier);
+    const columns = [...stored, ...this.#derived().map(({ name }) => name)].join(", ");
     const others = `SELECT ${columns}, _seq, _seq AS rowid FROM main.${this.sqlName} WHERE id <> (SELECT id FROM _state)`;
     const seq = `coalesce((SELECT _seq FROM main.${this.sqlName} WHERE id = (SELECT id FROM _state)), -1)`;
     const items = this.storedFields.flatMap((field) => {
@@ -346,11 +342,7 @@ export class RecordTable {
     const texts = [...systemFields, ownerColumn].map((name) => [name, "TEXT"] as const);
     const types = [...texts, ...this.storedFields.map((field) => [columnName(field), typeOf(field).column] as const)];
     const given = types.map(([name, type], i) => `CAST(value ->> ${i} AS ${type}) AS ${identifier(name)}`);
-    const orders = this.storedFields.flatMap((field) => {
-      const column = orderColumn(field);
-      const place = positionSql(field.values ?? [], identifier(columnName(field)));
-      return column === null ? [] : [[identifier(column), `CAST(${place} AS INTEGER)`] as const];
-    });
+    const derived = this.#derived();
     const rows = `SELECT CAST(-2 - key AS INTEGER) AS _seq, ${given.join(", ")} FROM json_each(?)`;
     const columns = types.map(([name]) => identifier(name));
     const items = this.storedFields.flatMap((field) => {
@@ -359,8 +351,10 @@ export class RecordTable {
       const held = `SELECT _seq, _item.value FROM ${deleted}, json_each(${deleted}.${identifier(columnName(field))}) _item`;
       return [`${table} AS (SELECT record, value FROM main.${table} UNION ALL ${held})`];
     });
-    const stored = [...columns, ...orders.map(([name]) => name), "_seq", "_seq AS rowid"].join(", ");
-    const gone = [...columns, ...orders.map(([, place]) => place), "_seq", "_seq"].join(", ");
+    const stored = [...columns, ...derived.map(({ name }) => name), "_seq", "_seq AS rowid"].join(", ");
+    const gone = [...columns, ...derived.map(({ type, value }) => `CAST(${value} AS ${type})`), "_seq", "_seq"].join(
+      ", ",
+    );
     const both = `SELECT ${stored} FROM main.${this.sqlName} UNION ALL SELECT ${gone} FROM ${deleted}`;
     return [`${deleted} AS (${rows})`, `${this.sqlName} AS NOT MATERIALIZED (${both})`, ...items].join(", ");
   }

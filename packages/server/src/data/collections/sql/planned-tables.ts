@@ -1,9 +1,9 @@
 /** Planned tables: the tables as after a change that is not made, as parts of a WITH that hide the present tables. */
 import type { FieldDefinition } from "@socle/protocol";
 import { identifier, literal } from "../../../store/database/index.ts";
-import { noItems, positionSql, storedDefault } from "../../fields/index.ts";
+import { noItems, storedDefault } from "../../fields/index.ts";
 import { ownerColumn } from "../../permissions/index.ts";
-import { columnName, itemTableName, orderColumn, plainColumn, tableName } from "../collection.ts";
+import { columnName, derivedColumns, itemTableName, plainColumn, tableName } from "../collection.ts";
 import { type CollectionPlan, originOf, type PlanStep } from "../plan.ts";
 import { turnedSql } from "../table.ts";
 
@@ -70,8 +70,7 @@ function tablesOf(plan: CollectionPlan, now: string): string[] {
   for (const field of after.fields.filter((each) => each.owner !== true)) {
     const value = valueSql(field);
     columns.push(`${value} AS ${identifier(columnName(field))}`);
-    const order = orderColumn(field);
-    if (order !== null) columns.push(`${positionSql(field.values ?? [], value)} AS ${identifier(order)}`);
+    for (const { name, sql } of derivedColumns(field)) columns.push(`${sql(value)} AS ${identifier(name)}`);
     const table = identifier(itemTableName(after.name, field.name));
     if (field.multiple === true) items.push(`${table} AS NOT MATERIALIZED (${itemsOf(field, value)})`);
   }

@@ -12,10 +12,21 @@
 import type { Comparison } from "@socle/protocol/filter";
 import { isAscii } from "../../../base/kernel/index.ts";
 import { identifier } from "../../../store/database/index.ts";
-import { type Constant, type Expression, isConstant, isNull, type Operand, type Path } from "../expression.ts";
+import {
+  type CallOperand,
+  type Constant,
+  type DistanceCall,
+  type Expression,
+  isConstant,
+  isNull,
+  type Operand,
+  type Path,
+} from "../expression.ts";
+import { boxSql } from "./box.ts";
 import { lookUpColumn, someSql } from "./related.ts";
 import {
   memberPath,
+  numberParameter,
   opposite,
   parameter,
   plain,
@@ -30,6 +41,11 @@ import {
 /** The scalar that a path leads to from a row of the table with this alias, as SQL. */
 export function pathSql(path: Path, alias: string, options: SqlOptions = {}): SqlPart {
   return pathSqlIn(scopeOf(alias, options), path);
+}
+
+/** A value of a row of the table with this alias, as SQL. */
+export function operandSql(operand: Operand, alias: string, options: SqlOptions = {}): SqlPart {
+  return valueSql(scopeOf(alias, options), operand);
 }
 
 /** An expression as an SQL condition over the table with this alias: true where the expression holds, else false or NULL. */
@@ -119,10 +135,39 @@ function positiveSql(scope: Scope, { operator, left, right }: Positive): SqlPart
     return lookUpColumn(scope, left, (column) => sqlPart`${column} = ${valueSql(scope, right)}`);
   if (operator === "=" && crossesRelation(right) && isConstant(left))
     return positiveSql(scope, { operator, left: right, right: left });
+  if (isDistance(left)) return nearSql(scope, { operator, left, right });
+  if (isDistance(right)) return nearSql(scope, { operator: swapped[operator], left: right, right: left });
   // Two fields without a value are equal; a missing caller equals no field.
   const areFields = !isConstant(left) && !isConstant(right);
   const sign = operator === "=" && areFields ? "IS" : operator;
   return sqlPart`${besideRecord(left, right)}${valueSql(scope, left)} ${sign} ${besideRecord(right, left)}${valueSql(scope, right)}`;
+}
+
+function isDistance(operand: Operand): operand is DistanceCall {
+  return operand.type === "call" && operand.call === "distance";
+}
+
+interface Near extends Pick<Positive, "right"> {
+  readonly operator: Ordering | "=";
+  readonly left: DistanceCall;
+}
+
+/** A comparison of a distance. Places within a constant distance lie in a box, which an index of the field finds. */
+function nearSql(scope: Scope, { operator, left, right }: Near): SqlPart {
+  const { argument, point } = left;
+  const isAtEnd = crossesRelation(argument) && isConstant(right);
+  if (isAtEnd) {
+    const own: DistanceCall = { ...left, argument: { ...argument, hops: [] } };
+    return lookUpColumn(scope, argument, (_, at) => nearSql(at, { operator, left: own, right }));
+  }
+  const sign = operator === "=" && !isConstant(right) ? "IS" : operator;
+  const exact = sqlPart`${valueSql(scope, left)} ${sign} ${valueSql(scope, right)}`;
+  const { place } = argument.field;
+  const isWithin = operator !== ">" && operator !== ">=" && right.type === "value" && typeof right.value === "number";
+  const isOwn = argument.up === 0 && argument.hops.length === 0 && scope.options.isOfOneRecord !== true;
+  if (!isWithin || !isOwn || place === undefined) return exact;
+  const columns = { lat: scope.column(place.lat), lon: scope.column(place.lon) };
+  return sqlPart`(${boxSql(columns, point, Number(right.value))} AND ${exact})`;
 }
 
 /**
@@ -207,13 +252,24 @@ function valueSql(scope: Scope, operand: Operand): SqlPart {
     case "path":
       return pathSqlIn(scope, operand);
     case "call":
-      return operand.call === "lower"
-        ? sqlPart`_lower(${pathSqlIn(scope, operand.argument)})`
-        : lengthSql(scope, operand.argument);
+      return callSql(scope, operand);
     case "macro":
       return macroSql(scope, operand);
     case "value":
       return parameter(operand);
+  }
+}
+
+function callSql(scope: Scope, operand: CallOperand): SqlPart {
+  switch (operand.call) {
+    case "lower":
+      return sqlPart`_lower(${pathSqlIn(scope, operand.argument)})`;
+    case "length":
+      return lengthSql(scope, operand.argument);
+    case "distance": {
+      const { lat, lon } = operand.point;
+      return sqlPart`_distance(${pathSqlIn(scope, operand.argument)}, ${numberParameter(lat)}, ${numberParameter(lon)})`;
+    }
   }
 }
 

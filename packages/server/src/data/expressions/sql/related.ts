@@ -87,8 +87,8 @@ function leadsToSeveral(expression: Expression): boolean {
 }
 
 /** A condition on the column at the end of relations, which NULL does not meet: looked up from the end. */
-export function lookUpColumn(scope: Scope, path: Path, condition: (column: string) => SqlPart): SqlPart {
-  return lookUp(scope, path.hops, (at) => condition(at.column(columnOf(path))));
+export function lookUpColumn(scope: Scope, path: Path, condition: (column: string, at: Scope) => SqlPart): SqlPart {
+  return lookUp(scope, path.hops, (at) => condition(at.column(columnOf(path)), at));
 }
 
 /** The records with relations that lead to records that fulfil a condition, looked up from the end. */

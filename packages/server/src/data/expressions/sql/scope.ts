@@ -48,6 +48,11 @@ export function textParameter(value: string): SqlPart {
   return parameter({ type: "value", value, valueType: "text" });
 }
 
+/** A `?` and its number. */
+export function numberParameter(value: number): SqlPart {
+  return parameter({ type: "value", value, valueType: "number" });
+}
+
 /** A part of SQL as a template: a string inside is SQL, never a value, and a part brings its values. */
 export function sqlPart(texts: TemplateStringsArray, ...inside: readonly (string | number | SqlPart)[]): SqlPart {
   const values: (Value | Constant)[] = [];

@@ -25,6 +25,7 @@ const engineTypes: { readonly [type in FieldType]: string } = {
   boolean: "boolean",
   datetime: "timestamptz",
   json: "jsonb",
+  geo: "jsonb",
 };
 
 /** Names that PostgreSQL gives columns of its own in every table. */
@@ -58,7 +59,7 @@ function columnOf(
   { type, multiple }: Pick<FieldDefinition, "type" | "multiple">,
 ): Column {
   const isArray = multiple === true;
-  const isJson = isArray || type === "json";
+  const isJson = isArray || engineTypes[type] === "jsonb";
   const column = identifier(source);
   // PostgreSQL calls the year 0 the year 1 before Christ.
   const moment = `iif(${column} LIKE '0000-%', '0001' || substr(${column}, 5) || ' BC', ${column})`;

@@ -1,5 +1,5 @@
 /** The SQL functions that the statements of the service use and SQLite does not have. */
-import { foldCase } from "@socle/protocol";
+import { distanceBetween, foldCase, type GeoPoint } from "@socle/protocol";
 import { containsText, matchWeight, searchText } from "../../../base/kernel/index.ts";
 import type { Connection } from "./connection.ts";
 
@@ -13,7 +13,7 @@ export function stopProbe(alias: string, column = "rowid"): string {
 
 /**
  * Adds `_contains(text, wanted)`, which ignores case in every alphabet; `_contains_item(json, wanted)`, the same for the texts
- * of a JSON array; `_lower(text)` for every alphabet; `_match_weight(text, terms)` with the terms as JSON, see `matchWeight`; and
+ * of a JSON array; `_distance(place, lat, lon)` in metres, of the JSON of a place; `_lower(text)` for every alphabet; `_match_weight(text, terms)` with the terms as JSON, see `matchWeight`; and
  * `_probe`, see `stopProbe`.
  * @param onProbe is called by `_probe`; the error ends the statement.
  */
@@ -27,6 +27,10 @@ export function addFunctions(connection: Connection, onProbe: () => void): void 
     const items: unknown = JSON.parse(json);
     if (!Array.isArray(items)) return null;
     return items.some((item) => typeof item === "string" && containsText(item, wanted)) ? 1 : 0;
+  });
+  connection.define("_distance", (place, lat, lon) => {
+    if (typeof place !== "string" || typeof lat !== "number" || typeof lon !== "number") return null;
+    return distanceBetween(JSON.parse(place) as GeoPoint, { lat, lon });
   });
   connection.define("_lower", (text) => (typeof text === "string" ? text.toLowerCase() : null));
   connection.define("_match_weight", (text, terms) =>
