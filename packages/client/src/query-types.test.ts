@@ -41,6 +41,7 @@ interface Project extends ProjectTypes {
         meta: import("@socle/protocol").JsonValue;
         project: string | null;
         helpers: string[];
+        place: { lat: number; lon: number } | null;
         writer: string | null;
       };
       create: { title: string; done?: boolean; n?: number | null; project?: string | null; writer: string };
@@ -95,6 +96,9 @@ test("conditions follow the fields, the relations, and the relations back", () =
   projects.where({ "tasks(project)": { some: { done: true, project: { name: "x" } } } });
   comments.where({ task: { project: { client: { name: "x" } } } });
   tasks.filter("done = true && n > 3").filter`title ~ ${"x"}`;
+  tasks.where({ place: null }).where({ place: { ne: null } });
+  // @ts-expect-error: a place is compared with null alone
+  tasks.where({ place: { lat: 1, lon: 2 } });
   // @ts-expect-error: no field of this name
   tasks.where({ don: false });
   // @ts-expect-error: a boolean is no text
@@ -159,6 +163,12 @@ test("expansions, orders, groups and totals have types", () => {
   tasks.orderBy("project.name", "-n");
   // @ts-expect-error: no field of this name
   tasks.orderBy("-created");
+  tasks.orderBy("distance(place, 52.52, 13.405)", `-distance(place,${1},${2})`, "title");
+  comments.orderBy("distance(task.place,1,2)");
+  // @ts-expect-error: a place has no order
+  tasks.orderBy("place");
+  // @ts-expect-error: a title is no place
+  tasks.orderBy("distance(title,1,2)");
   // @ts-expect-error: a list is not sorted by a multiple field
   tasks.orderBy("tags");
   // @ts-expect-error: no relation of this name

@@ -28,6 +28,7 @@ const collections = [
       { name: "isNew", type: "boolean" },
       { name: "at", type: "datetime" },
       { name: "extra", type: "json" },
+      { name: "place", type: "geo" },
       { name: "tags", type: "string", multiple: true, max: 3 },
       { name: "parent", type: "relation", collection: "posts" },
       { name: "picture", type: "file" },

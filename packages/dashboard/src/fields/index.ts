@@ -1,5 +1,6 @@
 /** The field types of the dashboard: icon, width, operators, cell, control, words. */
 import type { FieldType } from "@socle/protocol";
+import { geoKind } from "./geo.tsx";
 import type { FieldKind } from "./kind.ts";
 import { booleanKind, datetimeKind, floatKind, integerKind, jsonKind, stringKind, textKind } from "./plain.tsx";
 import { fileKind, relationKind } from "./pointing.tsx";
@@ -17,4 +18,5 @@ export const kinds: { readonly [type in FieldType]: FieldKind } = {
   json: jsonKind,
   relation: relationKind,
   file: fileKind,
+  geo: geoKind,
 };

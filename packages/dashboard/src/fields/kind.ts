@@ -1,4 +1,4 @@
-/** The shape of a field type in the dashboard: all that differs from type to type. `plain.tsx` and `pointing.tsx` describe the types. */
+/** The shape of a field type in the dashboard: all that differs from type to type. `plain.tsx`, `pointing.tsx` and `geo.tsx` describe the types. */
 import type { FieldDefinition, FieldType, JsonValue } from "@socle/protocol";
 import type { Comparison } from "@socle/protocol/filter";
 import type { ComponentType } from "react";
@@ -23,7 +23,7 @@ export const noValue: Suggestion = ["null", "no value"];
 export const callerId: Suggestion = ["@user.id", "who asks"];
 export const callerEmail: Suggestion = ["@user.email", "their email"];
 
-export type ValueProblem = NumberProblem | "notADateTime" | "notJson";
+export type ValueProblem = NumberProblem | "notADateTime" | "notJson" | "notAPlace";
 
 /** The value of a text in a form, or the problem that stops the field from taking the text. */
 export type Parsed = { readonly value: JsonValue } | { readonly problem: ValueProblem };

@@ -10,7 +10,7 @@ const read = (cell: string | null, type: FieldType, style: CellStyle = {}, more:
 };
 
 test("an empty cell is null; a quoted empty cell is the empty text only if the empty text is a value", () => {
-  const types: FieldType[] = ["integer", "float", "boolean", "datetime", "json", "relation", "file"];
+  const types: FieldType[] = ["integer", "float", "boolean", "datetime", "json", "relation", "file", "geo"];
   for (const type of types) for (const cell of [null, "", "  "]) expect(read(cell, type)).toBeNull();
   for (const type of ["string", "text"] as const) {
     expect([read(null, type), read("", type), read(" ", type)]).toEqual([null, "", " "]);

@@ -73,6 +73,7 @@ type BackwardNames<C, Name> = Keys<BackwardIn<C, Name>> & string;
 /** The keys of any member of a union. */
 type Keys<T> = T extends unknown ? keyof T : never;
 type IsMultiple<Value> = [NonNullable<Value>] extends [readonly unknown[]] ? true : false;
+type IsPlace<Value> = [NonNullable<Value>] extends [{ lat: number; lon: number }] ? true : false;
 type IsJson<Value> = [JsonValue] extends [Value] ? true : false;
 
 /** A value in a condition. A time may be a `Date`. */
@@ -103,9 +104,12 @@ type JsonCondition =
 type ValueCondition<Value> =
   IsJson<Value> extends true
     ? JsonCondition
-    : [NonNullable<Value>] extends [readonly (infer Item)[]]
-      ? Item | null | readonly Item[] | Comparisons<Item | null>
-      : Given<Value> | readonly Given<Value>[] | Comparisons<Value>;
+    : IsPlace<Value> extends true
+      ? // A filter has the distance: filter`distance(place, ${lat}, ${lon}) < 5km`.
+        null | { eq?: null; ne?: null }
+      : [NonNullable<Value>] extends [readonly (infer Item)[]]
+        ? Item | null | readonly Item[] | Comparisons<Item | null>
+        : Given<Value> | readonly Given<Value>[] | Comparisons<Value>;
 
 /** The condition on records at the end of a relation to many: in the order of the names, for some, for each, for no record. */
 interface Quantifiers<Condition> {
@@ -135,7 +139,15 @@ type KnownWhere<C, Name> = {
 
 /** The fields with a single value that has an order. */
 type OrderedFields<C, Name> = {
-  [Field in keyof RecordIn<C, Name> & string]: IsMultiple<RecordIn<C, Name>[Field]> extends true ? never : Field;
+  [Field in keyof RecordIn<C, Name> & string]: true extends
+    | IsMultiple<RecordIn<C, Name>[Field]>
+    | IsPlace<RecordIn<C, Name>[Field]>
+    ? never
+    : Field;
+}[keyof RecordIn<C, Name> & string];
+
+type PlaceFields<C, Name> = {
+  [Field in keyof RecordIn<C, Name> & string]: IsPlace<RecordIn<C, Name>[Field]> extends true ? Field : never;
 }[keyof RecordIn<C, Name> & string];
 
 /** Relations to one record, whose fields a list can be sorted and grouped by. */
@@ -148,8 +160,16 @@ type PathsToOne<C, Name> = {
 }[RelationNames<C, Name>];
 
 type SortPath<C, Name> = OrderedFields<C, Name> | PathsToOne<C, Name>;
-/** A name or a path; `-` before the path sorts in descending order. */
-export type Order<C, Name> = SortPath<C, Name> | `-${SortPath<C, Name>}`;
+/** `distance(place, lat, lon)`, in metres. */
+type DistanceOrder<C, Name> =
+  | `distance(${PlaceFields<C, Name>},${string})`
+  | {
+      [Field in RelationNames<C, Name>]: `distance(${Field}.${PlaceFields<C, TargetIn<C, Name, Field>>},${string})`;
+    }[RelationNames<C, Name>];
+
+type SortKey<C, Name> = SortPath<C, Name> | DistanceOrder<C, Name>;
+/** A name, a path or a distance; `-` before the key sorts in descending order. */
+export type Order<C, Name> = SortKey<C, Name> | `-${SortKey<C, Name>}`;
 
 type RelatedNames<C, Name> = RelationNames<C, Name> | BackwardNames<C, Name>;
 

@@ -33,6 +33,7 @@ const caller: Texts = [
 const functions: Texts = [
   ["lower(", "a text in lower case"],
   ["length(", "characters of a text, items of an array"],
+  ["distance(", "metres from a place to a latitude and a longitude"],
   ["every(", "all records at the end of a path fulfil a condition"],
 ];
 

@@ -31,6 +31,7 @@ interface Frame {
 const calls: ReadonlyMap<string, FieldDefinition["type"]> = new Map([
   ["lower", "string"],
   ["length", "integer"],
+  ["distance", "float"],
 ]);
 
 class Scanner {
@@ -104,6 +105,13 @@ class Scanner {
   /** The next item of a list, or the condition of `every`. */
   #comma(): void {
     const frame = this.#frames.at(-1);
+    if (frame?.kind === "call") {
+      // The further arguments are numbers.
+      const end = this.#tokens.findIndex((_, i) => i >= this.#i && this.#textAt(i) === ")");
+      this.#i = end === -1 ? this.#tokens.length : end;
+      if (end === -1) this.#expected = "none";
+      return;
+    }
     if (frame?.kind !== "every" || this.#expected !== "after") {
       this.#expected = frame?.kind === "every" ? "none" : "value";
       return;

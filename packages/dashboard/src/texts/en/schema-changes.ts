@@ -108,6 +108,7 @@ export const problems = {
     json: "The default is JSON other than null.",
     relation: "The default is @user.id.",
     file: "A file has no default.",
+    geo: 'The default is a place such as { "lat": 52.52, "lon": 13.405 }.',
   },
   unknownScope: (name: string) => `No field is called "${name}", to count by.`,
   clearRequired: "A required field cannot be cleared.",

@@ -19,6 +19,7 @@ export const types = {
     wanted: "The id of a record, or @user.id",
   },
   file: { label: "File", hint: "Points to a file in the storage", wanted: "The id of a file" },
+  geo: { label: "Place", hint: "A latitude and a longitude: a shop, a stop, a photo", wanted: "null" },
 };
 
 export const fields = {

@@ -36,6 +36,14 @@ test.each<[FieldDefinition, (string | null)[]]>([
     { name: "f", type: "float" },
     ["f: number | null;", "f?: number | null;", "f?: number | null | { $increment: number };"],
   ],
+  [
+    { name: "f", type: "geo" },
+    [
+      "f: { lat: number; lon: number } | null;",
+      "f?: { lat: number; lon: number } | null;",
+      "f?: { lat: number; lon: number } | null;",
+    ],
+  ],
   [{ name: "f", type: "json" }, ["f: JsonValue | null;", "f?: JsonValue | null;", "f?: JsonValue | null;"]],
   [
     { name: "f", type: "string", multiple: true },

@@ -12,8 +12,8 @@ import {
   type PathTerm,
   parseSyntax,
   parseTermSyntax,
-  showNumber,
   type Syntax,
+  showNumber,
   type Term,
   textOf,
 } from "@socle/protocol/filter";

@@ -218,10 +218,10 @@ test("a rule by distance, and the live queries by distance, hear of what comes n
   expect(await create("local", mitte, anyone)).toStartWith("rec_");
   const list = await server.request<Page>("GET", "/api/local", { token: anyone });
   expect(list.body.items.map(({ place }) => place)).toEqual([mitte, mitte]);
-  expect((await server.request("GET", `/api/local/${hidden}`, { token: anyone })).status).toBe(403);
+  expect((await server.request("GET", `/api/local/${hidden}`, { token: anyone })).status).toBe(404);
   const put = async (id: unknown, place: Place): Promise<number> =>
     (await server.request("PUT", `/api/local/${id}`, { body: { place }, token: anyone })).status;
-  expect(await put(hidden, mitte)).toBe(403);
+  expect(await put(hidden, mitte)).toBe(404);
   expect(await put(open, { lat: 52.5, lon: 13.4 })).toBe(200);
 });
 

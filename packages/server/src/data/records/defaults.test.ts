@@ -13,6 +13,7 @@ const fields = [
   { name: "d", type: "datetime", default: "@now" },
   { name: "day", type: "datetime", default: "2026-03-01" },
   { name: "j", type: "json", default: { a: [1] } },
+  { name: "g", type: "geo", default: { lat: 1.5, lon: -2 } },
   { name: "by", type: "relation", collection: "users", default: "@user.id" },
   { name: "plain", type: "string" },
 ];
@@ -53,6 +54,7 @@ describe("create", () => {
       d: createdAt,
       day: "2026-03-01T00:00:00.000Z",
       j: { a: [1] },
+      g: { lat: 1.5, lon: -2 },
       by: ann.user.id,
       plain: null,
     };

@@ -15,6 +15,7 @@ const fields = [
   { name: "j", type: "json" },
   { name: "r", type: "relation", collection: "rows" },
   { name: "m", type: "string", multiple: true },
+  { name: "g", type: "geo" },
 ];
 const api = await openApi({
   collections: [
@@ -338,12 +339,35 @@ describe("access", () => {
   });
 });
 
+test("a place in CSV is JSON, or a latitude and a longitude; another cell is refused with its row", async () => {
+  await clear("rows");
+  const cells = [
+    '"{""lat"":1.5,""lon"":-2}"',
+    '"52.52, 13.405"',
+    '"-1e1,0"',
+    "",
+    '"91,0"',
+    '"1,2,3"',
+    "x",
+    '"{""lat"":1}"',
+  ];
+  const { body } = await send(`s,g\n${cells.map((cell, i) => `r${i},${cell}`).join("\n")}\n`, { type: "text/csv" });
+  expect([body.imported, problemsOf(body)]).toEqual([4, ["6:g:type", "7:g:type", "8:g:type", "9:g:type"]]);
+  expect(body.problems[0]?.details[0]?.message).toBe('g must have a latitude "lat", a number from -90 to 90, not 91');
+  expect((await all()).toReversed().map(({ g }) => g as unknown)).toEqual([
+    { lat: 1.5, lon: -2 },
+    { lat: 52.52, lon: 13.405 },
+    { lat: -10, lon: 0 },
+    null,
+  ]);
+});
+
 test("export: the oldest first, as a file", async () => {
   await clear("rows");
   await send(
     lines(
       { s: "a", id: id(1), createdAt: "2020-01-01" },
-      { s: "", t: "x,y", j: { k: '"' }, m: ["p", "q,r"], id: id(2), createdAt: "2020-01-01" },
+      { s: "", t: "x,y", j: { k: '"' }, m: ["p", "q,r"], g: { lat: 1.5, lon: -2 }, id: id(2), createdAt: "2020-01-01" },
     ),
   );
   const answer = await api.request("GET", "/api/rows/export?format=csv", { token: admin });
@@ -352,9 +376,9 @@ test("export: the oldest first, as a file", async () => {
   const at = "2020-01-01T00:00:00.000Z";
   expect(await take("csv")).toBe(
     [
-      "id,createdAt,updatedAt,s,t,i,f,b,d,j,r,m",
-      `${id(1)},${at},${at},a,,,,,,,,[]`,
-      `${id(2)},${at},${at},"","x,y",,,,,"{""k"":""\\""""}",,"[""p"",""q,r""]"`,
+      "id,createdAt,updatedAt,s,t,i,f,b,d,j,r,m,g",
+      `${id(1)},${at},${at},a,,,,,,,,[],`,
+      `${id(2)},${at},${at},"","x,y",,,,,"{""k"":""\\""""}",,"[""p"",""q,r""]","{""lat"":1.5,""lon"":-2}"`,
       "",
     ].join("\r\n"),
   );
@@ -363,7 +387,7 @@ test("export: the oldest first, as a file", async () => {
   const accepted = await api.request("GET", "/api/rows/export", { token: admin, headers: { Accept: "text/csv" } });
   expect(accepted.headers.get("content-type")).toBe("text/csv; charset=utf-8");
   await clear("rows");
-  expect([await take("ndjson"), await take("csv")]).toEqual(["", "id,createdAt,updatedAt,s,t,i,f,b,d,j,r,m\r\n"]);
+  expect([await take("ndjson"), await take("csv")]).toEqual(["", "id,createdAt,updatedAt,s,t,i,f,b,d,j,r,m,g\r\n"]);
 });
 
 /** Whether JSON keeps the numbers of a value: see "json" in docs/collections.md. */
@@ -383,6 +407,12 @@ test("random records, exported and imported again in both formats, are the same"
     f: fc.option(fc.double({ noNaN: true, noDefaultInfinity: true })),
     b: fc.option(fc.boolean()),
     d: fc.option(fc.constantFrom("1999-12-31T23:59:59.999Z", "2020-02-29T00:00:00.000Z")),
+    g: fc.option(
+      fc.record({
+        lat: fc.double({ min: -90, max: 90, noNaN: true }),
+        lon: fc.double({ min: -180, max: 180, noNaN: true }),
+      }),
+    ),
     j: fc.option(fc.jsonValue({ maxDepth: 3 }).filter(isKept)),
     // Relations to earlier and later rows, to the row itself, and to records that no longer exist.
     r: fc.option(fc.nat({ max: 15 })),

@@ -71,7 +71,7 @@ const field = (name: string): fc.Arbitrary<FieldDefinition> =>
         name,
         type,
         ...(required && { required }),
-        ...(unique && type !== "json" && !multiple && { unique }),
+        ...(unique && type !== "json" && type !== "geo" && !multiple && { unique }),
         ...(multiple && { multiple }),
         ...(hasBounds && min !== undefined && { min }),
         ...(hasBounds && max !== undefined && { max }),
@@ -103,7 +103,10 @@ function indexesOf(choices: readonly IndexChoice[], fields: readonly FieldDefini
       (name) =>
         // When a record is made is not the same in another collection.
         (name === "createdAt" && !unique) ||
-        fields.some((each) => each.name === name && each.type !== "json" && each.multiple !== true),
+        fields.some(
+          (each) =>
+            each.name === name && each.type !== "json" && !(unique && each.type === "geo") && each.multiple !== true,
+        ),
     );
     const long = { fields: left, ...(unique && { unique }) };
     if (left.length > 0) found.set(left.join(), isShort && !unique ? left : long);

@@ -5,7 +5,7 @@ import { randomNumbers, randomSeed } from "../../../test/random.ts";
 
 const { raw, open } = await mirrorWorlds();
 const rounds = 12;
-const types = ["string", "text", "integer", "float", "boolean", "datetime", "json"] as const;
+const types = ["string", "text", "integer", "float", "boolean", "datetime", "json", "geo"] as const;
 
 interface Field {
   name: string;
@@ -40,6 +40,7 @@ function randomValue({ type, multiple }: Field): unknown {
     float: random() / 1e9,
     boolean: random() < 0.5,
     datetime: new Date(below(4e12)).toISOString(),
+    geo: { lat: random() * 180 - 90, lon: below(361) - 180 },
     json: { n: random(), list: [null, `x${below(9)}`] },
   };
   return values[type];

@@ -1,5 +1,5 @@
 /** Converts a cell of a file to the value of a field. No value is guessed silently: an unreadable cell is a problem with a reason. */
-import type { FieldDefinition, JsonValue } from "@socle/protocol";
+import { type FieldDefinition, geoProblem, type JsonValue } from "@socle/protocol";
 import { readCell, readItems } from "@socle/protocol/cells";
 import { text } from "../../../texts/index.ts";
 import { type ExactValue, plainJson, WrittenNumber } from "../source/exact-json.ts";
@@ -83,6 +83,7 @@ function convertValue(cell: Cell, field: FieldDefinition, conversion: Conversion
   if (cell === null) return value(conversion.empty === "text" && isText && field.multiple !== true ? "" : null);
   if (field.multiple === true && cell !== "") return convertItems(cell, field, conversion);
   if (type === "json" && typeof cell !== "string") return convertJson(cell);
+  if (type === "geo") return convertPlace(cell, field);
   if (typeof cell === "object" && !(cell instanceof WrittenNumber)) return unread(cell, wordsFor(type, conversion));
   const written = textOf(cell);
   if ((type === "relation" || type === "file") && written.trim() !== "")
@@ -97,6 +98,13 @@ function convertValue(cell: Cell, field: FieldDefinition, conversion: Conversion
       ? unread(cell, wordsFor(type, conversion))
       : problem(text.import.ambiguous[read.problem](shownOf(cell)));
   return type === "json" ? convertJson(read.value as JsonValue) : checked(cell, read.value as JsonValue, field);
+}
+
+/** A place: an object of JSON, the text of such an object, or a latitude and a longitude. */
+function convertPlace(cell: ExactValue, field: FieldDefinition): Converted {
+  const read = typeof cell === "string" ? readCell(cell, field) : { value: plainJson(cell) };
+  const found = "value" in read ? read.value : undefined;
+  return found === null || geoProblem(found) === null ? value(found as JsonValue) : unread(cell, text.import.notA.geo);
 }
 
 /** The value of a cell, but a number that the type does not take. */

@@ -39,7 +39,8 @@ export function searchFilter(fields: readonly FieldDefinition[], words: string):
 /** The fields of a preview: short fields, the name first. */
 export function previewedFields(fields: readonly FieldDefinition[]): readonly FieldDefinition[] {
   const first = nameField(fields);
-  const others = fields.filter((field) => field !== first && field.type !== "text" && field.type !== "json");
+  const unnamed = ["text", "json", "geo"];
+  const others = fields.filter((field) => field !== first && !unnamed.includes(field.type));
   return [...(first === null ? [] : [first]), ...others].slice(0, maxPreviewed);
 }
 
