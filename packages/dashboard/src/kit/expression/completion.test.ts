@@ -114,6 +114,11 @@ test("functions, times and the caller", () => {
   expect(at("lower(")).toContain("title");
   expect(at("lower(title) ")).toContain("~");
   expect(at("length(title) ")).not.toContain("~");
+  expect(at("distance(")).toContain("title");
+  expect(at("distance(place, 52.5")).toBeNull();
+  expect(at("distance(place, 52.5, 13.4) ")).toContain("<");
+  expect(at("distance(place, 52.5, 13.4) ")).not.toContain("~");
+  expect(at("distance(place, 52.5, 13.4) < 5km ")).toEqual(["&&", "||"]);
   expect(at("due < @now - 7d ")).toEqual(["&&", "||"]);
   expect(at("due < ")).toContain("@now - 7d");
   expect(at("meta.tags[*] ")).toContain("=");

@@ -38,7 +38,7 @@ const attributes: { readonly [attribute: string]: Cases } = {
   required: { good: each(FIELD_TYPES, [true, false]), malformed: notBoolean },
   unique: {
     good: each(
-      FIELD_TYPES.filter((type) => type !== "json"),
+      FIELD_TYPES.filter((type) => type !== "json" && type !== "geo"),
       [true],
     ),
     malformed: ["yes", "NOCASE", 1, [], {}].map((value) => [value, /must be true, false or "nocase"/]),
@@ -245,6 +245,7 @@ const attributes: { readonly [attribute: string]: Cases } = {
       boolean: [true, false],
       datetime: ["@now", "2026-03-01", "2026-03-01T09:30:00+01:00"],
       json: [{}, [1], "x", 0, false],
+      geo: [{ lat: 1, lon: -2.5 }],
       relation: ["@user.id"],
     },
     malformed: [

@@ -195,6 +195,15 @@ test.each([
   expect(converted(cell, "datetime", { timeZone })).toBe(utc);
 });
 
+test("places: JSON, objects of JSON, or a latitude and a longitude", () => {
+  const place = { lat: 52.52, lon: 13.405 };
+  for (const cell of ['{"lat":52.52,"lon":13.405}', "52.52, 13.405", place])
+    expect(converted(cell as never, "geo")).toEqual(place);
+  for (const cell of ["91,0", "52,52; 13,4", "x", "1,2,3", { lat: 1 }, 5, true, [1, 2]])
+    expect([cell, converted(cell as never, "geo")]).toEqual([cell, "problem"]);
+  expect(converted("", "geo")).toBeNull();
+});
+
 test("json, relations and files", () => {
   expect(converted('{"a":[1,null]}', "json")).toEqual({ a: [1, null] });
   expect(converted("{a:1}", "json")).toBe("problem");
