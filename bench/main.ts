@@ -8,6 +8,7 @@ import { measureAdmin } from "./admin.ts";
 import { measureBackups } from "./backups.ts";
 import { loadCities } from "./cities.ts";
 import { measureDashboard } from "./dashboard.ts";
+import { measureDistances } from "./distances.ts";
 import { measureEndpoints } from "./endpoints.ts";
 import { executable } from "./executable.ts";
 import { measureFiles } from "./files.ts";
@@ -190,6 +191,7 @@ async function main(): Promise<void> {
     if (only === undefined || only === "endpoints") await measureEndpoints({ folder, rounds, seconds });
     if (only === undefined || only === "queries") await measureQueries({ root, folder, rounds, seconds });
     if (only === undefined || only === "admin") await measureAdmin({ root, folder, rounds });
+    if (only === "distances") await measureDistances(folder);
     if (only === "undo") await measureUndo({ folder, rounds });
     if (only === undefined || only === "dashboard") await measureDashboard(folder);
   } finally {
