@@ -48,6 +48,9 @@ function fill(path: string): void {
   })();
 }
 
+/** Requests so far. */
+let asked = 0;
+
 /** Milliseconds of the processor for a request, and of the median answer. */
 async function costOf({ url, pid }: ServerProcess, path: string): Promise<{ processor: number; answer: number }> {
   const times: number[] = [];
@@ -56,7 +59,7 @@ async function costOf({ url, pid }: ServerProcess, path: string): Promise<{ proc
     if (n === 0) before = processorMs(pid);
     const start = performance.now();
     // Another point each time: no answer is kept.
-    const answer = await fetch(url + path.replaceAll("13.4", String(13.4 + n / 100_000)));
+    const answer = await fetch(url + path.replaceAll("13.4", String(13.4 + ++asked / 1_000_000)));
     await answer.arrayBuffer();
     if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
     if (n >= 0) times.push(performance.now() - start);
@@ -89,10 +92,10 @@ export async function measureDistances(folder: string): Promise<void> {
   const server = await startServer([executable], project);
   const near = (km: number): string => `filter=${encodeURIComponent(`distance(place, 52.52, 13.4) < ${km}km`)}`;
   const lists: readonly (readonly [string, string])[] = [
-    ["20 of those within 1 km", `${near(1)}&limit=20`],
-    ["20 of those within 5 km", `${near(5)}&limit=20`],
-    ["the 20 nearest within 5 km", `${near(5)}&sort=distance(place,52.52,13.4)&limit=20`],
-    ["the 20 nearest of all", "sort=distance(place,52.52,13.4)&limit=20"],
+    ["the newest within 1 km", `${near(1)}&limit=20`],
+    ["the newest within 5 km", `${near(5)}&limit=20`],
+    ["the nearest within 5 km", `${near(5)}&sort=distance(place,52.52,13.4)&limit=20`],
+    ["the nearest of all", "sort=distance(place,52.52,13.4)&limit=20"],
   ];
   try {
     console.log(`\n${records.toLocaleString("en")} places, half of them in one city; milliseconds for a request:\n`);

@@ -9,6 +9,7 @@
  * A condition that does not hold may be NULL; a negated condition is the exact opposite, so that every record fulfils either.
  */
 
+import type { GeoPoint } from "@socle/protocol";
 import type { Comparison } from "@socle/protocol/filter";
 import { isAscii } from "../../../base/kernel/index.ts";
 import { identifier } from "../../../store/database/index.ts";
@@ -161,12 +162,14 @@ function nearSql(scope: Scope, { operator, left, right }: Near): SqlPart {
     return lookUpColumn(scope, argument, (_, at) => nearSql(at, { operator, left: own, right }));
   }
   const sign = operator === "=" && !isConstant(right) ? "IS" : operator;
-  const exact = sqlPart`${valueSql(scope, left)} ${sign} ${valueSql(scope, right)}`;
+  const compareTo = (distance: SqlPart): SqlPart => sqlPart`${distance} ${sign} ${valueSql(scope, right)}`;
   const { place } = argument.field;
   const isWithin = operator !== ">" && operator !== ">=" && right.type === "value" && typeof right.value === "number";
   const isOwn = argument.up === 0 && argument.hops.length === 0 && scope.options.isOfOneRecord !== true;
-  if (!isWithin || !isOwn || place === undefined) return exact;
+  if (!isWithin || !isOwn || place === undefined) return compareTo(valueSql(scope, left));
   const columns = { lat: scope.column(place.lat), lon: scope.column(place.lon) };
+  // An index has the degrees, so that SQLite reads no record that is in the box and not near.
+  const exact = compareTo(distanceSql(`${columns.lat}, ${columns.lon}`, point));
   return sqlPart`(${boxSql(columns, point, Number(right.value))} AND ${exact})`;
 }
 
@@ -266,11 +269,14 @@ function callSql(scope: Scope, operand: CallOperand): SqlPart {
       return sqlPart`_lower(${pathSqlIn(scope, operand.argument)})`;
     case "length":
       return lengthSql(scope, operand.argument);
-    case "distance": {
-      const { lat, lon } = operand.point;
-      return sqlPart`_distance(${pathSqlIn(scope, operand.argument)}, ${numberParameter(lat)}, ${numberParameter(lon)})`;
-    }
+    case "distance":
+      return distanceSql(pathSqlIn(scope, operand.argument), operand.point);
   }
+}
+
+/** The metres to a point. @param from a place, or its latitude and longitude. */
+function distanceSql(from: SqlPart | string, { lat, lon }: GeoPoint): SqlPart {
+  return sqlPart`_distance(${from}, ${numberParameter(lat)}, ${numberParameter(lon)})`;
 }
 
 /** Values in parentheses, for IN. */

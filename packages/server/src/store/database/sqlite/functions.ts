@@ -13,7 +13,7 @@ export function stopProbe(alias: string, column = "rowid"): string {
 
 /**
  * Adds `_contains(text, wanted)`, which ignores case in every alphabet; `_contains_item(json, wanted)`, the same for the texts
- * of a JSON array; `_distance(place, lat, lon)` in metres, of the JSON of a place; `_lower(text)` for every alphabet; `_match_weight(text, terms)` with the terms as JSON, see `matchWeight`; and
+ * of a JSON array; `_distance(place, lat, lon)` in metres, of the JSON of a place, or `_distance(lat, lon, lat, lon)` of the degrees; `_lower(text)` for every alphabet; `_match_weight(text, terms)` with the terms as JSON, see `matchWeight`; and
  * `_probe`, see `stopProbe`.
  * @param onProbe is called by `_probe`; the error ends the statement.
  */
@@ -31,6 +31,10 @@ export function addFunctions(connection: Connection, onProbe: () => void): void 
   connection.define("_distance", (place, lat, lon) => {
     if (typeof place !== "string" || typeof lat !== "number" || typeof lon !== "number") return null;
     return distanceBetween(JSON.parse(place) as GeoPoint, { lat, lon });
+  });
+  connection.define("_distance", (fromLat, fromLon, lat, lon) => {
+    if (typeof fromLat !== "number" || typeof fromLon !== "number") return null;
+    return distanceBetween({ lat: fromLat, lon: fromLon }, { lat: Number(lat), lon: Number(lon) });
   });
   connection.define("_lower", (text) => (typeof text === "string" ? text.toLowerCase() : null));
   connection.define("_match_weight", (text, terms) =>
