@@ -32,6 +32,7 @@ export function addFunctions(connection: Connection, onProbe: () => void): void 
     if (typeof place !== "string" || typeof lat !== "number" || typeof lon !== "number") return null;
     return distanceBetween(JSON.parse(place) as GeoPoint, { lat, lon });
   });
+  // biome-ignore lint/complexity/useMaxParams: SQLite gives the arguments one by one.
   connection.define("_distance", (fromLat, fromLon, lat, lon) => {
     if (typeof fromLat !== "number" || typeof fromLon !== "number") return null;
     return distanceBetween({ lat: fromLat, lon: fromLon }, { lat: Number(lat), lon: Number(lon) });
