@@ -14,6 +14,7 @@ export const order: readonly PageGroup[] = [
     pages: [
       "docs/collections.md",
       "docs/queries.md",
+      "docs/views.md",
       "docs/batch.md",
       "docs/files.md",
       "docs/history.md",

@@ -82,6 +82,8 @@ export interface CollectionChange {
   /** Another name, beside the present name in `renamedFrom`. */
   name?: string;
   renamedFrom?: string;
+  /** The SELECT of a view. */
+  query?: string;
   fields?: ChangedField[];
   permissions?: Permissions | null;
   indexes?: IndexDefinition[] | null;

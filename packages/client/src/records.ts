@@ -55,14 +55,26 @@ type ClientOf<C extends { [name in keyof C]: CollectionTypes }, Name extends key
 > &
   QueryStart<C, Name, RecordIn<C, Name>>;
 
-/** A collection of a project. Users are created by a registration, and deleted as accounts. */
+/** The calls that a view does not have. */
+type Written = "create" | "update" | "upsert" | "delete" | "trash" | "restore" | "history";
+
+/** A collection of a project. Users are created by a registration, and deleted as accounts. A view is only read. */
 export type NamedClient<
   C extends { [name in keyof C]: CollectionTypes },
   Name extends keyof C,
-> = Name extends typeof USERS ? Omit<ClientOf<C, Name>, "create" | "upsert" | "delete"> : ClientOf<C, Name>;
+> = Name extends typeof USERS
+  ? Omit<ClientOf<C, Name>, "create" | "upsert" | "delete">
+  : [C[Name]["create"]] extends [never]
+    ? Omit<ClientOf<C, Name>, Written>
+    : ClientOf<C, Name>;
 
 /** The records of a collection. Every method throws `SocleError`. */
-export interface RecordsClient<T extends SystemFields, Create = NewRecord<T>, Update = Changes<T>, By = string> {
+export interface RecordsClient<
+  T extends Pick<SystemFields, "id">,
+  Create = NewRecord<T>,
+  Update = Changes<T>,
+  By = string,
+> {
   get<R = T>(id: string, selection?: RecordSelection & CallOptions): Promise<R>;
   /** Creates a record, a single time also if the answer is lost: see `ClientOptions.retries`. */
   create(values: Create, options?: OnceOptions & WriteOptions): Promise<T>;

@@ -67,6 +67,7 @@ export interface MigrationStep {
     | "search"
     | "permissions"
     | "trash"
+    | "query"
     | "order";
   field?: string;
   /** Of an index; of a search, all that are searched from now on. */

@@ -24,6 +24,8 @@ export const DEFINITION_LIMITS = {
   itemsByDefault: 100,
   /** Fields that divide the count of a sequence. */
   scope: 4,
+  /** Characters of the query of a view. */
+  query: 16_384,
 } as const;
 
 /** The types of the fields that may divide the count of a sequence: short values with a single form. */
@@ -90,7 +92,9 @@ export const ATTRIBUTES: { readonly [name in AttributeName]: Attribute } = {
 /** The attributes of a collection, in a file and in a change. */
 export const DEFINITION_ATTRIBUTES = [
   "name",
+  "query",
   "fields",
+  "reads",
   "permissions",
   "indexes",
   "search",

@@ -140,7 +140,12 @@ export type IndexDefinition = string[] | { fields: string[]; unique?: boolean };
 
 export interface CollectionDefinition {
   name: string;
+  /** The SELECT of a view, whose rows are the records. Absent for a collection with records of its own. */
+  query?: string;
+  /** Of a view, the service derives the fields of the query, `createdAt` and `updatedAt` included. */
   fields: FieldDefinition[];
+  /** The collections that the query of a view reads, derived by the service. Absent for a collection with records of its own. */
+  reads?: string[];
   permissions?: Permissions;
   /** Indexes beside the automatic indexes of unique fields, relations and the owner. Absent without indexes. */
   indexes?: IndexDefinition[];
@@ -150,6 +155,11 @@ export interface CollectionDefinition {
   history?: HistoryDefinition;
   /** How long a deleted record can be restored, for example "30d". Absent without a trash. */
   trash?: string;
+}
+
+/** Whether a definition is of a view: a collection that nobody writes, whose records are the rows of a query. */
+export function isView({ query }: Pick<CollectionDefinition, "query">): boolean {
+  return query !== undefined;
 }
 
 export interface HistoryDefinition {

@@ -9,7 +9,9 @@ export type FilterValue = string | number | boolean | null | Date | readonly Fil
 
 /** The types of a collection, as `socle client`, `socle dev` and `socle types` write the types. */
 export interface CollectionTypes {
-  record: SystemFields;
+  /** A record of a view has the times that the query names. */
+  record: Pick<SystemFields, "id">;
+  /** Never for a view, which nobody writes; so is `update`. */
   create: object;
   update: object;
   /** The field that shows the owner, which the service fills; never for a collection without an owner field. */

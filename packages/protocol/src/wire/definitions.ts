@@ -70,7 +70,11 @@ const history = object({ read: rule, keep: optional(string) });
 export const collectionDefinition = named("CollectionDefinition", () =>
   object({
     name,
+    /** The SELECT of a view. Absent for a collection with records of its own. */
+    query: optional(string),
     fields: arrayOf(fieldDefinition),
+    /** The collections that the query of a view reads. */
+    reads: optional(arrayOf(string)),
     permissions: optional(permissions),
     /** Indexes beside the automatic indexes of unique fields, relations and the owner. Absent without indexes. */
     indexes: optional(arrayOf(index)),
@@ -88,6 +92,9 @@ export const changedDefinition = named("ChangedDefinition", () =>
     name: optional(name),
     /** The former name of the collection. */
     renamedFrom: optional(string),
+    /** The SELECT of a view: the service derives `fields` and `reads`, and reads neither in a body. */
+    query: optional(string),
+    reads: optional(arrayOf(string)),
     fields: optional(
       arrayOf(
         object({

@@ -133,7 +133,10 @@ async function start(options: AppOptions) {
   const stopping = starting.adopt(new AbortController(), (controller) => controller.abort());
   const { signal } = stopping;
   starting.defer(() => service.failures.settled());
-  checkRooms(rooms, definitionsNow(service));
+  checkRooms(
+    rooms,
+    service.collections.all().map(({ definition }) => definition),
+  );
   const scripts = new Scripts({ config, environment, inspectPort, logger, service });
   starting.defer(() => scripts.stop(leftMs()));
   await seedAdmin(service, config, logger);
@@ -442,7 +445,7 @@ async function develop(options: {
 }
 
 function definitionsNow({ collections }: Service): CollectionDefinition[] {
-  return collections.all().map(({ definition }) => definition);
+  return [...collections.definitions().values()];
 }
 
 /** Reads the texts of mails again. The former texts stay when a file is not valid. */

@@ -1,13 +1,14 @@
 /** The definitions of collections, for commands: the stored definitions, and changed files over the stored definitions. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type {
-  CollectionDefinition,
-  DroppedEntry,
-  MigrationPlan,
-  RestoredValues,
-  RuleEffects,
-  User,
+import {
+  type CollectionDefinition,
+  type DroppedEntry,
+  isView,
+  type MigrationPlan,
+  type RestoredValues,
+  type RuleEffects,
+  type User,
 } from "@socle/protocol";
 import type { Config } from "../base/config/index.ts";
 import { system } from "../base/kernel/index.ts";
@@ -27,6 +28,7 @@ import {
   restoreDropped,
   type SchemaChange,
   siteOfRestore,
+  viewsIn,
 } from "../data/collections/index.ts";
 import { EffectTrial } from "../data/records/index.ts";
 import { tellChange } from "../operate/admin/index.ts";
@@ -61,7 +63,7 @@ export async function readDefinitions(config: Config, logger: Logger): Promise<C
 /** The definitions of a service, with the definitions of changed files on top. */
 export async function definitionsOf(service: Service, config: Config): Promise<CollectionDefinition[]> {
   const { collections, database } = service;
-  const stored = collections.all().map(({ definition }) => definition);
+  const stored = collections.allListed().map(({ definition }) => definition);
   const plan = (change: SchemaChange): CollectionPlan[] => collections.plan(change);
   const current = collections.definitions();
   return inForce(stored, await changedDefinitions(folderOf(config), database.reader, { current, plan }));
@@ -120,7 +122,7 @@ export async function effectsOfFiles(
     const caller = { as: user, isSample: false, principal: { userId: user.id, role: user.role } };
     const effects: RuleEffects[] = [];
     for (const { before } of plans) {
-      if (before === null) continue;
+      if (before === null || isView(before)) continue;
       const trial = new EffectTrial(before.name, { plans, current, users: userTable });
       await trial.judge(asSlowReader(reader), [caller.principal], effectsMs);
       const found = trial.effects([caller], await countRecords(asSlowReader(reader), before.name));
@@ -135,7 +137,7 @@ export async function effectsOfFiles(
 }
 
 function plansOn(texts: readonly DefinitionText[], reader: Reader | null) {
-  const definitions = reader === null ? [] : definitionsIn(reader);
+  const definitions = reader === null ? [] : [...definitionsIn(reader), ...viewsIn(reader)];
   const current = new Map(definitions.map((definition) => [definition.name, definition]));
   const change = changeByFiles(texts, reader, current);
   return { current, change, plans: planChange(change, current, { users: userTable, successorsOf: () => [] }) };
@@ -145,7 +147,10 @@ async function planOn(texts: readonly DefinitionText[], reader: Reader | null): 
   const { current, change, plans } = plansOn(texts, reader);
   const slow: SlowReader = reader === null ? { get: async () => null, all: async () => [] } : asSlowReader(reader);
   await checkRecords(slow, plans);
-  const recordsOf = async (name: string): Promise<number> => (current.has(name) ? countRecords(slow, name) : 0);
+  const recordsOf = async (name: string): Promise<number> => {
+    const definition = current.get(name);
+    return definition === undefined || isView(definition) ? 0 : countRecords(slow, name);
+  };
   return tellChange({ change, plans, reader: slow, recordsOf });
 }
 

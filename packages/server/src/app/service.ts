@@ -1,12 +1,13 @@
 /** Service: builds every module but the network, opens the database, and applies the definition files. */
 import { existsSync, readdirSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Config } from "../base/config/index.ts";
 import { AppError, Clock, SetupError, threadEntry, toTimestamp } from "../base/kernel/index.ts";
 import { LimitMeter, type Logger } from "../base/logging/index.ts";
 import { followCollection, functionSchema } from "../code/functions/index.ts";
 import { jobSchema } from "../code/jobs/index.ts";
 import { migrationSchema } from "../code/migrations/index.ts";
+import { QueryPool } from "../code/script-host/index.ts";
 import { applyDefinitionFiles, Collections, collectionSchema } from "../data/collections/index.ts";
 import { LiveLists, Queries, ShownFiles } from "../data/queries/index.ts";
 import { Records } from "../data/records/index.ts";
@@ -197,6 +198,9 @@ export function openDatabase(
   });
 }
 
+/** The bound of waiting queries of views, as a multiple of the bound of one caller. */
+const viewersAtOnce = 4;
+
 /** Builds the modules over an open database. No part is started. */
 export function assemble(database: Database, options: Omit<ServiceOptions, "onFatal">) {
   const { config, logger } = options;
@@ -248,6 +252,16 @@ export function assemble(database: Database, options: Omit<ServiceOptions, "onFa
     relations: records.deletions,
   });
   auth.sweepWith((before, signal) => userDeletions.removeUnused(before, signal));
+  const { "limits.queries": waitingShare, "limits.queryTime": timeoutMs } = config;
+  const views = new QueryPool({
+    cwd: dirname(database.path),
+    environment: {},
+    options: { database: database.path, tables: [] },
+    timeoutMs,
+    aliased: () => [],
+    views: { waitingShare, maxWaiting: viewersAtOnce * waitingShare },
+  });
+  database.joinGaps(views);
   const queries = new Queries({
     collections,
     cursorKey: () => auth.secretFor("cursors"),
@@ -255,6 +269,7 @@ export function assemble(database: Database, options: Omit<ServiceOptions, "onFa
     logger: logger.for("queries"),
     records,
     slowQueryMs: config["log.slowQuery"],
+    views,
   });
   const storageLogger = logger.for("storage");
   const storage = new Storage({
@@ -269,7 +284,7 @@ export function assemble(database: Database, options: Omit<ServiceOptions, "onFa
   });
   /** Ends the threads of passwords, and closes the database. */
   const close = async (graceMs?: number): Promise<void> => {
-    await Promise.all([auth.close(), database.close(graceMs)]);
+    await Promise.all([auth.close(), views.stop().then(() => database.close(graceMs))]);
   };
   return {
     account: new Account({ auth, database, events, userDeletions }),
@@ -281,7 +296,7 @@ export function assemble(database: Database, options: Omit<ServiceOptions, "onFa
     events,
     failures,
     limits,
-    lists: new LiveLists({ queries, records }),
+    lists: new LiveLists({ queries, collections }),
     mails,
     providers: auth.providers,
     queries,

@@ -1,6 +1,6 @@
 /** The list of collections beside the chosen collection: records, schema, import. On narrow screens the list is a separate page. */
 import { Box, Group, NavLink, Title, Tooltip } from "@mantine/core";
-import type { CollectionEntry } from "@socle/protocol";
+import { type CollectionEntry, isView } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useLocation, useParams } from "@tanstack/react-router";
 import { useState } from "react";
@@ -65,7 +65,7 @@ function Found({ collections, words }: { collections: readonly CollectionEntry[]
         {text.collections.nothingFound}
       </Dim>
     );
-  return found.map(({ name, records }) => (
+  return found.map(({ name, records, definition }) => (
     <NavLink
       key={name}
       renderRoot={(props) => <Link to="/collections/$name" params={{ name }} {...props} />}
@@ -74,9 +74,13 @@ function Found({ collections, words }: { collections: readonly CollectionEntry[]
       aria-current={name === current ? "page" : undefined}
       className="navLink"
       rightSection={
-        <Dim className="numbers" aria-label={text.collections.records(records)}>
-          {formatCompact(records)}
-        </Dim>
+        isView(definition) ? (
+          <Dim>{text.collections.view}</Dim>
+        ) : (
+          <Dim className="numbers" aria-label={text.collections.records(records)}>
+            {formatCompact(records)}
+          </Dim>
+        )
       }
     />
   ));

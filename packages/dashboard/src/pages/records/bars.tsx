@@ -11,7 +11,8 @@ import { rowHeight } from "./grid/grid-row.tsx";
 import classes from "./records.module.css";
 import type { RecordsPage } from "./use-records-page.ts";
 
-export function SelectionBar({ page: { areUsers, state, shown, setDialog, remove } }: { page: RecordsPage }) {
+export function SelectionBar({ page }: { page: RecordsPage }) {
+  const { areUsers, isReadOnly, state, shown, setDialog, remove } = page;
   const loaded = shown.rows.items.length;
   const look = { size: "compact-sm", variant: "subtle" } as const;
   const ids = [...state.selected];
@@ -32,15 +33,17 @@ export function SelectionBar({ page: { areUsers, state, shown, setDialog, remove
         <Action {...look} label={text.records.selectAllLoaded(loaded)} onClick={state.selectAll} />
       )}
       <Group gap={4}>
-        <Action
-          {...look}
-          color="gray"
-          icon={IconDownload}
-          label={text.records.exportSelected(ids.length)}
-          onClick={() => setDialog({ type: "export", ids })}
-        />
+        {!isReadOnly && (
+          <Action
+            {...look}
+            color="gray"
+            icon={IconDownload}
+            label={text.records.exportSelected(ids.length)}
+            onClick={() => setDialog({ type: "export", ids })}
+          />
+        )}
         <Action {...look} color="gray" icon={IconCopy} label={text.records.copyIds} onClick={copy} />
-        {!areUsers && (
+        {!areUsers && !isReadOnly && (
           <Action
             size="compact-sm"
             variant="filled"

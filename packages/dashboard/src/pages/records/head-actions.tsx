@@ -69,18 +69,20 @@ export function HeadActions({ page }: { page: RecordsPage }) {
         </>
       )}
       <MoreActions page={page} />
-      <Action
-        icon={IconPlus}
-        label={page.areUsers ? text.users.new : text.records.new}
-        onClick={() => page.open("new")}
-        variant="filled"
-      />
+      {!page.isReadOnly && (
+        <Action
+          icon={IconPlus}
+          label={page.areUsers ? text.users.new : text.records.new}
+          onClick={() => page.open("new")}
+          variant="filled"
+        />
+      )}
     </>
   );
 }
 
 function MoreActions({ page }: { page: RecordsPage }) {
-  const { name, areUsers, isNarrow, isPartial, shown, setDialog } = page;
+  const { name, areUsers, isReadOnly, isNarrow, isPartial, shown, setDialog } = page;
   return (
     <Menu position="bottom-end" width={190} withinPortal>
       <Menu.Target>
@@ -101,7 +103,7 @@ function MoreActions({ page }: { page: RecordsPage }) {
             <Menu.Divider />
           </>
         )}
-        {!areUsers && (
+        {!areUsers && !isReadOnly && (
           <Menu.Item
             leftSection={<IconUpload size={16} />}
             renderRoot={(props) => <Link to="/collections/$name/import" params={{ name }} {...props} />}
@@ -109,9 +111,11 @@ function MoreActions({ page }: { page: RecordsPage }) {
             {text.records.import}
           </Menu.Item>
         )}
-        <Menu.Item leftSection={<IconDownload size={16} />} onClick={() => setDialog({ type: "export" })}>
-          {isPartial ? text.records.exportFiltered(shown.rows.total) : text.records.exportAll}
-        </Menu.Item>
+        {!isReadOnly && (
+          <Menu.Item leftSection={<IconDownload size={16} />} onClick={() => setDialog({ type: "export" })}>
+            {isPartial ? text.records.exportFiltered(shown.rows.total) : text.records.exportAll}
+          </Menu.Item>
+        )}
         {page.collection.definition.trash !== undefined && (
           <Menu.Item
             leftSection={<IconTrash size={16} />}

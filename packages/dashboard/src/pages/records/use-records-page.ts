@@ -1,6 +1,6 @@
 /** The state of the records page: connects address, list, rows, columns, live changes, deletions and keys. */
 import { SocleError } from "@socle/client";
-import { type CollectionEntry, type StoredRecord, USERS } from "@socle/protocol";
+import { type CollectionEntry, isView, type StoredRecord, USERS } from "@socle/protocol";
 import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
@@ -73,7 +73,9 @@ export interface RecordsPageProps {
 /** The state of the page: its address, its list, the grid with live changes, and the actions of its buttons and keys. */
 export function useRecordsPage({ collection, collections }: RecordsPageProps) {
   const { name } = collection;
-  const { search, setSearch, open } = useAddress(name);
+  const isReadOnly = isView(collection.definition);
+  const { search, setSearch, open: openRecord } = useAddress(name);
+  const open = useCallback((id: string): void => (isReadOnly ? undefined : openRecord(id)), [isReadOnly, openRecord]);
   const queryClient = useQueryClient();
   const isNarrow = useIsNarrow();
   const [dialog, setDialog] = useState<Dialog | null>(null);
@@ -124,6 +126,8 @@ export function useRecordsPage({ collection, collections }: RecordsPageProps) {
     ...{ shown, live, sort, state, toTop, reload, remove },
     /** Whether the records are users, who are made and deleted with their account. */
     areUsers: name === USERS,
+    /** Whether the records are the rows of a view: nobody writes, opens, imports or exports the rows. */
+    isReadOnly,
     /** The refusals of the service: each names its parameter. */
     filterError: errorOf(rows.error, "filter"),
     searchError: errorOf(rows.error, "search"),
@@ -151,7 +155,10 @@ function useRecordList(options: {
   const { collection, collections, search, isNarrow } = options;
   const { name, fields, definition } = collection;
   const targets = useMemo(() => targetsOf(fields, collections), [fields, collections]);
-  const all = useMemo(() => gridColumns({ name, fields }, targets, isNarrow), [name, fields, targets, isNarrow]);
+  const all = useMemo(
+    () => gridColumns({ name, fields, definition }, targets, isNarrow),
+    [name, fields, definition, targets, isNarrow],
+  );
   const searched = definition.search ?? nothingSearched;
   const list = useMemo(
     () => ({
@@ -212,8 +219,9 @@ export function useRecordShortcuts(
     if (state.activeId !== undefined) page.open(state.activeId);
   };
   // The grid has the focus until the control of an edit is loaded: a key is then for the control.
-  const canDelete = !page.areUsers && isFree && !state.editing && (hasFocus || state.selected.size > 0);
-  useShortcut({ keys: "n", label: words.new, group }, () => page.open("new"), isFree);
+  const canDelete =
+    !page.areUsers && !page.isReadOnly && isFree && !state.editing && (hasFocus || state.selected.size > 0);
+  useShortcut({ keys: "n", label: words.new, group }, () => page.open("new"), isFree && !page.isReadOnly);
   useShortcut({ keys: "/", label: words.search, group }, onSearch, isFree);
   useShortcut({ keys: "o", label: words.open, group }, open, isFree);
   useShortcut({ keys: "Delete", label: words.delete, group }, () => remove(state.chosen()), canDelete);

@@ -1,7 +1,7 @@
 /** The page of a collection's schema: its draft, the review of the change, and the merge with changes by others. */
 import { Box, Code, Kbd, Menu } from "@mantine/core";
 import { useClipboard } from "@mantine/hooks";
-import { type CollectionEntry, USERS } from "@socle/protocol";
+import { type CollectionEntry, isView, USERS } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { type RefObject, useEffect, useMemo, useRef, useState } from "react";
@@ -43,6 +43,7 @@ import { ReviewDialog } from "./review/review-dialog.tsx";
 import classes from "./schema.module.css";
 import { type SchemaTab, SchemaTabs, tabOf, useTabChange } from "./schema-tabs.tsx";
 import { type SchemaForm, useSchemaForm } from "./use-schema-form.ts";
+import { ViewPage } from "./view-page.tsx";
 
 /** The changes in short: "1 new · 2 changed · permissions". */
 function summaryOf({ draft, change }: SchemaForm): string {
@@ -287,6 +288,7 @@ export function SchemaPage() {
   const { name } = route.useParams();
   const { tab = "fields" } = route.useSearch();
   const query = useQuery({ ...collectionQuery(name), refetchInterval: lookAgainMs });
+  if (query.data !== undefined && isView(query.data.definition)) return <ViewPage key={name} entry={query.data} />;
   if (query.data !== undefined)
     return <SchemaEditor key={name} entry={query.data} isDeleted={query.isError && isGone(query.error)} tab={tab} />;
   return (

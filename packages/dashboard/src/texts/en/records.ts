@@ -7,6 +7,7 @@ export const collections = {
   new: "New collection",
   diagram: "Diagram",
   records: (n: number) => count(n, "record"),
+  view: "view",
   nothingFound: "No collection matches.",
   emptyTitle: "No collections yet",
   emptyBody:

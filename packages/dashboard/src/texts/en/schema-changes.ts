@@ -48,6 +48,7 @@ export const json = {
   reset: "Take the form's definition",
   notObject: "A definition is a JSON object.",
   unknownKey: (key: string) => `A definition has no "${key}".`,
+  view: "A view is made by a file of collections/, or by POST /api/admin/collections.",
   noName: `A definition needs a "name", a string.`,
   nameFixed: (name: string) => `The name is "${name}" here; "Rename…" in the menu of the page changes the name.`,
   noFields: `A definition needs "fields", an array.`,
@@ -206,6 +207,7 @@ export const plan = {
       ? "Search no field any more"
       : `Search the words of ${fields.map((field) => `\`${field}\``).join(", ")}`,
   permissions: "Change the permissions",
+  query: "The query, or the fields of the query, change",
   trash: (time: string | undefined) =>
     time === undefined ? "Deletions are final from now on" : `Keep deleted records in the trash for ${time}`,
   order: "Write the definition in another order",

@@ -52,6 +52,17 @@ export const schema = {
   defaults:
     "By default, signed-in users may read and create records, and only the owner of a record may change or delete it.",
   changeDefaults: "Change permissions",
+  view: {
+    title: "View",
+    intro:
+      "The records of a view are the rows of its query over other collections. Nobody writes a view; the rule `read` alone says who sees the rows.",
+    query: "Query",
+    read: "Who may read",
+    readHint: "public, authenticated, owner, admin, or an expression. Empty: everybody.",
+    fields: "Fields of the query",
+    save: "Save the view",
+    delete: "Delete the view",
+  },
   created: (name: string) => `Collection ${name} was created`,
   applied: (name: string) => `Collection ${name} was changed`,
   types,

@@ -325,6 +325,8 @@ function describe({
       return field === "" ? "~ permissions" : `~ permissions of ${field}`;
     case "trash":
       return to === "" ? "~ no trash: deletions are final from now on" : `~ the trash keeps deleted records for ${to}`;
+    case "query":
+      return "~ the query, or the fields of the query";
     case "order":
       return "~ the order of its fields";
   }

@@ -1,7 +1,7 @@
 /** The query pool: runs `db.query` of the user's code in processes that have the database open for reading. */
 import { Channel, type ChannelMessage } from "../../base/channel/index.ts";
-import { Admission, AppError, messageOf } from "../../base/kernel/index.ts";
-import type { PausableReads, QueryTable } from "../../store/database/index.ts";
+import { Admission, AppError, callerGone, messageOf } from "../../base/kernel/index.ts";
+import { type PausableReads, type QueryTable, SchemaChanged, type Waiter } from "../../store/database/index.ts";
 import { type HostProcess, SpawnedProcess, type SpawnOptions } from "./host-process.ts";
 
 /** Queries at a time, each in a process, beside long queries. A file has two, so that other files always find a process. */
@@ -31,10 +31,18 @@ export interface QueryRows {
   readonly tables: readonly string[];
 }
 
+/** A query of a view: an input of `runQuery` as JSON, for tables of a version. */
+export interface ViewMessage {
+  readonly input: string;
+  readonly schemaVersion: number;
+}
+
 /** The handlers of a process. */
 export interface QueryHandlers {
   /** @throws AppError as `UserQueries.run`. */
   query(message: QueryMessage): QueryRows;
+  /** Answers the JSON of the outcome of `runQuery`; null for tables of another version. */
+  view(message: ViewMessage): Promise<string | null>;
 }
 
 interface PooledProcess {
@@ -57,12 +65,18 @@ interface QueryPoolOptions extends Omit<SpawnOptions, "word"> {
   readonly timeoutMs: number;
   /** The tables with further names of columns, the same array while the names stay. */
   readonly aliased: () => readonly QueryTable[];
+  /** Queries of views that may wait, of all callers and of one caller. */
+  readonly views?: { readonly maxWaiting: number; readonly waitingShare: number };
 }
+
+const tooMuch = "Too much is being looked at already; try again in a moment.";
 
 /** SQLite does not let go of the thread before a query ends, so a query beyond the time is ended with the process. */
 export class QueryPool implements PausableReads {
   readonly #options: QueryPoolOptions;
   readonly #admission = new Admission({ width, share });
+  /** Queries of views: one at a time of each caller. */
+  readonly #views: Admission;
   /** The long queries that have left the place. */
   #long = 0;
   readonly #all = new Set<PooledProcess>();
@@ -74,6 +88,30 @@ export class QueryPool implements PausableReads {
 
   constructor(options: QueryPoolOptions) {
     this.#options = options;
+    const { views, timeoutMs: patienceMs } = options;
+    this.#views = new Admission({ limit: "queries", message: tooMuch, width, share: 1, patienceMs, ...views });
+  }
+
+  /**
+   * Runs a query of a view: see `ViewRunner`. A query beyond the time, or without a caller, ends with the process.
+   * @throws AppError `unavailable`.
+   */
+  async view(makeMessage: () => ViewMessage, { caller, signal }: Waiter): Promise<string> {
+    const place = await this.#views.take({ caller, signal });
+    try {
+      const outcome = await this.#attempt(({ channel }) => channel.call("view", makeMessage()), {
+        timeoutMs: this.#options.timeoutMs,
+        signal,
+        tooLong: (seconds) => {
+          const message = `This takes longer than ${seconds} s to look up; narrow it down.`;
+          return new AppError("unavailable", message, { limit: "queries" });
+        },
+      });
+      if (outcome === null) throw new SchemaChanged();
+      return outcome;
+    } finally {
+      place.release();
+    }
   }
 
   /**
@@ -107,7 +145,7 @@ export class QueryPool implements PausableReads {
   async #rows(query: QueryMessage, timeoutMs: number): Promise<QueryRows> {
     for (let ends = 1; ; ends += 1) {
       try {
-        return await this.#attempt(query, timeoutMs);
+        return await this.#attempt((pooled) => this.#rowsOf(pooled, query), { timeoutMs, tooLong });
       } catch (thrown) {
         if (thrown instanceof AppError) throw thrown;
         if (ends === maxEnds) throw new AppError("bad_request", `db.query: its process ended (${messageOf(thrown)})`);
@@ -115,28 +153,33 @@ export class QueryPool implements PausableReads {
     }
   }
 
-  async #attempt(query: QueryMessage, timeoutMs: number): Promise<QueryRows> {
+  #rowsOf(pooled: PooledProcess, query: QueryMessage): Promise<QueryRows> {
+    const aliased = this.#options.aliased();
+    const sent = pooled.aliased === aliased ? query : { ...query, aliased };
+    pooled.aliased = aliased;
+    return pooled.channel.call("query", sent);
+  }
+
+  /** Asks a free process, which ends with a call that takes too long or whose caller has gone. */
+  async #attempt<T>(call: (pooled: PooledProcess) => Promise<T>, { timeoutMs, tooLong, signal }: Attempt): Promise<T> {
     while (this.#pause !== null) await this.#pause.promise;
     if (this.#isStopped) throw stopping();
     const free = [...this.#all].find(({ host, channel }) => !channel.isBusy && !host.hasExited);
     const pooled = free ?? this.#open();
     clearTimeout(pooled.timer ?? undefined);
     const limitMs = Math.min(timeoutMs, this.#options.timeoutMs);
-    const limit = setTimeout(() => {
-      const message = `db.query: the query ran longer than ${(limitMs / 1_000).toFixed(1)} s`;
-      this.#end(pooled, new AppError("bad_request", message));
-    }, limitMs);
-    const aliased = this.#options.aliased();
-    const sent = pooled.aliased === aliased ? query : { ...query, aliased };
-    pooled.aliased = aliased;
+    const limit = setTimeout(() => this.#end(pooled, tooLong((limitMs / 1_000).toFixed(1))), limitMs);
+    const leave = (): void => this.#end(pooled, callerGone());
+    signal?.addEventListener("abort", leave);
     try {
-      return await pooled.channel.call("query", sent);
+      return await call(pooled);
     } catch (thrown) {
       // Without an answer, nothing is known of the state of the process.
       if (!(thrown instanceof AppError)) this.#end(pooled, stopping());
       throw thrown;
     } finally {
       clearTimeout(limit);
+      signal?.removeEventListener("abort", leave);
       if (this.#all.has(pooled)) pooled.timer = setTimeout(() => this.#end(pooled, stopping()), idleMs).unref();
     }
   }
@@ -191,6 +234,18 @@ export class QueryPool implements PausableReads {
     this.#ending.add(ending);
     void ending.then(() => this.#ending.delete(ending));
   }
+}
+
+/** A call of a process. */
+interface Attempt {
+  readonly timeoutMs: number;
+  /** The error of a call that takes longer than so many seconds. */
+  readonly tooLong: (seconds: string) => AppError;
+  readonly signal?: AbortSignal;
+}
+
+function tooLong(seconds: string): AppError {
+  return new AppError("bad_request", `db.query: the query ran longer than ${seconds} s`);
 }
 
 function stopping(): AppError {

@@ -67,7 +67,10 @@ export class Reads {
   readonly #options: ReadsOptions;
   #tables: KnownTables | null = null;
   readonly #methods: { readonly [method in Read["method"]]: Method } = {
-    "db.get": ([name = "", id = ""], { principal }) => JSON.stringify(this.#record(name, { principal, id })),
+    "db.get": ([name = "", id = ""], reading) =>
+      this.#options.collections.get(name) === undefined
+        ? this.#ofView(name, id, reading)
+        : JSON.stringify(this.#record(name, { principal: reading.principal, id })),
     "db.page": ([name = "", search = ""], reading) => this.#page(name, search, reading),
     "db.list": ([name = ""], reading) => this.#list(name, reading),
     "db.query": ([sql = "", params = ""], reading) => this.#query({ sql, params }, reading),
@@ -175,11 +178,12 @@ export class Reads {
       if (read === undefined || read.includes(undefined)) return null;
       return { collections: read.filter((each) => each !== undefined), onTime: false };
     }
-    const own: ReadDependencies = { collections: [name], onTime: false };
+    const view = collections.getListed(name)?.definition.reads;
+    const own: ReadDependencies = { collections: view ?? [name], onTime: false };
     if (method !== "db.page" && as === undefined) return own;
     try {
       const search = method === "db.page" ? text : anyList;
-      const found = queries.prepare(records.collection(name), this.#principalOf(asked), search).query?.dependencies();
+      const found = queries.prepare(records.listed(name), this.#principalOf(asked), search).query?.dependencies();
       return found === undefined ? own : { collections: [...found.collections.keys()], onTime: found.onTime };
     } catch (thrown) {
       // A query that is refused for its text, or for its collection, depends on the definitions alone.
@@ -212,7 +216,7 @@ export class Reads {
       );
     const principal = this.#principalOf(asked, tx);
     if (method === "db.get") return JSON.stringify(this.#record(name, { principal, id: text }, tx));
-    const collection = records.collection(name);
+    const collection = records.listed(name);
     collection.policies.read.admit(principal);
     const search = method === "db.page" ? text : `limit=${maxOwnRecords}`;
     const page = queries.pageIn(tx, queries.prepare(collection, principal, search), principal).text;
@@ -281,7 +285,7 @@ export class Reads {
     const { records, queries, collections } = this.#options;
     if (as !== undefined) return null;
     if (method === "db.page" || method === "db.list") {
-      const collection = records.collection(name);
+      const collection = records.listed(name);
       return queries.state(collection, system, queries.prepare(collection, system, text)).version;
     }
     const names = method === "db.get" ? [name] : this.#collectionsOf(name);
@@ -302,21 +306,35 @@ export class Reads {
     }
   }
 
+  /** A record of a view; without rules null for a missing record. @throws AppError as over HTTP. */
+  async #ofView(name: string, id: string, { remainingMs, caller, principal }: Reading & ByRules): Promise<string> {
+    const { queries, records } = this.#options;
+    const view = records.listed(name);
+    view.policies.read.admit(principal);
+    const request = { principal, caller: () => caller, signal: signalAfter(remainingMs), search: "" };
+    try {
+      return (await queries.one(view, id, request)).json.text;
+    } catch (thrown) {
+      if (thrown instanceof AppError && thrown.code === "not_found" && principal === system) return "null";
+      throw thrown;
+    }
+  }
+
   async #page(name: string, search: string, { remainingMs, caller, principal }: Reading & ByRules): Promise<string> {
     const { records, queries } = this.#options;
-    const collection: Collection = records.collection(name);
+    const collection: Collection = records.listed(name);
     collection.policies.read.admit(principal);
     const list = queries.prepare(collection, principal, search);
     if (list.query === null) throw new AppError("bad_request", `"${search}" has no parameter of a list.`);
-    const signal = (): AbortSignal => AbortSignal.timeout(Math.max(1, Math.ceil(remainingMs)));
-    return (await queries.page(collection, list, { principal, caller: () => caller, signal })).text;
+    const waiter = { principal, caller: () => caller, signal: signalAfter(remainingMs) };
+    return (await queries.page(collection, list, waiter)).text;
   }
 
   /** Sends a whole list in pieces, a piece after the process has taken the piece before. Answers the last piece. */
   async #list(name: string, { part, principal }: Reading & ByRules): Promise<string> {
     const { records, queries } = this.#options;
     let last: string | null = null;
-    const pages = await queries.whole(records.collection(name), principal);
+    const pages = await queries.whole(records.listed(name), principal);
     const send = async (items: readonly object[]): Promise<void> => {
       for (const piece of piecesOf(items)) {
         if (last !== null) await part(last);
@@ -396,4 +414,9 @@ function* piecesOf(records: readonly object[]): Iterable<string> {
     }
     yield `[${piece.join(",")}]`;
   }
+}
+
+/** Makes a signal that is aborted when a read may take no longer. */
+function signalAfter(ms: number): () => AbortSignal {
+  return () => AbortSignal.timeout(Math.max(1, Math.ceil(ms)));
 }

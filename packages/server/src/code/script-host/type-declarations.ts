@@ -1,5 +1,12 @@
 /** The type declarations of a project: `.socle/types.d.ts`, written from the collections of the project. */
-import { type CollectionDefinition, type FieldDefinition, isAccountField, isUnique, USERS } from "@socle/protocol";
+import {
+  type CollectionDefinition,
+  type FieldDefinition,
+  isAccountField,
+  isUnique,
+  isView,
+  USERS,
+} from "@socle/protocol";
 import queryTypes from "@socle/protocol/query-types.txt" with { type: "text" };
 import type { Config } from "../../base/config/index.ts";
 import { quote } from "../../base/kernel/index.ts";
@@ -92,16 +99,16 @@ function collectionType(definition: CollectionDefinition): string {
   const owner = definition.fields.filter((field) => field.owner === true);
   const numbers = definition.fields.filter((field) => field.sequence !== undefined);
   const unique = definition.fields.filter(isUnique);
+  // The times of a view are fields of its query, and nobody writes a view.
+  const times = isView(definition) ? "" : "      createdAt: string;\n      updatedAt: string;\n";
+  const written = (mode: "create" | "update"): string =>
+    isView(definition) ? "never" : `{\n${fieldsOf(definition, mode)}    }`;
   return `  ${definition.name}: {
     record: {
       id: string;
-      createdAt: string;
-      updatedAt: string;
-${fieldsOf(definition, "record")}    };
-    create: {
-${fieldsOf(definition, "create")}    };
-    update: {
-${fieldsOf(definition, "update")}    };
+${times}${fieldsOf(definition, "record")}    };
+    create: ${written("create")};
+    update: ${written("update")};
     owner: ${namesOf(owner)};
     numbers: ${namesOf(numbers)};
     unique: ${namesOf(unique)};

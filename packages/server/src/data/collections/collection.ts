@@ -6,6 +6,7 @@ import {
   type CollectionDefinition,
   type FieldDefinition,
   isUnique,
+  isView,
   type PermissionRule,
   RECORD_TIMES,
   USERS,
@@ -158,6 +159,7 @@ export function isSameIndex(a: TableIndex, b: TableIndex): boolean {
  * order is not the order of `createdAt`, the automatic indexes give the order of `createdAt`.
  */
 export function tableIndexes({ definition, isChronological }: IndexedTable): TableIndex[] {
+  if (isView(definition)) return [];
   const order = isChronological ? [] : ["createdAt"];
   const wanted: TableIndex[] = definition.fields
     // A multiple field has a table of items.
@@ -232,8 +234,8 @@ function fieldsOf(definition: CollectionDefinition): ReadonlyMap<string, SchemaF
       ...(valueType === "geo" && { place: { lat: first, lon: second } }),
     };
   });
-  const times = RECORD_TIMES.map((name) => systemField(name, leading.has(name)));
-  return new Map([systemField("id", true), ...times, ...own].map((field) => [field.name, field]));
+  const times = isView(definition) ? [] : RECORD_TIMES.map((name) => systemField(name, leading.has(name)));
+  return new Map([systemField("id", !isView(definition)), ...times, ...own].map((field) => [field.name, field]));
 }
 
 const known = new WeakMap<CollectionDefinition, ReadonlyMap<string, SchemaField>>();

@@ -5,6 +5,7 @@ import {
   type EffectiveRule,
   type FieldOperation,
   isAccountField,
+  isView,
   type Operation,
   type Rule,
   USERS,
@@ -42,6 +43,7 @@ import {
   deleteDefinition,
   namesWithoutOrder,
   putDefinition,
+  putView,
   putWords,
   renameInFiles,
   storedDefinitions,
@@ -94,6 +96,7 @@ export class Collections {
   readonly #renamed: (tx: Transactor, names: { from: string; to: string }) => void;
   readonly users: UserTable;
   readonly #source: SchemaSource;
+  /** Views, too. */
   readonly #byName = new Map<string, Collection>();
   /** Parsed rules, by definition and text; valid until a definition changes. */
   #expressions = new Map<CollectionDefinition, Map<Rule, Expression>>();
@@ -111,7 +114,7 @@ export class Collections {
   }) {
     this.#renamed = options.renamed;
     this.users = options.users;
-    this.#source = ruleSource(options.users, (name) => this.#byName.get(name)?.definition);
+    this.#source = ruleSource(options.users, (name) => this.get(name)?.definition);
     this.#database = options.database;
     this.#events = options.events;
     this.#clock = options.clock;
@@ -204,18 +207,32 @@ export class Collections {
     return this.#queryTables;
   }
 
+  /** A collection with records of its own; undefined for a view. */
   get(name: string): Collection | undefined {
+    const collection = this.#byName.get(name);
+    return collection === undefined || isView(collection.definition) ? undefined : collection;
+  }
+
+  /** A collection with records of its own. @throws AppError `not_found`, `method_not_allowed` for a view. */
+  named(name: string): Collection {
+    const collection = this.listed(name);
+    if (isView(collection.definition)) throw readOnlyView(name);
+    return collection;
+  }
+
+  /** A collection or a view; undefined for an unknown name. */
+  getListed(name: string): Collection | undefined {
     return this.#byName.get(name);
   }
 
-  /** @throws AppError `not_found`. */
-  named(name: string): Collection {
+  /** A collection or a view, which can be listed and read. @throws AppError `not_found`. */
+  listed(name: string): Collection {
     const collection = this.#byName.get(name);
     if (collection === undefined) throw new AppError("not_found", `There is no collection ${quote(name)}.`);
     return collection;
   }
 
-  /** The definitions of collections, sorted by name. @param collections default: the collections in force. */
+  /** The definitions of collections and views, sorted by name. @param collections default: the collections in force. */
   definitions(collections: ReadonlyMap<string, Collection> = this.#byName): Definitions {
     return new Map(sorted(collections).map(({ name, definition }) => [name, definition]));
   }
@@ -226,8 +243,13 @@ export class Collections {
     return new Map(definitions.sort(byName).map((definition) => [definition.name, definition]));
   }
 
-  /** In the order of names. */
+  /** The collections with records of their own, in the order of names. */
   all(): Collection[] {
+    return this.allListed().filter(({ definition }) => !isView(definition));
+  }
+
+  /** Collections and views, in the order of names. */
+  allListed(): Collection[] {
     return sorted(this.#byName);
   }
 
@@ -275,7 +297,8 @@ export class Collections {
     const after = new Map(this.#byName);
     const restorable = restorableBy(plans, droppedRows(tx));
     for (const name of change.drop) {
-      await new Table(tx.slow, name, by).drop(this.named(name).definition);
+      const { definition } = this.listed(name);
+      if (!isView(definition)) await new Table(tx.slow, name, by).drop(definition);
       deleteDefinition(tx, name);
       this.#announce(tx, { type: "deleted", name }, principal);
     }
@@ -284,7 +307,8 @@ export class Collections {
       const before = this.#byName.get(plan.before?.name ?? "") ?? null;
       if (plan.steps.length === 0) continue;
       const { name } = plan.after;
-      const isChronological = await new Table(tx.slow, name, by).apply(plan, before?.isChronological ?? true);
+      const table = new Table(tx.slow, name, by);
+      const isChronological = !isView(plan.after) && (await table.apply(plan, before?.isChronological ?? true));
       if (before !== null && before.name !== name) {
         deleteDefinition(tx, before.name);
         renameInFiles(tx, { from: before.name, to: name });
@@ -324,7 +348,8 @@ export class Collections {
     const touched = plans
       .filter(touchesRecords)
       .flatMap(({ before, base }) => (before === null ? (base?.table ?? []) : tableName(before.name)));
-    for (const table of [...drop.map(tableName), ...touched]) {
+    const tables = drop.filter((name) => this.get(name) !== undefined).map(tableName);
+    for (const table of [...tables, ...touched]) {
       if ((await lastNumber(asSlowReader(this.#database.reader), table)) > limit) return "thread";
     }
     return "event-loop";
@@ -341,6 +366,7 @@ export class Collections {
     this.#announce(tx, { type, name: after.name, ...(isRenamed && { renamedFrom: before.name }) }, principal);
     const marks = marksAfter(plan, before, this.#events.lastSeq(tx));
     const now = this.#now();
+    if (isView(after)) return putView(tx, after, { createdAt: before?.createdAt ?? now, updatedAt: now });
     const row: DefinitionRow = {
       definition: JSON.stringify(after),
       createdAt: before?.createdAt ?? now,
@@ -404,6 +430,12 @@ const userRefusals = {
   }),
 } as const;
 
+/** The refusal of everything but lists and reads of a view. */
+function readOnlyView(name: string): AppError {
+  const message = `"${name}" is a view: its records can be listed and read, and nothing else.`;
+  return new AppError("method_not_allowed", message, { allow: "GET, HEAD, OPTIONS" });
+}
+
 function policyOf(definition: CollectionDefinition, site: RuleSite, expressionOf: ExpressionOf): Policy {
   const { name: collection } = definition;
   const { field, operation } = site;
@@ -412,12 +444,14 @@ function policyOf(definition: CollectionDefinition, site: RuleSite, expressionOf
   // A body may name an account field, as it may name a system field: the value is ignored.
   const isIgnored = field !== null && operation === "update" && isAccountField(collection, field);
   const rules: EffectiveRule = isIgnored ? ["public"] : rulesInForce(definition, site);
+  const isOfView = isView(definition) && field === null && operation !== "read";
   return new Policy({
     collection,
     operation: operation === "history" ? "read" : operation,
     rules,
     expression,
     ...(isOfUsers && { refusal: userRefusals[operation] }),
+    ...(isOfView && { refusal: readOnlyView(collection) }),
   });
 }
 

@@ -2,7 +2,7 @@
 import type { Dirent } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { basename, join } from "node:path";
-import type { CollectionDefinition } from "@socle/protocol";
+import { type CollectionDefinition, isView } from "@socle/protocol";
 import { AppError, isObject, messageOf, readJsonFile, SetupError } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { Database, Reader, Transactor } from "../../store/database/index.ts";
@@ -213,7 +213,9 @@ function mergeFile(
   const followed = base?.definition.name === name && !around.defined.has(present) ? around.current.get(present) : null;
   const stored = followed ?? around.current.get(name) ?? (isRename ? around.current.get(collectionFrom) : undefined);
   if (stored === undefined) return { ...file, asked: wanted, replaced: [], kept: [] };
-  const input = { file: wanted, base, now: withNewTargets(stored, around.renames), name: followed?.name ?? name };
+  // No file has the fields of a view, which the service derives.
+  const { reads: _, ...plain } = isView(stored) ? { ...stored, fields: [] } : stored;
+  const input = { file: wanted, base, now: withNewTargets(plain, around.renames), name: followed?.name ?? name };
   try {
     const { definition, replaced, kept, ...renames } = mergeDefinition(input);
     const merged = parseDefinition(JSON.parse(JSON.stringify(definition)));

@@ -29,6 +29,8 @@ export const collectionSchema: ModuleSchema = {
     // The folding of the words in the search table, see `wordsVersion`; null in the row of an earlier version, until the next start.
     "ALTER TABLE _collections ADD COLUMN words INTEGER",
     ...trashTables,
+    // The definitions of views, apart from the collections that have tables.
+    "CREATE TABLE _views (name TEXT PRIMARY KEY COLLATE NOCASE, definition TEXT NOT NULL, createdAt TEXT NOT NULL, updatedAt TEXT NOT NULL) STRICT",
   ],
 };
 
@@ -58,17 +60,32 @@ function parse(rows: readonly { definition: string }[]): CollectionDefinition[] 
   return rows.map(({ definition }) => JSON.parse(definition) as CollectionDefinition);
 }
 
+/** A view has no events, so it has no marks in the log. */
+const noMarks = JSON.stringify({ created: 0, fields: 0, widened: {} });
+
+/** The definitions of collections and views. */
 export function definitionRows(reader: Reader): DefinitionRow[] {
-  return reader.all<DefinitionRow>(`SELECT ${columns} FROM _collections`);
+  return reader.all<DefinitionRow>(
+    `SELECT ${columns} FROM _collections UNION ALL SELECT definition, createdAt, updatedAt, ?, 0 FROM _views`,
+    noMarks,
+  );
 }
 
-/** The definitions in the view of a reader, also in a database of an earlier version. */
+/** The definitions of collections in the view of a reader, also in a database of an earlier version. */
 export function definitionsIn(reader: Reader): CollectionDefinition[] {
   return parse(reader.all<{ definition: string }>("SELECT definition FROM _collections"));
 }
 
+/** The definitions of views in the view of a reader, also in a database of an earlier version. */
+export function viewsIn(reader: Reader): CollectionDefinition[] {
+  const isThere = reader.get("SELECT 1 FROM sqlite_schema WHERE name = '_views'") !== null;
+  return isThere ? parse(reader.all<{ definition: string }>("SELECT definition FROM _views")) : [];
+}
+
+/** The definitions of collections and views. */
 export async function storedDefinitions(reader: SlowReader): Promise<CollectionDefinition[]> {
-  return parse(await reader.all<{ definition: string }>("SELECT definition FROM _collections"));
+  const all = "SELECT definition FROM _collections UNION ALL SELECT definition FROM _views";
+  return parse(await reader.all<{ definition: string }>(all));
 }
 
 /** The definitions of earlier versions. */
@@ -120,8 +137,20 @@ export function updateMarks(tx: Transactor, name: string, marks: string): void {
   tx.run("UPDATE _collections SET places = ? WHERE name = ?", marks, name);
 }
 
+/** Answers the row as stored. */
+export function putView(
+  tx: Transactor,
+  definition: CollectionDefinition,
+  times: Pick<DefinitionRow, "createdAt" | "updatedAt">,
+): DefinitionRow {
+  const text = JSON.stringify(definition);
+  const sql = "INSERT OR REPLACE INTO _views (name, definition, createdAt, updatedAt) VALUES (?, ?, ?, ?)";
+  tx.run(sql, definition.name, text, times.createdAt, times.updatedAt);
+  return { definition: text, ...times, places: noMarks, isChronological: 0 };
+}
+
 export function deleteDefinition(tx: Transactor, name: string): void {
-  tx.run("DELETE FROM _collections WHERE name = ?", name);
+  for (const table of ["_collections", "_views"]) tx.run(`DELETE FROM ${table} WHERE name = ?`, name);
 }
 
 export function appliedFiles(reader: Reader): AppliedFile[] {

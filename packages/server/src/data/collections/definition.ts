@@ -333,6 +333,26 @@ function parseTrash(input: unknown, name: unknown, problems: string[]): string |
   return undefined;
 }
 
+/** Attributes that a view cannot have: its records are the rows of a query, and nobody writes a view. */
+const strangersOfViews = ["indexes", "search", "history", "trash"];
+
+/** The query of a view; undefined for a collection with records of its own. */
+function parseQuery(input: Readonly<Record<string, unknown>>, problems: string[]): string | undefined {
+  const { query, permissions, name } = input;
+  if (query === undefined || query === null) return undefined;
+  if (name === USERS) problems.push(`"${USERS}" cannot be a view`);
+  for (const key of strangersOfViews)
+    if (Array.isArray(input[key]) ? input[key].length > 0 : (input[key] ?? null) !== null)
+      problems.push(`"${key}" means nothing for a view`);
+  for (const operation of OPERATIONS)
+    if (operation !== "read" && isObject(permissions) && permissions[operation] !== undefined)
+      problems.push(`permissions: "${operation}" means nothing for a view, which nobody writes`);
+  if (typeof query === "string" && query.length <= DEFINITION_LIMITS.query) return query.trim().replace(/\s*;$/, "");
+  const words = typeof query === "string" ? `${query.length} characters` : quote(query);
+  problems.push(`"query" must be a SELECT of at most ${DEFINITION_LIMITS.query} characters, not ${words}`);
+  return "";
+}
+
 /**
  * Reads a collection definition from JSON (spec, "Collection definition"; contract, "Collections and fields"). Whether
  * relations point to something is for whoever knows the other collections.
@@ -343,7 +363,9 @@ export function parseDefinition(sent: unknown): ParsedDefinition {
     throw new AppError("bad_request", `A collection definition is a JSON object, not ${quote(sent)}`);
   const report: Report = { problems: [], warnings: [] };
   const { problems, warnings } = report;
-  const input = completeUsers(knownParts(sent, report), problems);
+  // The service derives the fields of a view: the fields of an answer may come back.
+  const own = (sent["query"] ?? null) === null ? sent : { ...sent, fields: [] };
+  const input = completeUsers(knownParts(own, report), problems);
   const badName = nameProblem("collection", input["name"]);
   if (badName !== null) problems.push(badName);
   const fields: FieldDefinition[] = [];
@@ -375,10 +397,15 @@ export function parseDefinition(sent: unknown): ParsedDefinition {
   const search = parseSearch(input["search"], types, problems);
   const history = parseHistory(input["history"], problems);
   const trash = parseTrash(input["trash"], input["name"], problems);
+  const query = parseQuery(input, problems);
   const { renamedFrom: collectionFrom = null } = input;
   if (collectionFrom !== null && typeof collectionFrom !== "string")
     problems.push(`"renamedFrom" must be the former name of the collection, not ${quote(collectionFrom)}`);
-  const definition: CollectionDefinition = { name: String(input["name"]), fields };
+  const definition: CollectionDefinition = {
+    name: String(input["name"]),
+    ...(query !== undefined && { query }),
+    fields,
+  };
   if (permissions !== undefined) definition.permissions = permissions;
   if (indexes.length > 0) definition.indexes = indexes;
   if (search !== undefined) definition.search = search;

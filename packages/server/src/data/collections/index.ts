@@ -31,7 +31,7 @@ export {
   readDefinitionFiles,
   readDefinitionTexts,
 } from "./definition-files.ts";
-export { collectionSchema, definitionsIn } from "./definition-table.ts";
+export { collectionSchema, definitionsIn, viewsIn } from "./definition-table.ts";
 export { DroppedRetention, restoreDropped, siteOfRestore } from "./dropped.ts";
 export { droppedRows, entryOf } from "./dropped-table.ts";
 export { isOfPredecessor } from "./log-marks.ts";
@@ -48,6 +48,7 @@ export { planChange, type SchemaChange } from "./plan-change.ts";
 export { givenRules, partsAt, type RuleSite, ruleSource, rulesAt, withRule } from "./rules.ts";
 export { checkRecords, countDropped } from "./sql/data-check.ts";
 export { plannedTables, unknownFields } from "./sql/planned-tables.ts";
+export { viewSql } from "./sql/view-rows.ts";
 export { countRecords } from "./table.ts";
 export {
   countTrash,

@@ -1,7 +1,7 @@
 /**
  * The plans of a schema change: each definition beside the former definition, and the contradictions between definitions.
  */
-import { type CollectionDefinition, type DroppedEntry, isRuleWord, USERS } from "@socle/protocol";
+import { type CollectionDefinition, type DroppedEntry, isRuleWord, isView, USERS } from "@socle/protocol";
 import { AppError, nearest, quote } from "../../base/kernel/index.ts";
 import { type SchemaSource, searchTableName, type UserTable } from "./collection.ts";
 import {
@@ -22,6 +22,7 @@ import {
 import { followRenames } from "./rule-renames.ts";
 import { givenRules, parseRule, RuleError, ruleSource } from "./rules.ts";
 import { planReturn, planUsers } from "./user-definition.ts";
+import { planViews } from "./view.ts";
 
 export interface SchemaChange {
   readonly define: readonly ParsedDefinition[];
@@ -84,11 +85,13 @@ export function planChange(change: SchemaChange, current: Definitions, around: S
   const following = followRenames(
     plans,
     future,
-    ruleSource(users, (name) => current.get(name)),
+    ruleSource(users, (name) => withoutViews(current.get(name))),
   );
   for (const name of renames.keys()) future.delete(name);
-  for (const { after } of [...plans, ...following]) future.set(after.name, after);
-  const source = ruleSource(users, (name) => future.get(name));
+  const all = [...plans, ...following];
+  for (const { after } of all) future.set(after.name, after);
+  all.push(...planViews(all, future));
+  const source = ruleSource(users, (name) => withoutViews(future.get(name)));
   const asked = new Set(define.map(({ definition }) => definition.name));
   const values = new Map(
     plans.flatMap(({ steps }) => steps.flatMap(renamedValuesIn)).map(({ from, to }) => [from, to]),
@@ -96,7 +99,7 @@ export function planChange(change: SchemaChange, current: Definitions, around: S
   const newNames: NewNames = (word) => newCollection(word) ?? values.get(word);
   for (const definition of future.values())
     checkRules(definition, source, { isAsked: asked.has(definition.name), newNames });
-  return [...plans, ...following];
+  return all;
 }
 
 function renamedValuesIn(step: PlanStep): readonly ValueRename[] {
@@ -112,7 +115,8 @@ function relationsThatFollow(
   const planned = new Set(plans.map(({ before }) => before?.name));
   return [...kept.values()].flatMap((before) => {
     const after = withNewTargets(before, renames);
-    if (after === before || planned.has(before.name)) return [];
+    // The fields of a view follow its query.
+    if (after === before || isView(before) || planned.has(before.name)) return [];
     return withCollectionRenames({ before, after, steps: [] }, before, renames);
   });
 }
@@ -136,13 +140,17 @@ function planDefinitions(
     const renamed = before && { ...withNewTargets(before, renames), name: definition.name };
     try {
       const isFirstOfUsers = before === null && definition.name === USERS;
+      if (before !== null && isView(before) !== isView(definition))
+        throw new AppError("bad_request", `a view and a collection cannot become each other; choose another name`);
       if (before !== null && item.takesOver !== undefined)
         throw new AppError("bad_request", `there is a collection "${definition.name}" now; give it another name first`);
-      const plan = item.takesOver
-        ? planReturn(definition, item.takesOver)
-        : isFirstOfUsers
-          ? planUsers(item, users)
-          : planMigration(renamed, item);
+      const plan = isView(definition)
+        ? { before, after: definition, steps: [] }
+        : item.takesOver
+          ? planReturn(definition, item.takesOver)
+          : isFirstOfUsers
+            ? planUsers(item, users)
+            : planMigration(renamed, item);
       plans.push(withCollectionRenames(plan, before, renames));
     } catch (thrown) {
       rethrow(definition.name, thrown);
@@ -154,6 +162,11 @@ function planDefinitions(
   for (const definition of future.values()) refuseDanglingRelations(definition, future, { drop, newNames });
   refuseSearchNamesakes([...future.values()].filter(({ search }) => search !== undefined).map(({ name }) => name));
   return plans;
+}
+
+/** A definition of records that paths can enter: of a collection. */
+function withoutViews(definition: CollectionDefinition | undefined): CollectionDefinition | undefined {
+  return definition !== undefined && isView(definition) ? undefined : definition;
 }
 
 function refuseTwin(name: string, names: Iterable<string>): void {
@@ -181,8 +194,10 @@ function refuseDanglingRelations(
   future: Definitions,
   { drop, newNames }: { drop: readonly string[]; newNames: NewNames },
 ): void {
-  for (const { name, collection: target } of definition.fields) {
-    if (target === undefined || target === USERS || future.has(target)) continue;
+  for (const { name, collection: target } of isView(definition) ? [] : definition.fields) {
+    if (target === undefined || target === USERS || withoutViews(future.get(target)) !== undefined) continue;
+    if (future.has(target))
+      throw new MigrationError(definition.name, `field "${name}": "${target}" is a view, to which no record can point`);
     if (drop.includes(target)) {
       const pointing = [...future.values()].flatMap((other) =>
         other.fields.filter((field) => field.collection === target).map((field) => `${other.name}.${field.name}`),

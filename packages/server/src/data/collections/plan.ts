@@ -91,6 +91,8 @@ export type PlanStep =
   | { step: "permissions"; field?: string }
   /** From now on, deleted records are kept for another time; for no time without `to`. */
   | { step: "trash"; to?: string }
+  /** The query of a view, or the fields of its query, change. */
+  | { step: "query" }
   /** The same fields in another order, or the same indexes in other words. */
   | { step: "order" };
 

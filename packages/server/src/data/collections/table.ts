@@ -1,5 +1,5 @@
 /** Table of a collection: created, changed and dropped by the steps of a migration. */
-import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
+import { type CollectionDefinition, type FieldDefinition, isView } from "@socle/protocol";
 import { identifier, literal, type SlowReader, type SlowTransactor, type Value } from "../../store/database/index.ts";
 import { noItems, storedDefault, typeOf } from "../fields/index.ts";
 import { ownerColumn } from "../permissions/index.ts";
@@ -33,6 +33,7 @@ export async function countRecords(reader: SlowReader, collection: string): Prom
 
 /** Whether a plan reads or writes every record, rather than the schema alone. */
 export function touchesRecords(plan: CollectionPlan): boolean {
+  if (isView(plan.after)) return false;
   if (plan.before === null) return plan.base !== undefined;
   const isLight = (step: PlanStep): boolean =>
     ["permissions", "order", "trash", "rename", "renameCollection", "follow", "default", "onDelete"].includes(

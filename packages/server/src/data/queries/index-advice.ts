@@ -1,4 +1,5 @@
 /** Index advice: the indexes that would help a slow query, for the log. */
+import { isView } from "@socle/protocol";
 import { indexesOf } from "../collections/index.ts";
 import type { Expression, Operand, Path } from "../expressions/index.ts";
 import type { ListQuery } from "./list-query.ts";
@@ -74,6 +75,7 @@ function reachedAdvice(searched: readonly Searched[]): string[] {
 
 /** The indexes that would help a query, or the reason why no index helps. */
 export function indexAdvice(query: ListQuery): string {
+  if (isView(query.collection.definition)) return "none: a view uses the indexes of the collections that it reads";
   const searched = conjuncts(query.filter).flatMap((each) => searchedField(each) ?? []);
   const own = ownAdvice(query, searched);
   const advice = [...reachedAdvice(searched), ...(own === null ? [] : [own])];

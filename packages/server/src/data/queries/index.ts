@@ -4,4 +4,5 @@ export { type PreparedList, Queries, type QueryCaller } from "./queries.ts";
 export { classOf, parseSubscriptionFilter } from "./read-scope.ts";
 export { recordWeight } from "./search.ts";
 export { ShownFiles } from "./sql/file-uses.ts";
+export { runQuery } from "./sql/run.ts";
 export type { LaterPages } from "./whole-list.ts";

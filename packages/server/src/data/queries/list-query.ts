@@ -7,6 +7,7 @@
  * position is a few ranges of this index, and otherwise a single condition with an order that SQLite makes.
  */
 
+import { isView } from "@socle/protocol";
 import { LIST_FILTER_BYTES } from "@socle/protocol/filter";
 import { AppError, quote } from "../../base/kernel/index.ts";
 import { type Collection, tableIndexes } from "../collections/index.ts";
@@ -145,7 +146,7 @@ function queryOfRecords(listed: Listed): QueryParts {
   const isAlone = text.sort === undefined && where === null;
   const isSearched = text.search !== undefined || text.snippet !== undefined;
   const search = isSearched ? parseSearchText(text, { collection, source, isAlone }) : null;
-  const countsAll = hasTotal && conditions.length === 0 && !isSearched;
+  const countsAll = hasTotal && conditions.length === 0 && !isSearched && !isView(collection.definition);
   const plan: PagePlan = {
     type: "records",
     search,

@@ -1,8 +1,7 @@
 /** Live lists: the queries of live windows. A window is the first page of a list, with the id of each record. */
 import { JsonText, type Principal } from "../../base/kernel/index.ts";
-import type { Collection } from "../collections/index.ts";
+import type { Collection, Collections } from "../collections/index.ts";
 import { syntaxOf } from "../expressions/index.ts";
-import type { Records } from "../records/index.ts";
 import type { PreparedList, Queries, QueryCaller } from "./queries.ts";
 import { refusing } from "./query-text.ts";
 import type { Dependencies } from "./read-scope.ts";
@@ -36,11 +35,11 @@ export interface LivePage {
 
 export class LiveLists {
   readonly #queries: Queries;
-  readonly #records: Pick<Records, "collection">;
+  readonly #collections: Collections;
 
-  constructor({ queries, records }: { queries: Queries; records: Pick<Records, "collection"> }) {
+  constructor({ queries, collections }: { queries: Queries; collections: Collections }) {
     this.#queries = queries;
-    this.#records = records;
+    this.#collections = collections;
   }
 
   /** @throws AppError `bad_request`, `not_found`, `unauthorized`, `forbidden`: as a request with the parameters. */
@@ -67,7 +66,7 @@ export class LiveLists {
     parameters: LiveParameters,
     principal: Principal,
   ): { collection: Collection; list: PreparedList } {
-    const collection = this.#records.collection(name);
+    const collection = this.#collections.listed(name);
     collection.policies.read.admit(principal);
     const all = new Map([["limit", String(maxLimit)], ...parameters]);
     const fields = all.get("fields") ?? "";

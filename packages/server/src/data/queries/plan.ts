@@ -154,6 +154,8 @@ interface Input {
   readonly context: EvaluationContext;
   /** Runs that take longer, in milliseconds, report how SQLite reads. */
   readonly slowMs: number;
+  /** The beginning of each statement of a query of a view; absent for any other query. */
+  readonly view?: string;
 }
 
 export interface PageInput extends Input {

@@ -10,10 +10,11 @@
  *    reader thread (`query-thread.ts`) with a time limit; `query-budget.ts` spares tries that are likely to be in vain.
  */
 
+import { isView, type StoredRecord } from "@socle/protocol";
 import { AppError, BoundedMap, identityOf, isAdmin, JsonText, type Principal } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
-import { type Database, SchemaChanged, type Transactor } from "../../store/database/index.ts";
-import type { Collection, Collections } from "../collections/index.ts";
+import { type Database, SchemaChanged, type Transactor, type Waiter } from "../../store/database/index.ts";
+import { type Collection, type Collections, viewSql } from "../collections/index.ts";
 import { callerOf, type Decision } from "../permissions/index.ts";
 import {
   fieldLimits,
@@ -67,6 +68,16 @@ export interface QueriesOptions {
   logger: Logger;
   /** Slower queries, in milliseconds, are logged with advice. */
   slowQueryMs: number;
+  views: ViewRunner;
+}
+
+/** Runs queries of views in processes: the SELECT of a view has no stop probes, so a run beyond its time ends with the process. */
+export interface ViewRunner {
+  /**
+   * Runs an input of `runQuery`, as JSON, for tables of a version. @param makeMessage is called when the turn of the query has come.
+   * @returns a `Reported` as JSON. @throws AppError `unavailable`; SchemaChanged for tables of another version.
+   */
+  view(makeMessage: () => { input: string; schemaVersion: number }, waiter: Waiter): Promise<string>;
 }
 
 export interface PreparedList {
@@ -196,7 +207,7 @@ export class Queries {
       if (query !== null && !this.#isCurrent(query))
         ({ query, position } = this.prepare(this.#readable(collection.name, principal), principal, list.search));
       if (query === null) throw new Error("The whole list has no pages");
-      return { input: { type: "page", plan: query.plan, position, ...this.#basics(caller) }, ...query };
+      return { input: { type: "page", plan: query.plan, position, ...this.#basics(caller, query) }, ...query };
     };
     const { outcome, ms, steps } = await this.#run<PageOutcome>(plan, caller);
     if (query === null) throw new Error("The whole list has no pages");
@@ -211,6 +222,8 @@ export class Queries {
    */
   pageIn(tx: Transactor, { query, position }: PreparedList, principal: Principal): JsonText {
     if (query === null) throw new Error("The whole list has no pages");
+    if (isView(query.collection.definition))
+      throw new AppError("bad_request", `The view "${query.collection.name}" cannot see the writes of a transaction.`);
     const input: PageInput = { type: "page", plan: query.plan, position, ...this.#basics({ principal }) };
     const { outcome } = this.#options.database.readOwn(maxOwnRows, () => runQuery(tx, input, { isOnLoop: false }));
     // The outcome has the type that belongs to the input.
@@ -232,6 +245,7 @@ export class Queries {
    */
   async one(collection: Collection, id: string, request: QueryCaller & { search: string }): Promise<TaggedRecord> {
     const { principal, search } = request;
+    if (isView(collection.definition)) return this.#oneOfView(collection, id, request);
     const { records } = this.#options;
     const { name } = collection;
     // Rights and record are checked before the parameters.
@@ -257,6 +271,23 @@ export class Queries {
     records.rights.admit(this.#options.database.reader, "read", target);
     const json = JsonText.from("", outcome.record);
     return { json, tag: selectionTag(outcome, json.mark) };
+  }
+
+  /** A record of a view, as `one`; a record that the caller may not read is `not_found`. */
+  async #oneOfView(view: Collection, id: string, request: QueryCaller & { search: string }): Promise<TaggedRecord> {
+    const text = readQueryText(new URLSearchParams(request.search), selectionParameters);
+    const asked = { ...text, filter: `id = ${JSON.stringify(id)}`, limit: "1" };
+    const plan = (): Planned<PageInput> => {
+      const current = this.#readable(view.name, request.principal);
+      const query = parseListQuery(current, asked, this.#scope(request.principal));
+      const basics = this.#basics(request, { collection: current });
+      return { input: { type: "page", plan: query.plan, position: null, ...basics }, ...query };
+    };
+    const { items } = (await this.#run<PageOutcome>(plan, request)).outcome;
+    const [record] = JSON.parse(JsonText.from("", items).text) as StoredRecord[];
+    if (record === undefined) throw missingRecord(view, id);
+    const json = JsonText.of(record);
+    return { json, tag: selectionTag({ id, updatedAt: "" }, json.mark) };
   }
 
   /** The records that hold the id of a file, for admins: no rule is checked. */
@@ -310,18 +341,25 @@ export class Queries {
     plan: () => Planned<QueryInput>,
     { principal, caller, signal }: QueryCaller,
   ): Promise<Reported<T>> {
-    const { database } = this.#options;
+    const { database, views } = this.#options;
     const waiter = { principal, caller: caller(), signal: signal() };
     for (let attempt = 1; ; attempt++) {
       let entered: Planned<QueryInput>["entered"] = new Map();
+      const isOfView = plan().input.view !== undefined;
       // JSON text, because a thread receives a text in a sixth of the time of an object.
       const makeInput = (): string => {
         const planned = plan();
         entered = planned.entered;
         return JSON.stringify(planned.input);
       };
+      const makeMessage = () => {
+        database.refuseOtherRole(principal);
+        return { input: makeInput(), schemaVersion: database.schemaVersion };
+      };
       try {
-        const outcome = await database.task<Reported<T>>(makeInput, waiter);
+        const outcome = isOfView
+          ? (JSON.parse(await views.view(makeMessage, waiter)) as Reported<T>)
+          : await database.task<Reported<T>>(makeInput, waiter);
         if (this.#isAllowedStill(entered)) return outcome;
       } catch (thrown) {
         if (!(thrown instanceof SchemaChanged)) throw thrown;
@@ -335,6 +373,7 @@ export class Queries {
 
   /** Runs a query on the event loop; null for a query that reads or answers too much, and so needs a thread. */
   #runHere<T>(input: QueryInput): Reported<T> | null {
+    if (input.view !== undefined) return null;
     const shape = shapeOf(input);
     if (shape === null || !this.#tries.isTried(shape)) return null;
     const reported = this.#tryHere<T>(input);
@@ -353,9 +392,16 @@ export class Queries {
     }
   }
 
-  #basics({ principal }: Pick<QueryCaller, "principal">): Pick<QueryInput, "context" | "slowMs"> {
+  /** @param query of a collection or a view; absent for a query of collections. */
+  #basics(
+    { principal }: Pick<QueryCaller, "principal">,
+    query?: Pick<ListQuery, "collection">,
+  ): Pick<QueryInput, "context" | "slowMs" | "view"> {
     const context = { now: Date.now(), user: callerOf(principal) };
-    return { context, slowMs: this.#options.slowQueryMs };
+    const definition = query?.collection.definition;
+    const { collections, slowQueryMs: slowMs } = this.#options;
+    if (definition === undefined || !isView(definition)) return { context, slowMs };
+    return { context, slowMs, view: viewSql(definition, (name) => collections.get(name)?.definition) };
   }
 
   #scope(principal: Principal): ReadScope {
@@ -363,7 +409,7 @@ export class Queries {
   }
 
   #readable(name: string, principal: Principal): Collection {
-    const collection = this.#options.records.collection(name);
+    const collection = this.#options.collections.listed(name);
     collection.policies.read.admit(principal);
     return collection;
   }
@@ -376,7 +422,7 @@ export class Queries {
   /** Whether the rights of a query are still in force after the query has waited. */
   #isAllowedStill(entered: ReadonlyMap<Collection, Decision>): boolean {
     for (const { name, createdAt, policies, fieldPolicies } of entered.keys()) {
-      const now = this.#options.collections.get(name);
+      const now = this.#options.collections.getListed(name);
       if (now?.createdAt !== createdAt || now.policies.read.rule !== policies.read.rule) return false;
       if (now.fieldPolicies?.key !== fieldPolicies?.key) return false;
     }

@@ -2,7 +2,7 @@
  * The rights of a query: a source is a collection, or the users, for a class of callers. The read scope is the collections that a
  * query enters, with the decision for the caller. A cached answer depends on the collections that the scope notes.
  */
-import { type CollectionDefinition, type FieldDefinition, USERS } from "@socle/protocol";
+import { type CollectionDefinition, type FieldDefinition, isView, USERS } from "@socle/protocol";
 import { AppError, isAdmin, isNobody, type Principal } from "../../base/kernel/index.ts";
 import { identifier } from "../../store/database/index.ts";
 import {
@@ -126,7 +126,9 @@ function recordSource(collection: Collection, principal: Principal, users: strin
       condition,
       conditional,
       closed: new Set([...limits.closed, ...conditional.keys()]),
-      hasVersion: decision.access !== "where" && ![...conditional.values()].some(asksForMore),
+      // The version of a view would be that of the collections that the view reads.
+      hasVersion:
+        !isView(collection.definition) && decision.access !== "where" && ![...conditional.values()].some(asksForMore),
       hidesNames: decision.access === "none",
       field: (name) => (limits.closed.has(name) ? null : table.field(name)),
       column: (name) => table.column(name),
@@ -248,7 +250,10 @@ export class ReadScope implements SchemaSource {
     let onCaller = this.#readsUsers && !isAdmin(this.principal);
     for (const [collection, { access }] of this.#entered) {
       const { condition, conditional } = this.source(collection);
-      if (access !== "none") found.set(collection.name, access === "own" ? "own" : "any");
+      // A view changes with each collection that its query reads.
+      const { reads } = collection.definition;
+      if (access !== "none" && reads !== undefined) for (const name of reads) found.set(name, "any");
+      else if (access !== "none") found.set(collection.name, access === "own" ? "own" : "any");
       onCaller ||= access === "own";
       if (access === "where" && condition !== null) conditions.push(condition);
       conditions.push(...conditional.values());

@@ -3,6 +3,7 @@
  * first.
  */
 
+import { isView } from "@socle/protocol";
 import { quote } from "../../base/kernel/index.ts";
 import { type Collection, indexesOf } from "../collections/index.ts";
 import {
@@ -53,10 +54,16 @@ function parseKey(part: string, schema: ExpressionSchema): Sort["keys"][number] 
  */
 export function parseSort(text: string | undefined, collection: Collection, schema: ExpressionSchema): Sort {
   if (text === undefined && collection.isChronological) return { keys: [], isSeqDescending: true };
-  const parts = distinctPartsOf(text ?? "-createdAt", "sort", { most: maxKeys, kind: "fields" });
+  const usual = schema.field("createdAt") === undefined ? "id" : "-createdAt";
+  const parts = distinctPartsOf(text ?? usual, "sort", { most: maxKeys, kind: "fields" });
   const keys = parts.map((part) => parseKey(part, schema));
   const last = keys.at(-1);
   const isSeqDescending = last?.isDescending ?? true;
+  // The rows of a view have no number that breaks ties.
+  if (isView(collection.definition)) {
+    const id = { ...parseKey("id", schema), isDescending: isSeqDescending };
+    return { keys: [...keys, ...(parts.map(nameIn).includes("id") ? [] : [id])], isSeqDescending };
+  }
   // The stored order needs no index.
   const isCreation =
     last?.operand.type === "path" && last.operand.hops.length === 0 && last.operand.field.name === "createdAt";
@@ -68,6 +75,7 @@ export function parseSort(text: string | undefined, collection: Collection, sche
 /** Whether some record may have no value at the end of a path. */
 function isNullable(path: Path, collection: Collection): boolean {
   if (path.hops.length > 0 || path.members.length > 0) return true;
+  if (isView(collection.definition)) return path.field.name !== "id";
   const field = collection.definition.fields.find(({ name }) => name === path.field.name);
   return field !== undefined && field.required !== true && field.sequence === undefined;
 }

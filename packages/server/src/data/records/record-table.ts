@@ -3,6 +3,7 @@ import {
   type FieldDefinition,
   isAccountField,
   isUnique,
+  isView,
   type JsonValue,
   type StoredRecord,
   versionOf,
@@ -120,7 +121,7 @@ export class RecordTable {
     this.collection = collection;
     this.fields = collection.definition.fields;
     this.positions = new Map(this.fields.map((field, position) => [field.name, position]));
-    this.names = [...systemFields, ...this.positions.keys()];
+    this.names = [...(isView(collection.definition) ? ["id"] : systemFields), ...this.positions.keys()];
     const placed: readonly PlacedField[] = [...this.fields.entries()];
     this.ownerField = placed.find(([, field]) => field.owner === true);
     this.references = placed.filter(([, field]) => typeOf(field).reference !== null);

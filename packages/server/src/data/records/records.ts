@@ -119,9 +119,14 @@ export class Records {
     }
   }
 
-  /** The collection of a path. @throws AppError `not_found`. */
+  /** The collection of a path. @throws AppError `not_found`, `method_not_allowed` for a view. */
   collection(name: string): Collection {
     return this.#options.collections.named(name);
+  }
+
+  /** The collection or the view of a path of reads. @throws AppError `not_found`. */
+  listed(name: string): Collection {
+    return this.#options.collections.listed(name);
   }
 
   count(collection: Collection): number {

@@ -91,7 +91,7 @@ export class OpenApiDocuments {
     const { describedFor } = await import("../openapi/index.ts");
     // Definitions are read when nothing is waited for any more: rules are parsed by the definitions in force.
     this.#followState();
-    const described = collections.all().flatMap((collection) => describedFor(collection, principal) ?? []);
+    const described = collections.allListed().flatMap((collection) => describedFor(collection, principal) ?? []);
     const parts = { version, url: config.publicUrl, collections: described, endpoints: endpoints.list() };
     const json = new TextEncoder().encode(
       await makeDocument(table(), { ...parts, readers: readersOf(principal) }, this.#parts),

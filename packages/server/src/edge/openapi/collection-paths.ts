@@ -3,6 +3,7 @@ import {
   type CollectionDefinition,
   effectiveRules,
   isRuleWord,
+  isView,
   OPERATIONS,
   type Operation,
   type Rule,
@@ -45,11 +46,16 @@ export function describedFor(
   };
 }
 
+/** The operations that some rule allows. */
+function operationsOn(definition: CollectionDefinition): readonly Operation[] {
+  if (isView(definition)) return ["read"];
+  return definition.name === USERS ? ["read", "update"] : OPERATIONS;
+}
+
 /** A collection as admins know the collection. */
 export function describedForAdmins(definition: CollectionDefinition): Omit<DescribedCollection, "knows"> {
-  const operations =
-    definition.name === USERS ? OPERATIONS.filter((each) => each === "read" || each === "update") : OPERATIONS;
-  const all = new Set<Operation | "history">([...operations, "history"]);
+  const all = new Set<Operation | "history">([...operationsOn(definition), "history"]);
+  if (isView(definition)) all.delete("history");
   return { definition, operations: all, unread: new Set(), unwritten: new Set(), isForAdmins: true };
 }
 
@@ -73,6 +79,7 @@ const restorePath = "/restore";
 function isShown({ path, access, operation, query }: DescribedRoute, collection: DescribedCollection): boolean {
   if (query?.["by"] !== undefined && uniqueFieldsOf(collection).length === 0) return false;
   if (path.endsWith(restorePath) && collection.definition.trash === undefined) return false;
+  if (path.endsWith("/export") && isView(collection.definition)) return false;
   return (
     operation !== undefined && collection.operations.has(operation) && (access !== "admin" || collection.isForAdmins)
   );

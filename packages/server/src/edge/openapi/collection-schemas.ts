@@ -5,6 +5,7 @@ import {
   type FieldDefinition,
   isAccountField,
   isUnique,
+  isView,
   type Operation,
   USERS,
 } from "@socle/protocol";
@@ -27,6 +28,11 @@ export interface DescribedCollection {
   readonly knows: (collection: string) => boolean;
   /** Whether the reader is an admin, who may also set the owner. */
   readonly isForAdmins: boolean;
+}
+
+/** The fields of every record. The fields of a view are those of its query. */
+function systemFieldsOf({ definition }: DescribedCollection): Properties {
+  return isView(definition) ? { id: string } : systemFields;
 }
 
 type Mode = "record" | "create" | "update";
@@ -128,7 +134,7 @@ function fieldOf(collection: DescribedCollection, field: FieldDefinition, mode: 
 function recordOf(collection: DescribedCollection): Schema {
   const { definition, unread } = collection;
   const fields = definition.fields.filter(({ name }) => !unread.has(name));
-  const properties = { ...systemFields, ...propertiesOf(collection, fields, "record") };
+  const properties = { ...systemFieldsOf(collection), ...propertiesOf(collection, fields, "record") };
   // A field with a rule is absent for a caller who may not read the value.
   const always = fields.filter(({ permissions }) => permissions?.read === undefined).map(({ name }) => name);
   return {
@@ -139,7 +145,7 @@ function recordOf(collection: DescribedCollection): Schema {
       expand: freeObject,
       ...(definition.search !== undefined && { snippet: mapOf(string) }),
     },
-    required: [...Object.keys(systemFields), ...always],
+    required: [...Object.keys(systemFieldsOf(collection)), ...always],
   };
 }
 

@@ -6,6 +6,7 @@ import {
   type CollectionDefinition,
   type CollectionEntry,
   type DroppedEntry,
+  isView,
   type MigrationPlan,
   type RestoredValues,
   type Schema,
@@ -115,11 +116,13 @@ export function changeOf(present: string, body: Record<string, unknown>): Collec
         );
       const definition = isRename ? withNewTargets(stored, new Map([[present, name]])) : stored;
       const { permissions = definition.permissions, history = definition.history, trash = definition.trash } = body;
+      const { query = definition.query } = body;
       const given = Object.entries(body).filter(([attribute]) => !answered.includes(attribute));
       const fields = body["fields"] ?? definition.fields;
       const parsed = parseDefinition({
         ...Object.fromEntries(given),
         name: asked,
+        query,
         fields,
         permissions,
         history,
@@ -213,19 +216,19 @@ export class SchemaAdmin {
 
   /** In the order of names. */
   list(page: { limit: number; offset: number }): { items: CollectionEntry[]; total: number } {
-    const all = this.#collections.all();
+    const all = this.#collections.allListed();
     const shown = all.slice(page.offset, page.offset + page.limit);
     return { items: shown.map((collection) => this.#entryOf(collection)), total: all.length };
   }
 
   /** @throws AppError `not_found`. */
   get(name: string): CollectionEntry {
-    return this.#entryOf(this.#options.records.collection(name));
+    return this.#entryOf(this.#collections.listed(name));
   }
 
   /** Refuses a name that PUT cannot change. @throws AppError `not_found`. */
   refuseMissing(name: string): void {
-    if (name !== USERS) this.#options.records.collection(name);
+    if (name !== USERS) this.#collections.listed(name);
   }
 
   /** Migrates a collection. Answers the collection as of the moment of the commit. */
@@ -327,7 +330,7 @@ export class SchemaAdmin {
     return this.#options.changes.migrate(admin, site, async (tx, audit) => {
       const change = build(this.#collections.definitions());
       await before?.(tx, change);
-      const dropped = change.drop.map((name) => this.#options.records.collection(name));
+      const dropped = change.drop.map((name) => this.#collections.listed(name));
       const { plans, after, restorable } = await this.#collections.migrate(tx, change, admin);
       for (const { name, definition } of dropped)
         audit({ action: "collection.deleted", target: name, before: definition });
@@ -374,7 +377,8 @@ export class SchemaAdmin {
   }
 
   #entryOf(collection: Collection): CollectionEntry {
-    return entryOf(collection, this.#options.records.count(collection));
+    // The rows of a view are not counted: a query may take long.
+    return entryOf(collection, isView(collection.definition) ? 0 : this.#options.records.count(collection));
   }
 }
 

@@ -92,6 +92,8 @@ export class Database {
   #ownRowsLeft = Number.POSITIVE_INFINITY;
   /** Migrations that run or wait. */
   #migrations = 0;
+  /** See `joinGaps`. */
+  readonly #joined: PausableReads[] = [];
   readonly #rehearsals = new WeakMap<Preview, Rehearsal>();
 
   /** @throws SetupError with one readable line when the file cannot be used. */
@@ -128,9 +130,9 @@ export class Database {
     }
   }
 
-  /** The reads of this process that may hold an old state of the database. */
+  /** The reads for this process that may hold an old state of the database. */
   get pausableReads(): readonly PausableReads[] {
-    return [this.#threads, this.#queryThreads, this.#reader];
+    return [this.#threads, this.#queryThreads, this.#reader, ...this.#joined];
   }
 
   get #writing(): WriteSide {
@@ -383,7 +385,8 @@ export class Database {
 
   /** Pauses the given reads of another module or process when the write-ahead log waits for a gap between reads. */
   joinGaps(reads: PausableReads): void {
-    this.#writing.checkpointer.add(reads);
+    this.#joined.push(reads);
+    this.#writeSide?.checkpointer.add(reads);
   }
 
   /**
@@ -412,20 +415,26 @@ export class Database {
    * @throws SchemaChanged when a migration has changed the tables between that call and the snapshot.
    */
   task<T>(makeInput: () => unknown, waiter: Waiter): Promise<T> {
-    return this.#runFor(waiter, this.#queryThreads, (thread) =>
-      thread.task<T>(makeInput(), schemaVersionOf(this.#reader)),
-    );
+    return this.#runFor(waiter, this.#queryThreads, (thread) => thread.task<T>(makeInput(), this.schemaVersion));
   }
 
-  /** Runs work for a caller that waits: the session and the role must still be the same when the work begins. */
+  /** Runs work for a caller that waits. */
   #runFor<T>(waiter: Waiter, threads: ReaderThreads, work: ThreadWork<T>): Promise<T> {
-    const { principal = null } = waiter;
     return threads.run(async (thread) => {
-      const current = this.recheck(principal);
-      if (current?.role !== principal?.role)
-        throw new AppError("forbidden", "Your role has changed; send the request again.");
+      this.refuseOtherRole(waiter.principal ?? null);
       return work(thread);
     }, waiter);
+  }
+
+  /** To be called when the work of a caller who has waited begins. @throws AppError when the session has ended, or the role has changed. */
+  refuseOtherRole(principal: Principal): void {
+    if (this.recheck(principal)?.role !== principal?.role)
+      throw new AppError("forbidden", "Your role has changed; send the request again.");
+  }
+
+  /** The version of the tables: SQLite raises the version with each change of the schema. */
+  get schemaVersion(): number {
+    return schemaVersionOf(this.#reader);
   }
 
   /**

@@ -27,7 +27,8 @@ export { stopProbe } from "./sqlite/functions.ts";
 export type { HeldState } from "./sqlite/held-state.ts";
 export { asSetupError, DatabaseInUse, DatabaseLock, makeFolder, syncFolder, versionsOf } from "./sqlite/open-file.ts";
 export { historyOf, placeOf, positionOf } from "./sqlite/position-table.ts";
-export { serveThread } from "./sqlite/thread-server.ts";
+export { type SelectShape, type ShapeTable, selectShape } from "./sqlite/select-shape.ts";
+export { ProcessReads, serveThread } from "./sqlite/thread-server.ts";
 export { UserQueries } from "./sqlite/user-query.ts";
 export {
   asSlowReader,

@@ -1,6 +1,13 @@
 /** The columns of a grid: the fields of a collection in the arrangement of the user. */
 import { useLocalStorage } from "@mantine/hooks";
-import { type CollectionEntry, type FieldDefinition, type FieldType, isAccountField } from "@socle/protocol";
+import {
+  type CollectionEntry,
+  type FieldDefinition,
+  type FieldType,
+  isAccountField,
+  isView,
+  RECORD_TIMES,
+} from "@socle/protocol";
 import { useMemo } from "react";
 import { kinds } from "../../../fields/index.ts";
 import type { Target, Targets } from "../data/targets.ts";
@@ -82,7 +89,7 @@ export function isInline({ field, isSystem }: GridColumn): boolean {
 
 /** @param isNarrow whether the sticky id column must leave room for other columns. */
 export function gridColumns(
-  { name: collection, fields }: Pick<CollectionEntry, "name" | "fields">,
+  { name: collection, fields, definition }: Pick<CollectionEntry, "name" | "fields" | "definition">,
   targets: Targets,
   isNarrow = false,
 ): GridColumn[] {
@@ -102,14 +109,14 @@ export function gridColumns(
       return {
         name: field.name,
         field,
-        isSystem: isAccountField(collection, field.name),
+        isSystem: isView(definition) || isAccountField(collection, field.name),
         // A long name needs room for its icon and its sort arrow.
         width: Math.max(kinds[field.type].width, Math.min(260, field.name.length * 8 + 56)),
         sortPath: field.type === "json" || field.type === "geo" || field.multiple === true ? null : path,
         target,
       };
     }),
-    system("createdAt", "datetime", kinds.datetime.width),
-    system("updatedAt", "datetime", kinds.datetime.width),
+    // The times of a view are fields of its query.
+    ...(isView(definition) ? [] : RECORD_TIMES.map((time) => system(time, "datetime", kinds.datetime.width))),
   ];
 }

@@ -60,7 +60,8 @@ class Reader {
       return definition;
     }
     for (const key of Object.keys(value))
-      if (!DEFINITION_ATTRIBUTES.includes(key)) this.#report([key], words.unknownKey(key));
+      if (key === "query" || key === "reads") this.#report([key], words.view);
+      else if (!DEFINITION_ATTRIBUTES.includes(key)) this.#report([key], words.unknownKey(key));
     const { name, fields, permissions, indexes, search, history = null, trash = null } = value;
     if (typeof name === "string") definition.name = name;
     else this.#report(name === undefined ? [] : ["name"], words.noName);

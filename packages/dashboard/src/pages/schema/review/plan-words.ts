@@ -123,6 +123,7 @@ const wordsBy: { readonly [step: string]: (facts: Facts) => Words } = {
     on ? [words.index(fields, unique), words.concerns(records)] : [words.noIndex(fields)],
   search: ({ fields, records }) => [words.search(fields), words.concerns(records)],
   trash: ({ next: _, ...step }) => [words.trash(step.context.after?.trash)],
+  query: () => [words.query],
   order: () => [words.order],
 };
 

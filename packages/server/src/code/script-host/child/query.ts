@@ -1,15 +1,37 @@
 /** The process that runs `db.query`: a single query at a time, on a connection that can only read. */
 import { Channel, type ChannelMessage } from "../../../base/channel/index.ts";
-import { AppError, isObject } from "../../../base/kernel/index.ts";
-import { type QueryParameters, UserQueries, type Value } from "../../../store/database/index.ts";
+import { AppError, isObject, messageOf } from "../../../base/kernel/index.ts";
+import {
+  ProcessReads,
+  type QueryParameters,
+  SchemaChanged,
+  UserQueries,
+  type Value,
+} from "../../../store/database/index.ts";
 import type { QueryHandlers, QueryOptions } from "../query-pool.ts";
 
 export function runQueries({ database, tables }: QueryOptions): void {
-  const queries = new UserQueries(database, tables);
+  let own: UserQueries | null = null;
+  let views: ProcessReads | null = null;
   const channel = new Channel<object, QueryHandlers>((message) => process.send?.(message), {
     query: ({ sql, params, aliased }) => {
-      if (aliased !== undefined) queries.alias(aliased);
-      return queries.run(sql, parametersOf(JSON.parse(params)));
+      own ??= new UserQueries(database, tables);
+      if (aliased !== undefined) own.alias(aliased);
+      return own.run(sql, parametersOf(JSON.parse(params)));
+    },
+    async view({ input, schemaVersion }) {
+      views ??= new ProcessReads(database);
+      // The process of a `db.query` does without the code of lists.
+      const { runQuery } = await import("../../../data/queries/index.ts");
+      try {
+        return views.read(schemaVersion, (reader) =>
+          JSON.stringify(runQuery(reader, JSON.parse(input), { isOnLoop: false })),
+        );
+      } catch (thrown) {
+        if (thrown instanceof SchemaChanged) return null;
+        if (thrown instanceof AppError) throw thrown;
+        throw new AppError("internal_error", `The query of the view has failed: ${messageOf(thrown)}`);
+      }
     },
   });
   process.on("message", (message: ChannelMessage) => channel.receive(message));

@@ -33,11 +33,18 @@ export class Run {
   readonly #reader: Reader;
   readonly #context: EvaluationContext;
   readonly #isOnLoop: boolean;
+  /** The beginning of each statement: the rows of a view, see `viewSql`. */
+  readonly #view: string;
 
-  constructor(reader: Reader, context: EvaluationContext, { isOnLoop }: { isOnLoop: boolean }) {
+  constructor(
+    reader: Reader,
+    context: EvaluationContext,
+    { isOnLoop, view = "" }: { isOnLoop: boolean; view?: string | undefined },
+  ) {
     this.#reader = reader;
     this.#context = context;
     this.#isOnLoop = isOnLoop;
+    this.#view = view;
   }
 
   /** To be called with the bytes of a run so far. @throws TooMuchForLoop on the event loop. */
@@ -46,16 +53,22 @@ export class Run {
   }
 
   first<T>({ text, values }: SqlPart): T | null {
-    return this.#reader.get<T>(text, ...bind(values, this.#context));
+    return this.#reader.get<T>(this.#view + text, ...bind(values, this.#context));
   }
 
   all<T>({ text, values }: SqlPart): T[] {
-    return this.#reader.all<T>(text, ...bind(values, this.#context));
+    return this.#reader.all<T>(this.#view + text, ...bind(values, this.#context));
+  }
+
+  /** The steps by which SQLite runs a statement. */
+  steps({ text, values }: SqlPart): string[] {
+    const sql = `EXPLAIN QUERY PLAN ${this.#view}${text}`;
+    return this.#reader.all<{ detail: string }>(sql, ...bind(values, this.#context)).map(({ detail }) => detail);
   }
 
   /** The rows up to the last that is wanted. */
   some<T>({ text, values }: SqlPart, isLast: (row: T) => boolean): T[] {
-    return this.#reader.some<T>({ sql: text, values: bind(values, this.#context) }, isLast);
+    return this.#reader.some<T>({ sql: this.#view + text, values: bind(values, this.#context) }, isLast);
   }
 
   /** The number that a statement answers as `n`. */

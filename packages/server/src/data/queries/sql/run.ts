@@ -198,7 +198,7 @@ export interface Reported<T> {
  */
 export function runQuery(reader: Reader, input: QueryInput, { isOnLoop }: { isOnLoop: boolean }): Reported<unknown> {
   const start = performance.now();
-  const run = new Run(reader, input.context, { isOnLoop });
+  const run = new Run(reader, input.context, { isOnLoop, view: input.view });
   const outcome = outcomeOf(run, input);
   const ms = performance.now() - start;
   return { outcome, ms, steps: ms > input.slowMs ? stepsOf(run, input) : null };
@@ -225,5 +225,5 @@ function stepsOf(run: Run, input: QueryInput): string[] | null {
   const { plan } = input;
   const statement =
     plan.type === "groups" ? groupsSql(plan, null) : pageSql(plan, { segment: null, limit: plan.limit + 1 });
-  return run.all<{ detail: string }>(sqlPart`EXPLAIN QUERY PLAN ${statement}`).map(({ detail }) => detail);
+  return run.steps(statement);
 }

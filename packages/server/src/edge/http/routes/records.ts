@@ -1,6 +1,7 @@
 /** The routes of records: `/api/{collection}` and `/api/{collection}/:id` (spec, "Collection records"). In the descriptions, `:collection` stands for the name of the collection. */
 import {
   isReservedCollectionName,
+  isView,
   MAX_SEARCHED_COLLECTIONS,
   type Operation,
   type RecordPage,
@@ -120,8 +121,9 @@ export function recordReads(api: RecordReadParts): {
           304: noContent("The client has the list."),
         },
         async handle(exchange) {
-          const [collection, principal] = admitted("read", collectionAt(api, exchange), await exchange.principal());
-          if (isAboutTrash(exchange)) return trashPage(api.records, exchange, { collection, principal });
+          const [collection, principal] = admitted("read", listedAt(api, exchange), await exchange.principal());
+          if (isAboutTrash(exchange) && !isView(collection.definition))
+            return trashPage(api.records, exchange, { collection, principal });
           return api.lists.answer(exchange, { collection, principal, search: exchange.search });
         },
       }),
@@ -134,7 +136,7 @@ export function recordReads(api: RecordReadParts): {
           kind: access,
           async admit(exchange) {
             exchange.isQuery = true;
-            return admitted("read", collectionAt(api, exchange), await exchange.principal());
+            return admitted("read", listedAt(api, exchange), await exchange.principal());
           },
         },
         operation: "read",
@@ -160,9 +162,9 @@ export function recordReads(api: RecordReadParts): {
         query: selection,
         answers: { 200: record, 304: noContent("The client has the record.") },
         async handle(exchange) {
-          const [collection, principal] = admitted("read", collectionAt(api, exchange), await exchange.principal());
+          const [collection, principal] = admitted("read", listedAt(api, exchange), await exchange.principal());
           const [id, { search }] = [exchange.param("id"), exchange];
-          if (search === "") {
+          if (search === "" && !isView(collection.definition)) {
             const found = api.records.get(collection, principal, id);
             const tag = recordTag(collection, found);
             return exchange.tagged(principal, { json: JsonText.of(found), tag }, recordHeaders);
@@ -400,14 +402,19 @@ function collectionAt({ records }: { records: Records }, exchange: Exchange): Co
   return collectionOf(records, exchange.param("collection"));
 }
 
+/** The collection, or the view, of a path of reads. @throws AppError `not_found`. */
+function listedAt({ records }: { records: Records }, exchange: Exchange): Collection {
+  return collectionOf(records, exchange.param("collection"), "listed");
+}
+
 /**
  * The collection of a path. A name that the service keeps for internal use is an unknown path, rather than a collection that
  * is missing.
- * @throws AppError `not_found`.
+ * @param of whether a view is no collection, or is listed, too. @throws AppError `not_found`, `method_not_allowed` for a view.
  */
-export function collectionOf(records: Records, name: string): Collection {
+export function collectionOf(records: Records, name: string, of: "collection" | "listed" = "collection"): Collection {
   try {
-    return records.collection(name);
+    return records[of](name);
   } catch (thrown) {
     throw isReservedCollectionName(name) ? nothingHere() : thrown;
   }

@@ -21,7 +21,7 @@ let hasTemporaryFolder = false;
  * belongs to the process, and no thread may read the setting during a change. So only the process's first connection sets the folder.
  */
 function placeTemporaryFiles(driver: Driver, path: string): void {
-  if (hasTemporaryFolder || !Bun.isMainThread) return;
+  if (hasTemporaryFolder || !Bun.isMainThread || path === ":memory:") return;
   hasTemporaryFolder = true;
   try {
     driver.run(`PRAGMA temp_store_directory = ${literal(dirname(path))}`);

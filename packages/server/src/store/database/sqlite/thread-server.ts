@@ -4,7 +4,7 @@
  */
 import { fdatasyncSync } from "node:fs";
 import { outcomeOf, ownerChannel, Transferred } from "../../../base/channel/index.ts";
-import type { Reader, Value } from "../store.ts";
+import { type Reader, SchemaChanged, type Value } from "../store.ts";
 import { Connection } from "./connection.ts";
 import { addFunctions } from "./functions.ts";
 import { assertSameFile } from "./open-file.ts";
@@ -94,16 +94,44 @@ function runTask(
   { input, schemaVersion }: TaskRequest,
   task: ThreadTask,
 ): ReturnType<DatabaseThread["task"]> {
+  return inSnapshot(connection, schemaVersion, () => {
+    const { result, buffers = [] } = task(connection, input);
+    return new Transferred({ result }, buffers);
+  });
+}
+
+/** Reads in one snapshot. @returns `stale`, without a read, for tables of another version. */
+function inSnapshot<T>(connection: Connection, schemaVersion: number, read: () => T): T | "stale" {
   connection.run("BEGIN");
   try {
     // The first read opens the snapshot, so the version belongs to the rows that follow.
     connection.get("SELECT 1 FROM sqlite_schema LIMIT 1");
-    if (schemaVersionOf(connection) !== schemaVersion) return "stale";
-    const { result, buffers = [] } = task(connection, input);
-    return new Transferred({ result }, buffers);
+    return schemaVersionOf(connection) === schemaVersion ? read() : "stale";
   } finally {
     // Damage may have ended the transaction already.
     if (connection.inTransaction) connection.run("ROLLBACK");
+  }
+}
+
+/** Memory of a statement in `ProcessReads`, for sorting and for computed values. */
+const maxHeap = 256 * 1024 * 1024;
+
+/** The reads of a process that may be ended under a read. */
+export class ProcessReads {
+  readonly #connection: Connection;
+
+  /** @param path of a database that is open in another connection. */
+  constructor(path: string) {
+    this.#connection = new Connection(path, { readonly: true });
+    this.#connection.execute(`PRAGMA hard_heap_limit = ${maxHeap}`);
+    addFunctions(this.#connection, () => undefined);
+  }
+
+  /** Reads in one snapshot. @throws SchemaChanged for tables of another version. */
+  read<T>(schemaVersion: number, read: (reader: Reader) => T): T {
+    const outcome = inSnapshot(this.#connection, schemaVersion, () => ({ read: read(this.#connection) }));
+    if (outcome === "stale") throw new SchemaChanged();
+    return outcome.read;
   }
 }
 

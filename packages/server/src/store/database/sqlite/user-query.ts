@@ -1,5 +1,5 @@
 /** Queries of user code: hand-written SQL, read-only and blind to secrets, on a separate connection. */
-import { AppError, BoundedMap, messageOf } from "../../../base/kernel/index.ts";
+import { AppError, BoundedMap, messageOf, oneOf } from "../../../base/kernel/index.ts";
 import { identifier, literal, type QueryParameters, type QueryTable } from "../store.ts";
 import { Connection } from "./connection.ts";
 import { hasMetDamage } from "./errors.ts";
@@ -19,7 +19,18 @@ const changingFunction =
   /^(?:date|time|datetime|julianday|unixepoch|strftime|timediff|random|randomblob|current_[a-z]+)\(/i;
 
 /** A text or a name in quotes, or a comment. */
-const quotedOrComment = /'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|\[[^\]]*\]|--[^\n]*|\/\*[\s\S]*?\*\//g;
+export const quotedOrComment = /'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|\[[^\]]*\]|--[^\n]*|\/\*[\s\S]*?\*\//g;
+
+/** The reason why a text is no single statement that only reads; null for such a statement. @param words that may begin the statement. */
+export function singleSelectProblem(sql: string, words: readonly string[]): string | null {
+  const first = /^(?:\s|--[^\n]*\n|\/\*[\s\S]*?\*\/)*([a-z]+)/i.exec(sql)?.[1]?.toLowerCase() ?? "";
+  if (!words.includes(first))
+    return `the SQL only reads: it must start with ${oneOf(words.map((each) => each.toUpperCase()))}`;
+  // SQLite would run only the first statement, without an error.
+  return /;\s*\S/.test(sql.replace(quotedOrComment, " "))
+    ? "a single statement is allowed: text follows the semicolon"
+    : null;
+}
 
 interface Opcode {
   opcode: string;
@@ -122,12 +133,8 @@ export class UserQueries {
 
   /** @returns the names of the tables that the statement reads. @throws AppError `bad_request`. */
   #check(sql: string): readonly string[] {
-    const first = /^(?:\s|--[^\n]*\n|\/\*[\s\S]*?\*\/)*([a-z]+)/i.exec(sql)?.[1]?.toLowerCase() ?? "";
-    if (!["select", "with", "values"].includes(first))
-      throw new AppError("bad_request", "db.query only reads: the SQL must start with SELECT, WITH or VALUES.");
-    // SQLite would run only the first statement, without an error.
-    if (/;\s*\S/.test(sql.replace(quotedOrComment, " ")))
-      throw new AppError("bad_request", "db.query runs a single statement: text follows the semicolon.");
+    const problem = singleSelectProblem(sql, ["select", "with", "values"]);
+    if (problem !== null) throw new AppError("bad_request", `db.query: ${problem}.`);
     const roots = this.#roots();
     const tables = new Set<string>();
     /** The readable columns, by cursor of the program. */
