@@ -3,8 +3,8 @@ import { describe, expect, test } from "bun:test";
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { RecordPage, TokenResponse } from "@socle/protocol";
-import { createClient } from "../packages/client/src/index.ts";
 import { live } from "../packages/client/src/entries/live.ts";
+import { createClient } from "../packages/client/src/index.ts";
 import { post, root, serve, singleService, socle, temporaryFolder, until } from "./kit.ts";
 import { scriptProject, write } from "./scripts-kit.ts";
 
@@ -177,7 +177,9 @@ export const all = [row, own, made];
 `,
   );
   symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
-  await write(folder, { "endpoints/hello.ts": 'export const access = "public";\nexport const GET = () => new Response("");\n' });
+  await write(folder, {
+    "endpoints/hello.ts": 'export const access = "public";\nexport const GET = () => new Response("");\n',
+  });
   const { code, stdout } = await socle(["check"], { cwd: folder });
   expect([code, stdout]).toEqual([0, ""]);
 });

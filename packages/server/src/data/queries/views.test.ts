@@ -97,8 +97,12 @@ describe("a view", () => {
     const n = rowsOf(`SELECT count(*) AS n FROM posts WHERE author = '${authors[0]}'`)[0]?.["n"];
     expect([status, body]).toMatchObject([200, { id: authors[0], n, expand: { author: { name: "Ada" } } }]);
     const tag = headers.get("etag") ?? "";
+    const whole = await request("GET", "/api/stats?sort=name");
+    const listTag = { "If-None-Match": whole.headers.get("etag") ?? "" };
+    expect((await request("GET", "/api/stats?sort=name", { headers: listTag })).status).toBe(304);
     expect((await request("GET", path, { headers: { "If-None-Match": tag } })).status).toBe(304);
     await add("posts", { title: "new", author: authors[0] });
+    expect((await request("GET", "/api/stats?sort=name", { headers: listTag })).status).toBe(200);
     expect((await request("GET", path, { headers: { "If-None-Match": tag } })).body).toMatchObject({
       n: Number(n) + 1,
     });

@@ -5,7 +5,9 @@ import { ownerColumn } from "../../permissions/index.ts";
 import { columnName, tableName } from "../collection.ts";
 
 /** The columns of a collection that a view may read, by their names in the query, with the fields. */
-export function viewColumns(definition: CollectionDefinition): { name: string; column: string; field: FieldDefinition }[] {
+export function viewColumns(
+  definition: CollectionDefinition,
+): { name: string; column: string; field: FieldDefinition }[] {
   const own = (name: string, type: FieldDefinition["type"]) => ({ name, column: name, field: { name, type } });
   const system = [own("id", "text"), ...RECORD_TIMES.map((name) => own(name, "datetime"))];
   // A field that shows the owner has the owner.
