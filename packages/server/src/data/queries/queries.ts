@@ -72,7 +72,7 @@ export interface QueriesOptions {
 }
 
 /** Runs queries of views in processes: the SELECT of a view has no stop probes, so a run beyond its time ends with the process. */
-export interface ViewRunner {
+interface ViewRunner {
   /**
    * Runs an input of `runQuery`, as JSON, for tables of a version. @param makeMessage is called when the turn of the query has come.
    * @returns a `Reported` as JSON. @throws AppError `unavailable`; SchemaChanged for tables of another version.

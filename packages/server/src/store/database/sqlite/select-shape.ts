@@ -14,7 +14,7 @@ export interface ShapeTable {
 }
 
 /** A column of a SELECT. */
-export interface ShapeColumn {
+interface ShapeColumn {
   readonly name: string;
   /** The column of a table whose values the column has; null for a computed column. */
   readonly origin: { readonly table: string; readonly column: string } | null;
