@@ -3,6 +3,7 @@
  * without an index, and through a relation. Rules, live queries, migrations and refusals.
  */
 import { expect, test } from "bun:test";
+import type { RuleEffects } from "@socle/protocol";
 import { openApi, type TestApi } from "../../../test/kit.ts";
 import { LiveClient } from "../../../test/live-client.ts";
 import { randomNumbers, randomSeed } from "../../../test/random.ts";
@@ -328,4 +329,57 @@ test("a place in definitions: defaults, indexes, migrations with names and witho
   ]);
   expect(await put({ fields: [n, { name: "home", type: "json" }] })).toEqual([400, expect.stringContaining("home")]);
   expect(await list("distance(home, 1, 2) < 5km")).toEqual([1]);
+});
+
+test("a rule by distance holds in the trash, in histories, in trials and in trials of definitions, and follows a rename", async () => {
+  const near = "distance(place, 52.52, 13.405) < 10km";
+  const [mitte, potsdam] = [
+    { lat: 52.521, lon: 13.411 },
+    { lat: 52.39, lon: 13.06 },
+  ];
+  const permissions = { read: near, create: "authenticated", update: near, delete: near };
+  const local = { name: "local", fields, permissions, trash: "30d", history: { read: near } };
+  const api = await openApi({ collections: [local] });
+  const token = await api.admin();
+  const { accessToken: ann, user } = await api.register("ann@example.com");
+  const send = (method: string, path: string, body?: object, by = ann) =>
+    api.request(method, path, { token: by, ...(body !== undefined && { body }) });
+  const create = async (n: number, place: Place | null): Promise<string> =>
+    String((await send("POST", "/api/local", { n, place }, token)).body["id"]);
+  const [here, there, gone, goneThere] = [
+    await create(1, mitte),
+    await create(2, potsdam),
+    await create(3, mitte),
+    await create(4, potsdam),
+  ];
+  // The histories of what was near all the time.
+  await send("PUT", `/api/local/${there}`, { place: mitte }, token);
+  await send("PUT", `/api/local/${there}`, { n: 5 }, token);
+  const changes = (await send("GET", `/api/local/${there}/history`)).body["items"] as unknown as { type: string }[];
+  expect(changes.map(({ type }) => type)).toEqual(["updated"]);
+  for (const id of [gone, goneThere])
+    expect((await send("DELETE", `/api/local/${id}`, undefined, token)).status).toBe(204);
+  const trash = await send("GET", "/api/local?trash=only");
+  expect((trash.body["items"] as unknown as Item[]).map(({ n }) => n)).toEqual([3]);
+  expect((await send("POST", `/api/local/${goneThere}/restore`)).status).toBe(404);
+  expect((await send("POST", `/api/local/${gone}/restore`)).body["place"]).toEqual(mitte as never);
+
+  const attempt = (body: object) => send("POST", "/api/admin/collections/local/try", body, token);
+  expect(
+    (await attempt({ as: user.id, operation: "update", id: here, body: { place: potsdam } })).body["allowed"],
+  ).toBe(false as never);
+  expect((await attempt({ as: user.id, operation: "update", id: here, body: { n: 7 } })).body["allowed"]).toBe(
+    true as never,
+  );
+  const wider = { ...local, permissions: { ...permissions, read: near.replace("10km", "1000km") } };
+  await send("PUT", `/api/local/${there}`, { place: potsdam }, token);
+  const { callers } = (await attempt({ definition: wider })).body as unknown as RuleEffects;
+  const { operations = [] } = callers.find(({ as }) => as?.id === user.id) ?? {};
+  expect(operations.find(({ operation }) => operation === "read")).toMatchObject({ before: 2, after: 3 });
+
+  const spot = { name: "spot", type: "geo", renamedFrom: "place" };
+  const renamed = await send("PUT", "/api/admin/collections/local", { fields: [fields[0], spot] }, token);
+  expect(renamed.body["permissions"]?.["read"]).toBe("distance(spot, 52.52, 13.405) < 10km" as never);
+  const list = await send("GET", "/api/local");
+  expect((list.body["items"] as unknown as Item[]).map(({ n }) => n)).toEqual([3, 1]);
 });
