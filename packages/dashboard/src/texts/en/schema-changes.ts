@@ -128,6 +128,7 @@ export const problems = {
   indexUnknown: (name: string) => `No field is called "${name}".`,
   indexDropped: (name: string) => `"${name}" will be dropped. Remove the field here, too.`,
   indexJson: (name: string) => `"${name}" is JSON, which cannot be indexed.`,
+  indexPlace: (name: string) => `"${name}" is a place, which is in no unique index.`,
   indexMultiple: (name: string) => `"${name}" has several values, which an index of records cannot hold.`,
   items: (n: number) => `From 1 to ${n} items are possible.`,
   noDefaultItems: "The default needs an item, and only items that the field may have.",

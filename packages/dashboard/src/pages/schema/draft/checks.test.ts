@@ -43,6 +43,13 @@ test("multiple fields", () => {
   expect(parts([tags], { search: ["tags"] })).toEqual(["- search"]);
 });
 
+test("places", () => {
+  const place: FieldDefinition = { name: "place", type: "geo" };
+  expect(problems([{ ...place, default: { lat: 1, lon: 2 } }], { indexes: [["place"]] })).toEqual([]);
+  expect(parts([{ ...place, default: { lat: 91, lon: 2 } }])).toEqual(["#1 default"]);
+  expect(parts([place], { indexes: [{ fields: ["place"], unique: true }] })).toEqual(["#2 fields"]);
+});
+
 test("searched fields", () => {
   const fields: FieldDefinition[] = [
     { name: "title", type: "string" },

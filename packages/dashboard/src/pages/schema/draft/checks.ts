@@ -168,7 +168,7 @@ function indexProblems(draft: SchemaDraft): Problem[] {
   const report = (key: string, message: string): void => {
     problems.push({ key, part: "fields", message });
   };
-  for (const { key, refs } of draft.indexes) {
+  for (const { key, refs, isUnique } of draft.indexes) {
     if (refs.length === 0) report(key, words.emptyIndex);
     if (refs.length > limits.indexFields) report(key, words.longIndex(limits.indexFields));
     for (const [i, ref] of refs.entries()) {
@@ -178,6 +178,7 @@ function indexProblems(draft: SchemaDraft): Problem[] {
       else if (field === undefined && !RECORD_TIMES.some((time) => time === ref)) report(key, words.indexUnknown(name));
       else if (field?.isDropped === true) report(key, words.indexDropped(name));
       else if (field?.type === "json") report(key, words.indexJson(name));
+      else if (field?.type === "geo" && isUnique) report(key, words.indexPlace(name));
       else if (field !== undefined && isMultiple(field)) report(key, words.indexMultiple(name));
     }
     const same = refs.join(" ");
