@@ -265,6 +265,12 @@ test("a value that is no place is refused with the field, the value and what is 
       "sort=distance(place,1)",
       '"sort": expected "," and a longitude from -180 to 180, as in distance(field, lat, lon), found ")".',
     ],
+    [
+      "sort=n,(distance(place,1,2),n",
+      '"sort": "(distance(place,1,2),n" is no path: "(distance(place,1,2),n" is no name.',
+    ],
+    ["sort=n),n", '"sort": "n)" is no path: "n)" is no name.'],
+    [`sort=${",".repeat(5_000)}`, '"sort": at most 5 fields are allowed.'],
     ["sort=distance(place,1,2),distance(place,1,2)", '"sort": "distance(place,1,2)" is there twice.'],
     ["group=place", '"group": "place" is a place, which has no groups and no sums.'],
     ["aggregate=min(place)", '"aggregate": "place" is a place, which has no groups and no sums.'],

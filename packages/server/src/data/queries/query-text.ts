@@ -30,12 +30,27 @@ export function refuseParameter(name: QueryParameter, problem: string): AppError
 
 /** The parts of a list with commas. @param bound the most parts, and the kind of the parts in a message. */
 export function partsOf(text: string, name: QueryParameter, bound: { most: number; kind: string }): string[] {
-  // The commas in brackets separate the arguments of a call.
-  const parts = text.split(/,(?![^(]*\))/).map((part) => part.trim());
+  const parts = splitOutside(text).map((part) => part.trim());
   if (parts.length > bound.most) throw refuseParameter(name, `at most ${bound.most} ${bound.kind} are allowed`);
   if (parts.some((part) => nameIn(part) === ""))
     throw refuseParameter(name, "there is a comma too much, or a name is missing");
   return parts;
+}
+
+/** Splits at the commas outside of brackets: the commas inside separate the arguments of a call. Takes time linear in the text. */
+function splitOutside(text: string): string[] {
+  const parts: string[] = [];
+  let [start, open] = [0, 0];
+  for (let at = 0; at < text.length; at++) {
+    const sign = text[at];
+    if (sign === "(") open += 1;
+    else if (sign === ")") open = Math.max(0, open - 1);
+    else if (sign === "," && open === 0) {
+      parts.push(text.slice(start, at));
+      start = at + 1;
+    }
+  }
+  return [...parts, text.slice(start)];
 }
 
 /** Like `partsOf`, for names that stand once, with or without a sign before. */
