@@ -111,10 +111,11 @@ function fieldOfOrigin({ origin }: ShapeColumn, definitions: Definitions): Field
   const found = viewColumns(source).find((each) => each.name === name)?.field;
   if (found === undefined) return null;
   if (name === ownerColumn) return { name, type: "relation", collection: USERS, owner: true };
-  const { type, multiple, collection, format, owner } = found;
+  const { type, multiple, collection, format, owner, values } = found;
   // The items of a multiple field have a table beside the table of records.
   if (multiple === true) return { name, type: "json" };
-  return { name, type, ...(collection && { collection }), ...(format && { format }), ...(owner && { owner }) };
+  const kept = { ...(format && { format }), ...(owner && { owner }), ...(values && { values }) };
+  return { name, type, ...(collection && { collection }), ...kept };
 }
 
 function computedField({ name, type }: ShapeColumn): FieldDefinition | null {

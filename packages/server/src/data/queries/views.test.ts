@@ -21,12 +21,14 @@ const api = await openServer({
         { name: "meta", type: "json" },
         { name: "labels", type: "string", multiple: true },
         { name: "author", type: "relation", collection: "authors" },
+        { name: "place", type: "geo" },
+        text("size", { values: ["small", "middle", "large"] }),
       ],
       permissions: { read: "owner", create: "authenticated" },
       trash: "30d",
     },
     { name: "stats", query: stats },
-    { name: "all", query: "SELECT id, createdAt, title, points, isOpen, meta, labels, author FROM posts" },
+    { name: "all", query: "SELECT id, createdAt, title, points, isOpen, meta, labels, author, place, size FROM posts" },
     {
       name: "mine",
       query: "SELECT id, title, _owner AS owner FROM posts",
@@ -81,6 +83,8 @@ for (let n = 0; n < 60; n++) {
     meta: pick([{ n, deep: [1, { a: null }] }, [n], "text", null]),
     labels: pick([[], ["x"], ["x", "y"]]),
     author: random() < 0.1 ? null : pick(authors.slice(0, 5)),
+    place: random() < 0.3 ? null : { lat: Math.floor(random() * 50), lon: 10 },
+    size: pick(["small", "middle", "large", null]),
   };
   posts.push(await add("posts", values, n % 3 === 0 ? bob.accessToken : ann.accessToken));
 }
@@ -145,6 +149,20 @@ describe("a view", () => {
       }
       expect([filter, sort, found]).toEqual([filter, sort, wanted]);
     }
+  });
+
+  test("has places and named values as the collection has", async () => {
+    for (const parameters of [
+      { filter: "distance(place, 20, 10) < 900km", sort: "distance(place, 20, 10),title" },
+      { filter: 'size > "small"', sort: "-size,title" },
+    ]) {
+      const titles = ({ items }: RecordPage): unknown[] => items.map(({ title }) => title);
+      const wanted = titles(await list("posts", parameters, admin));
+      expect([wanted.length > 1, titles(await list("all", parameters))]).toEqual([true, wanted]);
+    }
+    expect((await list("all", { group: "size", aggregate: "count" })).items).toEqual(
+      (await list("posts", { group: "size", aggregate: "count" }, admin)).items,
+    );
   });
 
   test("has groups and aggregates, offsets, and a query in the body of a POST", async () => {

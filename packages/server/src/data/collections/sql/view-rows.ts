@@ -2,7 +2,7 @@
 import { type CollectionDefinition, type FieldDefinition, RECORD_TIMES } from "@socle/protocol";
 import { identifier } from "../../../store/database/index.ts";
 import { ownerColumn } from "../../permissions/index.ts";
-import { columnName, tableName } from "../collection.ts";
+import { columnName, derivedColumns, tableName } from "../collection.ts";
 
 /** The columns of a collection that a view may read, by their names in the query, with the fields. */
 export function viewColumns(
@@ -32,7 +32,11 @@ export function viewSql(
     const from = `main.${identifier(tableName(each))}`;
     return [`${identifier(each)} AS NOT MATERIALIZED (SELECT ${columns.join(", ")} FROM ${from})`];
   });
-  const columns = fields.map((field) => `_rows.${identifier(field.name)} AS ${identifier(columnName(field))}`);
+  const columns = fields.flatMap((field) => {
+    const value = `_rows.${identifier(field.name)}`;
+    const derived = derivedColumns(field).map(({ name, sql }) => `${sql(value)} AS ${identifier(name)}`);
+    return [`${value} AS ${identifier(columnName(field))}`, ...derived];
+  });
   const sources = tables.length === 0 ? "" : `WITH ${tables.join(", ")} `;
   const from = `FROM (${query}\n) AS _rows WHERE _rows.id IS NOT NULL`;
   const selected = ["0 AS _seq", "0 AS rowid", "_rows.id AS id", ...columns].join(", ");
