@@ -27,6 +27,8 @@ export interface RecordQuery extends RecordSelection {
   search?: string;
   /** Searched fields, separated by commas: the text around the matches is answered as `snippet`, as HTML. */
   snippet?: string;
+  /** The time zone of `@today` in `filter` and of the units in `group`, such as `Europe/Berlin`; by default UTC. */
+  zone?: string;
 }
 
 /** The most collections of a search in several collections (`POST /api/query`). */
@@ -46,6 +48,8 @@ export interface GroupQuery {
   /** 1 to 1,000; 1,000 by default. */
   limit?: number;
   cursor?: string | null;
+  /** The time zone of `@today` in `filter` and of the units in `group`, such as `Europe/Berlin`; by default UTC. */
+  zone?: string;
 }
 
 /** A page of groups: under each part of `group` and `aggregate` the value. */

@@ -56,8 +56,12 @@ export class QueryBuilder<S extends QuerySource = QuerySource> {
     return this.#with({ expand });
   }
 
-  search(search: string, options: { snippet?: readonly string[] } = {}): Query<S> {
+  search(search: string, options?: { snippet?: readonly string[] }): Query<S> {
     return this.#with({ search, ...options });
+  }
+
+  zone(zone: string): Query<S> {
+    return this.#with({ zone });
   }
 
   group(...group: readonly string[]): Query<S> {
@@ -89,12 +93,8 @@ export class QueryBuilder<S extends QuerySource = QuerySource> {
   }
 
   async count(options?: ReadOptions): Promise<number> {
-    const { conditions, search } = this.parts;
-    const counted = new Query(this.source, this.collection, {
-      conditions,
-      ...(search && { search }),
-      aggregate: ["count"],
-    });
+    const { conditions, zone, search } = this.parts;
+    const counted = this.#with({ aggregate: ["count"] }, { conditions, zone, search });
     return Number((await counted.first(options))?.["count"]);
   }
 
@@ -127,8 +127,8 @@ export class QueryBuilder<S extends QuerySource = QuerySource> {
     );
   }
 
-  #with(changes: Partial<QueryParts>): Query<S> {
-    return new Query(this.source, this.collection, { ...this.parts, ...changes });
+  #with(changes: Partial<QueryParts>, parts = this.parts): Query<S> {
+    return new Query(this.source, this.collection, { ...parts, ...changes });
   }
 }
 

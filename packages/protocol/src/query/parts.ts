@@ -12,12 +12,13 @@ export interface QueryParts {
   readonly expand?: readonly string[];
   readonly group?: readonly string[];
   readonly aggregate?: readonly string[];
-  readonly search?: string;
+  readonly search?: string | undefined;
   readonly snippet?: readonly string[];
   readonly limit?: number;
   readonly cursor?: string | null;
   readonly offset?: number;
   readonly count?: "exact";
+  readonly zone?: string | undefined;
 }
 
 /** An item of a page. */

@@ -270,4 +270,6 @@ export interface Steps<C, Name, Self> {
   search(words: string, options?: { snippet?: readonly string[] }): Self;
   /** The number of items of a page: 1 to 1,000; 1,000 by default. */
   limit(items: number): Self;
+  /** The time zone of `@today` in the filter and of the units of groups, such as `Europe/Berlin`; by default UTC. */
+  zone(zone: string): Self;
 }

@@ -77,6 +77,7 @@ export const listParameters = named("ListParameters", () =>
     snippet: optional(string),
     group: optional(string),
     aggregate: optional(string),
+    zone: optional(string),
   }),
 );
 

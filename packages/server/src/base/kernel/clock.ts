@@ -5,6 +5,8 @@ const toleranceMs = 5_000;
 /** The longest wait of `lookAfter`. */
 const longestLookMs = 60_000;
 
+const dayMs = 86_400_000;
+
 /** An effect that a later time has. */
 export interface Alarm {
   cancel(): void;
@@ -123,4 +125,44 @@ function install(): void {
   });
   // `date.constructor === Date` holds as before.
   MachineDate.prototype.constructor = globalThis.Date;
+}
+
+/** Whether a text is the name of a time zone of the IANA database, such as "Europe/Berlin". */
+export function isTimeZone(name: string): boolean {
+  try {
+    return /^[A-Za-z]/.test(name) && new Intl.DateTimeFormat("en", { timeZone: name }).format(0) !== "";
+  } catch {
+    return false;
+  }
+}
+
+/** Units of time, the longest last. A week begins on Monday. */
+export const TIME_UNITS = ["hour", "day", "week", "month", "year"] as const;
+export type TimeUnit = (typeof TIME_UNITS)[number];
+
+/** No stored time is before this moment. */
+const firstTime = "0000-01-01T00:00:00.000Z";
+
+/** The beginning of the unit that a stored time lies in, by the clocks of a time zone, as a stored time. */
+export function unitStart(unit: TimeUnit, time: string, zone: string): string {
+  const local = Temporal.Instant.from(time).toZonedDateTimeISO(zone);
+  const starts: { readonly [unit in TimeUnit]: () => Temporal.ZonedDateTime } = {
+    hour: () => local.round({ smallestUnit: "hour", roundingMode: "floor" }),
+    day: () => local.startOfDay(),
+    week: () => local.subtract({ days: local.dayOfWeek - 1 }).startOfDay(),
+    month: () => local.with({ day: 1 }).startOfDay(),
+    year: () => local.with({ month: 1, day: 1 }).startOfDay(),
+  };
+  const start = starts[unit]().toInstant().toString({ fractionalSecondDigits: 3 });
+  return start.startsWith("-") ? firstTime : start;
+}
+
+/**
+ * The beginning of the day in a time zone, moved by so many milliseconds: whole days are days of the calendar, which may have 23 or 25
+ * hours. @param now and answer: milliseconds since 1970.
+ */
+export function startOfToday(now: number, shift: number, zone: string): number {
+  const days = Math.trunc(shift / dayMs);
+  const today = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(zone).startOfDay();
+  return today.add({ days }).epochMilliseconds + shift - days * dayMs;
 }

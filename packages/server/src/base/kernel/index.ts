@@ -20,11 +20,16 @@ export {
   type Alarm,
   Clock,
   isTimeMovable,
+  isTimeZone,
   machineTime,
   moveTime,
   newId,
+  startOfToday,
+  TIME_UNITS,
+  type TimeUnit,
   timeOffset,
   toTimestamp,
+  unitStart,
 } from "./clock.ts";
 export { isObject, JsonText, type LongText, readChoice, readJsonFile } from "./json.ts";
 export { LIMITS, type LimitName } from "./limits.ts";

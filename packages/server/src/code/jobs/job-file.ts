@@ -1,5 +1,5 @@
 /** The schedule, the queue and the options of a job, as exported by the file. */
-import { isObject, oneOf, quote } from "../../base/kernel/index.ts";
+import { isObject, isTimeZone, oneOf, quote } from "../../base/kernel/index.ts";
 import { exponential, linear, type RetryPolicy } from "../runs/index.ts";
 import { parseOptions, parseRetries, parseTimeout, type Script } from "../script-host/index.ts";
 
@@ -132,13 +132,5 @@ export function nextTime(
     throw new Error(
       `schedule: ${quote(schedule)} is not cron (${reason}); allowed: minute, hour, day of month, month and day of week, such as "0 3 * * *"`,
     );
-  }
-}
-
-function isTimeZone(name: string): boolean {
-  try {
-    return new Intl.DateTimeFormat("en", { timeZone: name }).format(0) !== "";
-  } catch {
-    return false;
   }
 }

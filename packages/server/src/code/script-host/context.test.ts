@@ -64,6 +64,7 @@ const listParameters: { readonly [name in keyof (RecordQuery & GroupQuery)]-?: t
   expand: true,
   group: true,
   aggregate: true,
+  zone: true,
 };
 
 test("db.list is declared with every parameter of the HTTP API, also search", async () => {

@@ -4,7 +4,7 @@
  */
 import type { GeoPoint } from "@socle/protocol";
 import type { Comparison, Macro } from "@socle/protocol/filter";
-import { AppError } from "../../base/kernel/index.ts";
+import { AppError, startOfToday } from "../../base/kernel/index.ts";
 import type { ValueType } from "../fields/index.ts";
 
 /** An error in the text of an expression: the message names the position and the problem. */
@@ -51,6 +51,8 @@ export interface ExpressionSchema {
   readonly condition: Expression | null;
   /** Whether `@key` stands for the key of a room. */
   readonly hasKey?: boolean;
+  /** The time zone of `@today`. Absent for UTC, as in every rule. */
+  readonly zone?: string;
   field(name: string): SchemaField | undefined;
   fieldNames(): readonly string[];
   /** The records that a relation leads to. @throws AppError for a caller that may read no record of the target. */
@@ -93,7 +95,14 @@ export type Constant =
   /** A datetime has its stored form. */
   | { readonly type: "value"; readonly value: Scalar | null; readonly valueType: ValueType | "null" }
   /** `user.…` is null without a caller, and then equals no field. `shift` is in milliseconds. */
-  | { readonly type: "macro"; readonly name: Macro; readonly shift: number; readonly valueType: ValueType };
+  | {
+      readonly type: "macro";
+      readonly name: Macro;
+      readonly shift: number;
+      readonly valueType: ValueType;
+      /** The time zone of `@today`; absent for UTC. */
+      readonly zone?: string;
+    };
 
 interface Called {
   readonly type: "call";
@@ -180,6 +189,7 @@ export function constantValue(constant: Constant, { now, user, key }: Evaluation
     case "now":
       return new Date(now + constant.shift).toISOString();
     case "today":
+      if (constant.zone !== undefined) return new Date(startOfToday(now, constant.shift, constant.zone)).toISOString();
       return new Date(Math.floor(now / 86_400_000) * 86_400_000 + constant.shift).toISOString();
     case "user.id":
       return user?.id ?? null;

@@ -122,7 +122,9 @@ function operandOf(term: Term, scope: LookupScope, passed: number): Operand {
           term.offset,
           "@key is the key of a room, in the rules of a room with a string as key",
         );
-      return { type: "macro", name: term.name, shift: term.shift, valueType: macroTypes[term.name] ?? "text" };
+      const { name, shift } = term;
+      const inZone = name === "today" && scope.root.zone !== undefined && { zone: scope.root.zone };
+      return { type: "macro", name, shift, valueType: macroTypes[name] ?? "text", ...inZone };
     }
     case "value": {
       const { value } = term;

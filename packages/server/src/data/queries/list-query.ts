@@ -9,7 +9,7 @@
 
 import { isView } from "@socle/protocol";
 import { LIST_FILTER_BYTES } from "@socle/protocol/filter";
-import { AppError, quote } from "../../base/kernel/index.ts";
+import { AppError, isTimeZone, quote } from "../../base/kernel/index.ts";
 import { type Collection, tableIndexes } from "../collections/index.ts";
 import {
   columnOf,
@@ -111,7 +111,12 @@ export function parseListQuery(collection: Collection, text: QueryText, scope: R
   const { name, createdAt } = collection;
   const schema = scope.schema(collection);
   const source = scope.source(collection);
-  const filter = text.filter === undefined ? null : parseFilter(text.filter, schema);
+  const { zone } = text;
+  if (zone !== undefined && !isTimeZone(zone))
+    throw refuseParameter("zone", `it must be the name of a time zone, such as Europe/Berlin, not ${quote(zone)}`);
+  // The zone is for the filter alone: the rules of the conditions stay in UTC.
+  const filtered = zone === undefined ? schema : { ...schema, zone };
+  const filter = text.filter === undefined ? null : parseFilter(text.filter, filtered);
   if (filter !== null) scope.note(filter);
   const conditions = [source.condition, filter].filter((each) => each !== null);
   const listed: Listed = { collection, text, scope, source, schema, conditions };
@@ -120,7 +125,9 @@ export function parseListQuery(collection: Collection, text: QueryText, scope: R
   // Everything is entered by now.
   const { entered, hasVersion } = scope;
   const isPublic = [...entered.keys()].every(isForEverybody);
-  const cursorScope = JSON.stringify([name, createdAt, text.sort, text.filter, text.search, ...query.cursorScope]);
+  const inZone = zone === undefined ? [] : [zone];
+  const scopes = [name, createdAt, text.sort, text.filter, text.search, ...query.cursorScope, ...inZone];
+  const cursorScope = JSON.stringify(scopes);
   const dependencies = (): Dependencies => scope.dependencies();
   return { collection, text, filter, entered, hasVersion, isPublic, dependencies, ...query, cursorScope };
 }
@@ -197,7 +204,14 @@ function queryOfGroups({ collection, text, scope, schema, source, conditions }: 
   const search = parseSearchText({ ...text, snippet: undefined }, { collection, source, isAlone: false });
   const parts = [where, search && foundIn(search, table)].filter((part) => part !== null);
   const found = parts.length === 0 ? null : separated(parts, " AND ");
-  const plan = parseGroups(text, { schema, table, options, where: found, limit: readWhole(text, "limit") });
+  const plan = parseGroups(text, {
+    schema,
+    table,
+    options,
+    where: found,
+    limit: readWhole(text, "limit"),
+    zone: text.zone,
+  });
   const orders = plan.columns.map(({ texts }) => texts);
   return {
     sort: { keys: [], isSeqDescending: true },

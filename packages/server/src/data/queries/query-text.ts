@@ -16,6 +16,7 @@ export const queryParameters = [
   "aggregate",
   "search",
   "snippet",
+  "zone",
 ] as const;
 export type QueryParameter = (typeof queryParameters)[number];
 

@@ -109,6 +109,7 @@ const liveParameters = [
   "expand",
   "search",
   "snippet",
+  "zone",
   "group",
   "aggregate",
   "count",

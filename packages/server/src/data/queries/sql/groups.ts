@@ -4,8 +4,8 @@
  * multiple field, a record is in the group of each item: a row of the record for each item is joined from the JSON.
  * SQLite makes all groups, and the page is cut out of the ordered groups.
  */
-import { oneOf, quote } from "../../../base/kernel/index.ts";
-import { stopProbe, type Value } from "../../../store/database/index.ts";
+import { oneOf, quote, TIME_UNITS, type TimeUnit } from "../../../base/kernel/index.ts";
+import { literal, stopProbe, type Value } from "../../../store/database/index.ts";
 import {
   type ExpressionSchema,
   inOrder,
@@ -35,8 +35,8 @@ import { maxPageBytes, type Run } from "./rows.ts";
 const maxKeys = 5;
 const maxAggregates = 20;
 
-/** The beginning of a unit of time, as SQL of a stored datetime. */
-const units: { readonly [unit: string]: (time: string) => string } = {
+/** The beginning of a unit of time, in UTC, as SQL of a stored datetime. */
+const units: { readonly [unit in TimeUnit]: (time: string) => string } = {
   hour: (time) => `(substr(${time}, 1, 13) || ':00:00.000Z')`,
   day: (time) => `(substr(${time}, 1, 10) || 'T00:00:00.000Z')`,
   // Six days back and on to the next Monday: the Monday of the week.
@@ -62,6 +62,8 @@ const functions: {
 interface GroupsOf extends Pick<GroupsPlan, "table" | "where" | "limit"> {
   readonly schema: ExpressionSchema;
   readonly options: SqlOptions;
+  /** The time zone of the units; undefined for UTC. */
+  readonly zone: string | undefined;
 }
 
 const strangers: readonly QueryParameter[] = ["offset", "count", "fields", "expand", "snippet"];
@@ -99,15 +101,16 @@ function parseKey(name: string, at: GroupsOf, items: SqlPart[]): GroupColumn {
   const texts = itemTexts ?? path.field.order?.values ?? null;
   const valueType = itemTexts === undefined ? path.valueType : "number";
   if (unit === undefined) return { name, text, values, valueType, texts, isNullable: true };
-  const unitSql = Object.hasOwn(units, unit) && rest.length === 0 ? units[unit] : undefined;
-  if (unitSql === undefined)
-    throw refuseParameter("group", `${quote(name)}: the unit must be ${oneOf(Object.keys(units))}`);
+  const known = rest.length === 0 ? TIME_UNITS.find((each) => each === unit) : undefined;
+  if (known === undefined) throw refuseParameter("group", `${quote(name)}: the unit must be ${oneOf(TIME_UNITS)}`);
   if (path.valueType !== "datetime")
     throw refuseParameter(
       "group",
       `${quote(name)}: only a datetime has units of time, and ${quote(field)} is no datetime`,
     );
-  return { name, text: unitSql(text), values, valueType: "datetime", texts: null, isNullable: true };
+  const { zone } = at;
+  const start = zone === undefined ? units[known](text) : `_unit_start(${text}, '${known}', ${literal(zone)})`;
+  return { name, text: start, values, valueType: "datetime", texts: null, isNullable: true };
 }
 
 /** The place of the JSON of items; the keys of the same items share a place, and so an item. */

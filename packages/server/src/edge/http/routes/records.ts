@@ -113,6 +113,9 @@ export function recordReads(api: RecordReadParts): {
           search: parameter('Words that the searched fields have: word begin* "two words".'),
           snippet: parameter("Searched fields: the answer has the text around the matches, as HTML."),
           group: parameter("Names and paths, separated by commas: the answer has groups. createdAt:month has a unit."),
+          zone: parameter(
+            "The time zone of @today in filter and of the units in group: Europe/Berlin. By default UTC.",
+          ),
           aggregate: parameter("count, sum(points), avg(points), min(points), max(points)."),
           trash,
         },

@@ -1,6 +1,6 @@
 /** The SQL functions that the statements of the service use and SQLite does not have. */
 import { distanceBetween, foldCase, type GeoPoint } from "@socle/protocol";
-import { containsText, matchWeight, searchText } from "../../../base/kernel/index.ts";
+import { containsText, matchWeight, searchText, type TimeUnit, unitStart } from "../../../base/kernel/index.ts";
 import type { Connection } from "./connection.ts";
 
 /**
@@ -13,7 +13,7 @@ export function stopProbe(alias: string, column = "rowid"): string {
 
 /**
  * Adds `_contains(text, wanted)`, which ignores case in every alphabet; `_contains_item(json, wanted)`, the same for the texts
- * of a JSON array; `_distance(place, lat, lon)` in metres, of the JSON of a place, or `_distance(lat, lon, lat, lon)` of the degrees; `_lower(text)` for every alphabet; `_match_weight(text, terms)` with the terms as JSON, see `matchWeight`; and
+ * of a JSON array; `_distance(place, lat, lon)` in metres, of the JSON of a place, or `_distance(lat, lon, lat, lon)` of the degrees; `_lower(text)` for every alphabet; `_match_weight(text, terms)` with the terms as JSON, see `matchWeight`; `_unit_start(time, unit, zone)`, see `unitStart`; and
  * `_probe`, see `stopProbe`.
  * @param onProbe is called by `_probe`; the error ends the statement.
  */
@@ -40,6 +40,9 @@ export function addFunctions(connection: Connection, onProbe: () => void): void 
   connection.define("_lower", (text) => (typeof text === "string" ? text.toLowerCase() : null));
   connection.define("_match_weight", (text, terms) =>
     typeof text === "string" && typeof terms === "string" ? matchWeight(text, JSON.parse(terms)) : 0,
+  );
+  connection.define("_unit_start", (time, unit, zone) =>
+    typeof time === "string" ? unitStart(unit as TimeUnit, time, String(zone)) : null,
   );
   addTriggerFunctions(connection);
   connection.define("_probe", (_row) => {
