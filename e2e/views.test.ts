@@ -29,6 +29,12 @@ const collections = [
   },
   { name: "mine", query: "SELECT id, createdAt, title, by FROM posts", permissions: { read: "owner" } },
   {
+    name: "places",
+    fields: [{ name: "place", type: "geo" }],
+    indexes: [["place"]],
+  },
+  { name: "spots", query: "SELECT id, createdAt, place FROM places" },
+  {
     name: "endless",
     query:
       "WITH a AS MATERIALIZED (SELECT p.id FROM authors p, authors q, authors r, authors s) SELECT CAST('x' AS TEXT) AS id, CAST((SELECT count(*) FROM a, a b, a c, a d) AS INTEGER) AS n",
@@ -73,6 +79,18 @@ describe.each([1, 3])("in %i processes", async (processes) => {
   for (let n = 0; n < 20; n++) await add("authors", { name: `author ${n}` }, ann);
   await add("posts", { title: "by Ann", author: ada }, ann);
   await add("posts", { title: "by Bob" }, bob);
+
+  test("a place of a view has distances, in filters and sorts", async () => {
+    const berlin = await add("places", { place: { lat: 52.52, lon: 13.405 } }, ann);
+    const paris = await add("places", { place: { lat: 48.8566, lon: 2.3522 } }, ann);
+    const none = await add("places", { place: null }, ann);
+    const idsOf = async (parameters: Record<string, string>): Promise<string[]> =>
+      (await list(url, `spots?${new URLSearchParams(parameters)}`)).items.map(({ id }) => id);
+    expect(await idsOf({ filter: "distance(place, 52.5, 13.4) < 5km" })).toEqual([berlin]);
+    expect(await idsOf({ filter: "distance(place, 52.5, 13.4) > 5km" })).toEqual([paris]);
+    expect(await idsOf({ sort: "distance(place, 48.8, 2.3)" })).toEqual([paris, berlin, none]);
+    expect((await list(url, `spots/${paris}`)) as object).toMatchObject({ place: { lat: 48.8566, lon: 2.3522 } });
+  });
 
   test("a view is listed by its rules, over connections to each process", async () => {
     for (let n = 0; n < 12; n++) {
