@@ -36,6 +36,9 @@ async function install(): Promise<void> {
 const commandNote =
   '\n<p class="note" data-pagefind-ignore>Commands begin with <code>socle</code>: with npm, say <code>npx socle</code> (<a href="../install/#with-npm">Installing</a>).</p>\n';
 
+/** The mark in docs/capacity.md in whose place the site has the calculator. */
+const calculatorMark = "<!-- calculator -->";
+
 /** Whether a page has a block of the shell with a command of Socle. The pages about installing explain the commands themselves. */
 function hasCommands({ path, body }: Page): boolean {
   const own = ["docs/install.md", "docs/quickstart.md", "packages/launcher/README.md"];
@@ -57,9 +60,10 @@ function starlightPage(page: Page, pages: readonly Page[]): string {
     const name = publishedPath(path);
     return name === null ? null : `${base}/${name}`;
   });
+  const calculator = (): string => readFileSync(join(site, "src/calculator.html"), "utf8").replaceAll(/^\s*\n/gm, "");
   const front = { title: page.title, description: page.description };
   const lines = Object.entries(front).map(([key, value]) => `${key}: ${JSON.stringify(value)}`);
-  return `---\n${lines.join("\n")}\n---\n${hasCommands(page) ? commandNote : ""}${body}`;
+  return `---\n${lines.join("\n")}\n---\n${hasCommands(page) ? commandNote : ""}${body.replace(calculatorMark, calculator)}`;
 }
 
 /** Writes the sources of the site into site/made: pages, files beside the pages, the OpenAPI document, the texts for models. */

@@ -20,6 +20,7 @@ const kinds = [
   "/",
   "/quickstart/",
   "/limits/",
+  "/capacity/",
   "/configuration/",
   "/examples-blank/",
   "/rest/",
@@ -213,4 +214,34 @@ test("the landing page is light", async () => {
   console.log(`The landing page: ${loaded.length} requests, ${bytes} bytes, ${gzip} with gzip`);
   expect(loaded.length).toBeLessThanOrEqual(20);
   expect(gzip).toBeLessThanOrEqual(200_000);
+});
+
+test("the calculator reckons with the figures of the page, and names a text that is no number", async () => {
+  const { page } = await open("/capacity/");
+  const result = page.locator("#capacity output");
+  const fill = (label: string, text: string): Promise<void> => page.getByLabel(label, { exact: true }).fill(text);
+  for (const [label, text] of [
+    ["Records", "2000000"],
+    ["Bytes of JSON of a record", "360"],
+    ["Indexes", "0"],
+    ["Searched bytes of a record", "0"],
+    ["Creates per second", "0"],
+    ["Updates per second", "0"],
+    ["Flush of the disk, ms", "10"],
+  ] as const)
+    await fill(label, text);
+  const figure = async (name: string): Promise<number> =>
+    Number(
+      await page
+        .locator("tr", { has: page.locator(`code:text-is("${name}")`) })
+        .locator("td")
+        .nth(1)
+        .textContent(),
+    );
+  const bytes = 2_000_000 * (360 + (await figure("recordBytes")));
+  await result.getByText(`Database ${(bytes / 1_024 ** 2).toPrecision(3)} MiB, event log 0.00 bytes`).waitFor();
+  expect(await result.textContent()).not.toContain("NaN");
+  await result.getByText("at most 99 writes per second").waitFor();
+  await fill("Records", "many");
+  await result.getByText("“many” is no number.").waitFor();
 });

@@ -22,7 +22,7 @@ export const order: readonly PageGroup[] = [
     ],
   },
   { label: "Rules", pages: ["docs/rules.md", "docs/tenants.md"] },
-  { label: "Live", pages: ["docs/client.md", "docs/realtime.md", "docs/rooms.md"] },
+  { label: "Live", pages: ["docs/client.md", "docs/clients.md", "docs/realtime.md", "docs/rooms.md"] },
   {
     label: "Code",
     pages: [
@@ -52,7 +52,7 @@ export const order: readonly PageGroup[] = [
       "docs/reliability.md",
     ],
   },
-  { label: "Grow", pages: ["docs/cluster.md", "docs/transfer.md", "bench/README.md"] },
+  { label: "Grow", pages: ["docs/capacity.md", "docs/cluster.md", "docs/transfer.md", "bench/README.md"] },
   { label: "Reference", pages: ["docs/api.md", "docs/openapi.md", "docs/glossary.md"] },
   {
     label: "Examples",
