@@ -8,6 +8,7 @@ import {
   checkTarget,
   Mover,
   readPocketBase,
+  readSupabase,
   reportOf,
   survey,
   writeDefinitions,
@@ -48,8 +49,9 @@ function choicesOf(options: OptionValues): Choices {
 
 export const moveIn: Command = {
   name: "move-in",
-  args: ["pocketbase", "FOLDER"],
-  summary: "Move from PocketBase: the data folder into this project. Without --yes, only a report",
+  args: ["pocketbase|supabase", "PLACE"],
+  summary:
+    "Move from PocketBase (the data folder) or Supabase (a plain dump of pg_dump) into this project. Without --yes, only a report",
   options: {
     yes: { summary: "move; again to go on, and for what has changed since" },
     dangling: {
@@ -68,15 +70,22 @@ export const moveIn: Command = {
     },
     issuer: { value: "PROVIDER=URL", many: true, summary: "the issuer of a provider; for several providers, again" },
     delete: { summary: "delete the records of an earlier run that were deleted at the source since" },
-    "any-version": { summary: "also data of a newer version, or of an app with migrations in Go" },
+    "any-version": { summary: "PocketBase: also data of a newer version, or of an app with migrations in Go" },
+    files: { value: "FOLDER", summary: "Supabase: the files of storage, as FOLDER/BUCKET/PATH" },
   },
-  async run({ args: [service, folder = ""], options, terminal, load }) {
-    if (service !== "pocketbase") throw new UsageError(`move-in knows pocketbase, not ${service}`);
+  async run({ args: [service, place = ""], options, terminal, load }) {
+    if (service !== "pocketbase" && service !== "supabase")
+      throw new UsageError(`move-in knows pocketbase and supabase, not ${service}`);
     const choices = choicesOf(options);
+    const stored = textOption(options, "files") ?? null;
+    if (service === "pocketbase" && stored !== null) throw new UsageError("--files is for supabase");
     keepFilesPrivate();
     const { config, logger } = await load();
-    const reading = { choices, work: `${config.database}-move-in`, anyVersion: options["any-version"] === true };
-    using source = await readPocketBase(resolve(folder), reading);
+    const work = `${config.database}-move-in`;
+    using source =
+      service === "pocketbase"
+        ? await readPocketBase(resolve(place), { choices, work, anyVersion: options["any-version"] === true })
+        : await readSupabase(resolve(place), { choices, work, files: stored === null ? null : resolve(stored) });
     const found = await survey(source, choices);
     const report = reportOf(source, found);
     terminal.out(report);

@@ -3,5 +3,6 @@ export { Mover } from "./move.ts";
 export { readPocketBase } from "./pocketbase/read.ts";
 export { reportOf } from "./report.ts";
 export type { Choices } from "./source.ts";
+export { readSupabase } from "./supabase/read.ts";
 export { survey } from "./survey.ts";
 export { checkTarget, writeDefinitions } from "./target.ts";

@@ -1,5 +1,5 @@
-/** Names of collections and fields that Socle takes, for names of another service. */
-import { isReservedCollectionName, isSystemFieldName, USERS } from "@socle/protocol";
+/** Names of collections and fields that Socle takes, for names of another service; and the values of a field. */
+import { DEFINITION_LIMITS, isReservedCollectionName, isSystemFieldName, USERS } from "@socle/protocol";
 
 const words = ["null", "true", "false"];
 /** The fields of accounts, and the fields that a move adds. */
@@ -23,4 +23,12 @@ export function collectionNameFor(name: string, taken: Set<string>): string {
 export function fieldNameFor(name: string, collection: string, taken: Set<string>): string {
   const refused = [...words, ...ofMove, ...(collection === USERS ? ofUsers : [])];
   return allowed(name, (lower) => isSystemFieldName(lower) || refused.includes(lower), taken);
+}
+
+/** Whether Socle takes the values of a field: some lines without space at an end. */
+export function areValues(values: readonly string[] = []): values is readonly string[] {
+  const { values: most, valueLength } = DEFINITION_LIMITS;
+  const isLine = (text: string): boolean =>
+    text !== "" && text.length <= valueLength && text.trim() === text && !/\p{Cc}/u.test(text);
+  return values.length > 0 && values.length <= most && values.every(isLine);
 }

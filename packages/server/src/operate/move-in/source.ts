@@ -1,6 +1,6 @@
 /**
  * The neutral form of the data of another service: tables with definitions, rows, accounts and files, and the findings of the
- * report. A reader of a service (`pocketbase/`) makes a `MoveSource`; the survey and the move know no service.
+ * report. A reader of a service (`pocketbase/`, `supabase/`) makes a `MoveSource`; the survey and the move know no service.
  */
 import type { CollectionDefinition, JsonValue, Visibility } from "@socle/protocol";
 
@@ -61,6 +61,8 @@ export type Oddity =
   | "a text with U+0000, which becomes U+FFFD"
   | "a number in JSON that no double holds, which becomes a text"
   | "JSON of more than 100 levels, which becomes a text"
+  | "a number that no double holds, which is rounded"
+  | "a number or a time that Socle does not know, which becomes null"
   | "an address of a file that no record has, which stays";
 
 /** Takes a value that is not as before. */

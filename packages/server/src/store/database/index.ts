@@ -14,6 +14,7 @@ export {
   placeInFile,
   vacuumDatabase,
   vacuumPath,
+  WorkFile,
 } from "./sqlite/database-file.ts";
 export {
   hasMetDamage,

@@ -1,7 +1,6 @@
 /** DefinitionBuilder for the collections of PocketBase: fields, indexes and rules, with findings on all that differs. */
 import {
   type CollectionDefinition,
-  DEFINITION_LIMITS,
   type FieldDefinition,
   type FieldOperation,
   type IndexDefinition,
@@ -10,6 +9,7 @@ import {
 } from "@socle/protocol";
 import { count } from "../../../base/kernel/index.ts";
 import { compilePattern } from "../../../data/fields/index.ts";
+import { areValues } from "../names.ts";
 import type { MoveFinding } from "../source.ts";
 import { callerFields, RuleTranslator, type TranslatedRule } from "./rules.ts";
 import { type DataFolder, type RuleName, ruleNames } from "./sql/data-folder.ts";
@@ -264,14 +264,6 @@ function isPattern(text: string): boolean {
   } catch {
     return false;
   }
-}
-
-/** Whether Socle takes the values of a select field: some lines without space at an end. */
-function areValues(values: readonly string[] = []): values is readonly string[] {
-  const { values: most, valueLength } = DEFINITION_LIMITS;
-  const isLine = (text: string): boolean =>
-    text !== "" && text.length <= valueLength && text.trim() === text && !/\p{Cc}/u.test(text);
-  return values.length > 0 && values.length <= most && values.every(isLine);
 }
 
 interface CollectionRules {

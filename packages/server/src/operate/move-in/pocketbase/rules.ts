@@ -3,13 +3,11 @@
  * PocketBase refuses. The language has no negation: a false part closes the rule, or a part of the rule, and opens nothing.
  */
 import { messageOf } from "../../../base/kernel/index.ts";
+import { all, any, literalOf, type Rule, signedIn, wordOf } from "../rule-text.ts";
 import { type Comparison, type FilterOperand, type Node, parseFilter } from "./filter.ts";
 import type { PathStep, PbField, RuleName } from "./sql/data-folder.ts";
 import { timeOf } from "./values.ts";
 import { isMultiple, type PlacedCollection, type World } from "./world.ts";
-
-/** A rule in the language of Socle; `true` and `false` are no text. */
-type Rule = boolean | { readonly text: string; readonly isOr: boolean };
 
 /** A place at which PocketBase takes the empty id of a caller without a token for an empty value. */
 export interface Leak {
@@ -42,9 +40,6 @@ interface Path {
   readonly steps: readonly PathStep[];
 }
 
-/** A text as a value of the language. */
-const literalOf = (text: string): string => JSON.stringify(text);
-const signedIn = "@user.id != null";
 const caller = "@request.auth.id";
 const body = "@request.body.";
 const mirrored: Readonly<Record<string, string>> = { "=": "=", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<=" };
@@ -67,24 +62,6 @@ const advice: readonly [part: RegExp, reason: string][] = [
   [/geoDistance\(/, "the point is JSON here: write an endpoint that computes the distance"],
   [/:length/, "rules count the items of a multiple field alone: write a hook"],
 ];
-
-function all(rules: readonly Rule[]): Rule {
-  return join(rules, { stops: false, word: " && " });
-}
-
-function any(rules: readonly Rule[]): Rule {
-  return join(rules, { stops: true, word: " || " });
-}
-
-function join(rules: readonly Rule[], { stops, word }: { stops: boolean; word: string }): Rule {
-  if (rules.includes(stops)) return stops;
-  const parts = rules.flatMap((rule) => (typeof rule === "boolean" ? [] : [rule]));
-  const isOr = word === " || ";
-  const texts = new Set(parts.map(({ text, isOr: hasOr }) => (hasOr && !isOr ? `(${text})` : text)));
-  const [only] = parts;
-  if (only === undefined) return !stops;
-  return texts.size === 1 ? only : { text: [...texts].join(word), isOr };
-}
 
 function isCaller(operand: FilterOperand): boolean {
   return operand.kind === "word" && operand.text === caller;
@@ -139,9 +116,7 @@ export class RuleTranslator {
     this.#locked = [];
     const text = this.#collection.pb[name];
     const found = text === null ? false : text.trim() === "" ? true : this.#parsed(text);
-    const written = typeof found === "boolean" ? (found ? "public" : "admin") : found.text;
-    const rule = written === signedIn ? "authenticated" : written;
-    return { rule, closed: this.#closed, leaks: this.#leaks, locked: this.#locked };
+    return { rule: wordOf(found), closed: this.#closed, leaks: this.#leaks, locked: this.#locked };
   }
 
   #parsed(text: string): Rule {

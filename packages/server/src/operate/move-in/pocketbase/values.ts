@@ -4,11 +4,11 @@ import { basename } from "node:path";
 import { type CollectionDefinition, type FieldDefinition, type JsonValue, MAX_FILE_SIZE } from "@socle/protocol";
 import { isObject, SetupError } from "../../../base/kernel/index.ts";
 import { cleanName } from "../../../files/storage/index.ts";
+import { jsonOf } from "../json-values.ts";
 import type { Choices, MovedFile, NoteOddity, Oddity } from "../source.ts";
 import type { DataFolder, PbField, PbRow } from "./sql/data-folder.ts";
 import { isMultiple, type NewField, type PlacedCollection, type World } from "./world.ts";
 
-const maxLevels = 100;
 /** The form of ids that PocketBase makes: a text of another form that equals an id is a text. */
 const idForm = /^[a-z0-9]{15}$/;
 const address = /\/api\/files\/([\w-]+)\/([\w-]+)\/([^"'\s?#<>)\\]+)/g;
@@ -23,16 +23,6 @@ function itemsOf(raw: unknown, field: PbField): string[] {
   const items: unknown = isMultiple(field) && String(raw).startsWith("[") ? JSON.parse(String(raw)) : raw;
   const texts = Array.isArray(items) ? items.map(String) : [String(items ?? "")];
   return [...new Set(texts)].filter((item) => item !== "");
-}
-
-/** The levels of arrays and objects of a text of JSON. */
-function levelsOf(text: string): number {
-  let [level, most] = [0, 0];
-  for (const [bracket] of text.replace(/"(?:[^"\\]|\\.)*"/g, "").matchAll(/[[{\]}]/g)) {
-    level += bracket === "[" || bracket === "{" ? 1 : -1;
-    most = Math.max(most, level);
-  }
-  return most;
 }
 
 export class RowValues {
@@ -130,23 +120,11 @@ export class RowValues {
   #json(raw: unknown, { note, placed }: Place): JsonValue {
     if (raw === null || raw === "") return null;
     const text = String(raw);
-    if (levelsOf(text) > maxLevels) {
-      note("JSON of more than 100 levels, which becomes a text");
-      return text;
-    }
     if (placed.pb.type === "geoPoint") {
       const { lat = 0, lon = 0 } = JSON.parse(text);
       return { lat, lon };
     }
-    const revive = (_: string, value: unknown, context?: { source?: string }): unknown => {
-      if (typeof value === "string") return this.#text(value, note);
-      const isOdd =
-        typeof value === "number" && !(Number.isInteger(value) ? Number.isSafeInteger(value) : Number.isFinite(value));
-      if (!isOdd || (context?.source ?? "").length < 16) return value;
-      note("a number in JSON that no double holds, which becomes a text");
-      return context?.source ?? String(value);
-    };
-    return JSON.parse(text, revive);
+    return jsonOf(text, note, (each) => this.#text(each, note));
   }
 
   #fileIds({ row, collection, placed, note }: Place): string[] {

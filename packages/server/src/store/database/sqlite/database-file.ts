@@ -31,6 +31,15 @@ export class DatabaseFile extends Connection {
   }
 }
 
+/** A new database file for rows that a command reads again and throws away: no flush, no log. A crash leaves the file unusable. */
+export class WorkFile extends Connection {
+  constructor(path: string) {
+    super(path, { readonly: false });
+    this.execute("PRAGMA journal_mode = OFF");
+    this.execute("PRAGMA synchronous = OFF");
+  }
+}
+
 /**
  * Merges the copied part of a log into the copy of the database, as after a crash, and removes the log.
  * @throws Error when SQLite does not find `pages` pages in the log.

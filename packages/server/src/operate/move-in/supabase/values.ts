@@ -1,0 +1,193 @@
+/** Values of PostgreSQL as values of Socle. */
+import { statSync } from "node:fs";
+import { basename, join, sep } from "node:path";
+import { type CollectionDefinition, type FieldDefinition, type JsonValue, MAX_FILE_SIZE } from "@socle/protocol";
+import { parseDatetime, SetupError } from "../../../base/kernel/index.ts";
+import { jsonOf } from "../json-values.ts";
+import type { Choices, MovedFile, NoteOddity, Oddity } from "../source.ts";
+import { type Item, itemsOf } from "./arrays.ts";
+import type { StoredRow } from "./sql/work-rows.ts";
+import { type PlacedColumn, type PlacedTable, uuidForm, type World } from "./world.ts";
+
+/** A whole value that is the address of a file in a public bucket. */
+const address = /^(?:https?:\/\/[^/\s]+)?\/storage\/v1\/object\/public\/([^/?#]+)\/([^?#]+)(?:[?#].*)?$/;
+
+type Note = (oddity: Oddity) => void;
+
+export class RowValues {
+  readonly #world: World;
+  readonly #choices: Choices;
+  /** The folder of the files. */
+  readonly #folder: string | null;
+  readonly #files: PlacedTable | undefined;
+  readonly #publicBuckets = new Set<string>();
+  /** The places of the bucket and the path among the cells of a file. */
+  readonly #places: readonly [bucket: number, path: number];
+
+  constructor(world: World, choices: Choices, folder: string | null) {
+    this.#world = world;
+    this.#choices = choices;
+    this.#folder = folder;
+    this.#files = world.tables.find(({ isFiles }) => isFiles);
+    const { copied, rows } = world.dump;
+    const place = (to: string): number => this.#files?.columns.find((each) => each.to === to)?.at ?? -1;
+    this.#places = [place("bucket"), place("path")];
+    if (this.#files !== undefined) rows.indexBy(this.#files.copied.id, this.#places);
+    const buckets = copied.get("storage.buckets");
+    if (buckets !== undefined)
+      for (const { key, cells } of rows.rows(buckets.id))
+        if (cells[buckets.columns.indexOf("public")] === "t") this.#publicBuckets.add(key);
+  }
+
+  /** The values of a row by a definition, without the values of fields that the definition lacks. */
+  of(
+    row: StoredRow,
+    { table, definition, note }: { table: PlacedTable; definition: CollectionDefinition; note: NoteOddity },
+  ): Record<string, JsonValue> {
+    const values: Record<string, JsonValue> = {};
+    for (const placed of table.columns) {
+      const field = definition.fields.find(({ name }) => name === placed.to);
+      if (field === undefined) continue;
+      try {
+        values[field.name] = this.#value(row.cells[placed.at] ?? null, {
+          ...{ placed, field },
+          note: (oddity) => note(oddity, field.name),
+        });
+      } catch (thrown) {
+        if (!(thrown instanceof SyntaxError)) throw thrown;
+        throw new SetupError(`${table.from}/${row.key}: ${placed.column.name}: ${thrown.message}`);
+      }
+    }
+    if (table.isFiles) values["file"] = this.#fileId(row, (oddity) => note(oddity, "file"));
+    return values;
+  }
+
+  #value(cell: string | null, at: { placed: PlacedColumn; field: FieldDefinition; note: Note }): JsonValue {
+    const { placed, field, note } = at;
+    if (cell === null) return placed.items > 0 ? [] : null;
+    if (placed.target !== null) return this.#target(placed.target, cell, at);
+    if (placed.items > 0) return itemsOf(cell).map((item) => this.mapped(String(item), note));
+    if (placed.column.isArray) return itemsOf(cell).map((item) => this.#item(item, placed, note));
+    if (placed.type === "json") return this.json(cell, note);
+    // A default may have another case of the empty text: an empty text breaks rules that null does not break.
+    if (cell === "" && (field.unique !== undefined || field.format !== undefined)) return null;
+    return this.#scalar(cell, placed, note);
+  }
+
+  #item(item: Item, placed: PlacedColumn, note: Note): JsonValue {
+    if (Array.isArray(item)) return item.map((each) => this.#item(each, placed, note));
+    if (item === null) return null;
+    if (/^jsonb?$/.test(placed.sqlType)) return this.json(item, note);
+    if (placed.sqlType === "boolean") return item === "t";
+    if (/^(?:smallint|integer|bigint|numeric|real|double precision)$/.test(placed.sqlType)) {
+      const isExact = Number.isFinite(Number(item)) && (!/^-?\d+$/.test(item) || Number.isSafeInteger(Number(item)));
+      if (isExact) return Number(item);
+      note("a number in JSON that no double holds, which becomes a text");
+      return item;
+    }
+    return this.mapped(item, note);
+  }
+
+  #scalar(cell: string, { type, sqlType }: PlacedColumn, note: Note): JsonValue {
+    const unknown = (): null => {
+      note("a number or a time that Socle does not know, which becomes null");
+      return null;
+    };
+    switch (type) {
+      case "boolean":
+        return cell === "t";
+      case "integer":
+        return Number(cell);
+      case "float":
+        if (!Number.isFinite(Number(cell))) return unknown();
+        if (sqlType === "numeric" && !isExact(cell)) note("a number that no double holds, which is rounded");
+        return Number(cell);
+      case "datetime":
+        return parseDatetime(cell) ?? unknown();
+      default:
+        return this.mapped(sqlType === "character" ? cell.trimEnd() : cell, note);
+    }
+  }
+
+  /** The id of a target, also of a target that is gone. */
+  #target(target: PlacedTable, key: string, { field, note }: { field: FieldDefinition; note: Note }): string | null {
+    if (this.#world.dump.rows.has(target.copied.id, key)) return target.idFor(key);
+    note("an id of no record");
+    return this.#choices.dangling === "clear" && field.required !== true ? null : target.idFor(key);
+  }
+
+  json(cell: string, note: Note): JsonValue {
+    return jsonOf(cell, note, (text) => this.mapped(text, note));
+  }
+
+  /** A text that is an id is the new id; the address of a file is the new address. */
+  mapped(text: string, note: Note): string {
+    if (uuidForm.test(text)) return this.#world.holderOf(text)?.idFor(text) ?? text;
+    const [, bucket = "", path = ""] = this.#files === undefined ? [] : (address.exec(text) ?? []);
+    if (bucket !== "") {
+      const key = this.#keyOf(decoded(bucket), decoded(path));
+      if (key !== null) return `/api/storage/${this.#files?.fileIdFor(key)}`;
+      note("an address of a file that no record has, which stays");
+    }
+    if (text.includes("\0")) note("a text with U+0000, which becomes U+FFFD");
+    return text.replaceAll("\0", "\ufffd");
+  }
+
+  /** The key of a file that can be moved; null for another file. */
+  #keyOf(bucket: string, path: string): string | null {
+    const [bucketAt, pathAt] = this.#places;
+    const wanted = new Map([
+      [bucketAt, bucket],
+      [pathAt, path],
+    ]);
+    const [row] = this.#files === undefined ? [] : this.#world.dump.rows.find(this.#files.copied.id, wanted);
+    return row !== undefined && this.filesOf(row).length > 0 ? row.key : null;
+  }
+
+  #fileId(row: StoredRow, note: Note): string | null {
+    const file = this.#file(row);
+    if (file === null) note("a file that is missing");
+    else if (file.size > MAX_FILE_SIZE) note("a file above 10 MiB");
+    return file === null || file.size > MAX_FILE_SIZE ? null : file.id;
+  }
+
+  /** The file of a row of files that can be moved. */
+  filesOf(row: StoredRow): MovedFile[] {
+    const file = this.#file(row);
+    return file === null || file.size > MAX_FILE_SIZE ? [] : [file];
+  }
+
+  #file({ key, cells }: StoredRow): MovedFile | null {
+    const [bucket, path] = this.#places.map((at) => cells[at] ?? "") as [string, string];
+    if (this.#folder === null || this.#files === undefined || bucket === "") return null;
+    const root = join(this.#folder, bucket) + sep;
+    const place = join(root, path);
+    // A path could lead out of the folder.
+    const found =
+      place.startsWith(root) && basename(bucket) === bucket ? statSync(place, { throwIfNoEntry: false }) : undefined;
+    if (found?.isFile() !== true) return null;
+    const isPublic = this.#publicBuckets.has(bucket);
+    const encoded = path.split("/").map(encodeURIComponent).join("/");
+    return {
+      ...{ id: this.#files.fileIdFor(key), path: place, filename: basename(path), size: found.size },
+      visibility: isPublic ? "public" : "record",
+      addresses: [
+        `/storage/v1/object/${isPublic ? "public" : "authenticated"}/${encodeURIComponent(bucket)}/${encoded}`,
+      ],
+    };
+  }
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    // A text that is no address leads to no file.
+    return text;
+  }
+}
+
+/** Whether a double holds a decimal number of so many digits. */
+function isExact(text: string): boolean {
+  return text.replace(/^-?0*\.?0*|\./g, "").replace(/0+$/, "").length <= 15;
+}
