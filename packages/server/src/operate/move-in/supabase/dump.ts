@@ -149,7 +149,9 @@ class DumpReader {
     else if (this.#copy?.table) {
       const cells = cellsOf(line, this.#copy.columns);
       if (cells === null)
-        throw this.#error(`a row of ${this.#copy.name} has not ${this.#copy.columns} values; dump again`);
+        throw this.#error(
+          `a row of ${this.#copy.name} has not ${this.#copy.columns} values: the dump is cut or damaged; dump again`,
+        );
       // The dashboard of Supabase keeps empty folders by files of this name.
       const isPlaceholder =
         this.#copy.name === "storage.objects" && cells.some((cell) => cell?.endsWith("/.emptyFolderPlaceholder"));
@@ -198,5 +200,6 @@ async function* linesOf(path: string): AsyncGenerator<string[]> {
     rest = lines.pop() ?? "";
     yield lines.map((line) => (line.endsWith("\r") ? line.slice(0, -1) : line));
   }
-  yield [rest + decoder.decode()];
+  rest += decoder.decode();
+  if (rest !== "") yield [rest];
 }
