@@ -11,7 +11,7 @@ const maxNamed = 50;
 /** Providers of Supabase that are ways to sign in without a provider. */
 const own = ["email", "phone"];
 
-export class Accounts {
+export class SupabaseAccounts {
   readonly #dump: Dump;
   readonly #users: CopiedTable;
   readonly #identities: CopiedTable | undefined;

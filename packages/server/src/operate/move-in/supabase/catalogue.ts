@@ -23,7 +23,7 @@ export interface ForeignKey {
   readonly onDelete: string;
 }
 
-export interface Index {
+interface Index {
   readonly sql: string;
   readonly isUnique: boolean;
   /** Null for an index over expressions, over some rows, or of another kind than btree. */
@@ -33,7 +33,7 @@ export interface Index {
 const commands = ["select", "insert", "update", "delete"] as const;
 export type PolicyCommand = (typeof commands)[number];
 
-export interface Policy {
+export interface RowPolicy {
   readonly name: string;
   readonly commands: readonly PolicyCommand[];
   readonly isRestrictive: boolean;
@@ -53,7 +53,7 @@ export interface SqlTable {
   readonly indexes: Index[];
   readonly checks: string[];
   hasRowSecurity: boolean;
-  readonly policies: Policy[];
+  readonly policies: RowPolicy[];
 }
 
 export class Catalogue {
@@ -85,7 +85,7 @@ export class Catalogue {
     else if (kind === "POLICY") this.#policy(rest());
     else if (kind !== "") this.#other(kind.replace("CONSTRAINT ", ""), sql.slice(sql.indexOf(kind) + kind.length));
     else if (sql.startsWith("GRANT ")) this.#grant(sql);
-    else if (/^ALTER TABLE /.test(sql)) this.#alter(new Cursor(sql.slice("ALTER TABLE ".length)));
+    else if (/^ALTER\sTABLE /.test(sql)) this.#alter(new Cursor(sql.replace(/^ALTER\sTABLE /, "")));
   }
 
   /** A privilege of some columns is none of the table. */

@@ -3,17 +3,17 @@ import { all, any, type Rule, signedIn } from "../rule-text.ts";
 import { Cursor, SqlError } from "./tokens.ts";
 import type { PlacedColumn } from "./world.ts";
 
-export type Operand =
+export type ConditionValue =
   | { readonly kind: "column"; readonly column: PlacedColumn }
   | { readonly kind: "text" | "number"; readonly text: string }
   | { readonly kind: "truth"; readonly value: boolean }
   | { readonly kind: "uid" | "role" | "now" };
 
 /** The comparison of a column with a value, or with some value of a list, as a text; null without the same meaning. */
-export type Compare = (left: PlacedColumn, operator: string, right: readonly Operand[]) => string | null;
+export type Compare = (left: PlacedColumn, operator: string, right: readonly ConditionValue[]) => string | null;
 
 /** A part of a condition: a rule, or a value. */
-type Part = { readonly rule: Rule } | Operand;
+type Part = { readonly rule: Rule } | ConditionValue;
 
 const mirrored: Readonly<Record<string, string>> = { "=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<=" };
 /** Words that end the name of a type. */
@@ -22,7 +22,7 @@ const ends = ["and", "or", "is", "as", "not"];
 const ruleOf = (text: string): Part => ({ rule: { text, isOr: false } });
 
 /** Whether a cast to a type keeps the value, and the order. */
-function keeps(operand: Operand, type: string): boolean {
+function keeps(operand: ConditionValue, type: string): boolean {
   if (operand.kind === "uid" || operand.kind === "role") return /^(text|uuid|character varying)$/.test(type);
   if (operand.kind === "text") return !/[([]/.test(type);
   if (operand.kind === "number")

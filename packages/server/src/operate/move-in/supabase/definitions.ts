@@ -11,11 +11,11 @@ import { count, parseDatetime } from "../../../base/kernel/index.ts";
 import { areValues } from "../names.ts";
 import type { MoveFinding } from "../source.ts";
 import { callerFieldsOf, PolicyTranslator } from "./policies.ts";
-import { isKnownType, type PlacedColumn, type PlacedTable, type World } from "./world.ts";
+import { type DumpWorld, isKnownType, type PlacedColumn, type PlacedTable } from "./world.ts";
 
 type Report = (kind: MoveFinding["kind"], text: string) => void;
 
-export interface BuiltDefinition {
+export interface TableDefinition {
   readonly definition: CollectionDefinition;
   readonly comments: readonly string[];
   /** The column that shows the owner. */
@@ -32,16 +32,16 @@ export function usersDefinition(hasMetadata: boolean): CollectionDefinition {
   return { name: USERS, fields, permissions: { read: "owner", update: "owner" } };
 }
 
-export class DefinitionBuilder {
-  readonly #world: World;
+export class TableDefiner {
+  readonly #world: DumpWorld;
   readonly #report: Report;
 
-  constructor(world: World, report: Report) {
+  constructor(world: DumpWorld, report: Report) {
     this.#world = world;
     this.#report = report;
   }
 
-  build(table: PlacedTable): BuiltDefinition {
+  build(table: PlacedTable): TableDefinition {
     const owner = this.#ownerOf(table);
     const fields = new Map<string, FieldDefinition>();
     for (const placed of table.columns)
@@ -117,7 +117,7 @@ export class DefinitionBuilder {
     const { column, target, type } = placed;
     const text = column.default;
     if (text === null || /^NULL\b/i.test(text) || field.owner === true) return;
-    const isNow = /^(?:now\(\)|CURRENT_TIMESTAMP|timezone\('utc'::text, now\(\)\))$/i.test(text);
+    const isNow = /^(?:now\(\)|current_timestamp|timezone\('utc'::text, now\(\)\))$/i.test(text);
     const value =
       isNow && type === "datetime"
         ? "@now"

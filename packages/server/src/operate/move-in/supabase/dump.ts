@@ -122,7 +122,7 @@ class DumpReader {
     if (this.#open !== null || !line.endsWith(";")) return;
     const statement = this.#statement.trimEnd();
     this.#statement = "";
-    if (/^INSERT INTO /.test(statement))
+    if (/^INSERT\sINTO /.test(statement))
       throw this.#error("has rows as INSERT; dump without --inserts and --column-inserts");
     if (/^SET client_encoding = '(?!UTF-?8')/i.test(statement)) throw this.#error("dump with --encoding UTF8");
     try {

@@ -4,10 +4,10 @@
  */
 import { parseDatetime } from "../../../base/kernel/index.ts";
 import { all, any, literalOf, type Rule, signedIn, wordOf } from "../rule-text.ts";
-import type { Policy, PolicyCommand } from "./catalogue.ts";
-import { type Compare, ConditionReader, type Operand } from "./conditions.ts";
+import type { PolicyCommand, RowPolicy } from "./catalogue.ts";
+import { type Compare, ConditionReader, type ConditionValue } from "./conditions.ts";
 import { SqlError } from "./tokens.ts";
-import { type PlacedColumn, type PlacedTable, uuidForm, type World } from "./world.ts";
+import { type DumpWorld, type PlacedColumn, type PlacedTable, uuidForm } from "./world.ts";
 
 export interface TranslatedPolicies {
   /** A word or an expression. */
@@ -34,7 +34,7 @@ export function callerFieldsOf(rule: string): string[] {
 }
 
 export class PolicyTranslator {
-  readonly #world: World;
+  readonly #world: DumpWorld;
   readonly #table: PlacedTable;
   /** The column that shows the owner. */
   readonly #owner: PlacedColumn | null;
@@ -42,7 +42,7 @@ export class PolicyTranslator {
   #command: PolicyCommand = "select";
   #closed: string[] = [];
 
-  constructor(world: World, table: PlacedTable, owner: PlacedColumn | null) {
+  constructor(world: DumpWorld, table: PlacedTable, owner: PlacedColumn | null) {
     this.#world = world;
     this.#table = table;
     this.#owner = owner;
@@ -69,7 +69,7 @@ export class PolicyTranslator {
     return restrictive.length > 0 ? false : any(rules);
   }
 
-  #close({ name, using, check }: Policy, reason?: string): false {
+  #close({ name, using, check }: RowPolicy, reason?: string): false {
     const parts = [using === null ? "" : ` USING (${using})`, check === null ? "" : ` WITH CHECK (${check})`];
     const text = parts.join("").replace(/\s+/g, " ");
     const [, found = "no expression of Socle has the same meaning"] = advice.find(([form]) => form.test(text)) ?? [];
@@ -77,7 +77,7 @@ export class PolicyTranslator {
     return false;
   }
 
-  #policy(policy: Policy): Rule {
+  #policy(policy: RowPolicy): Rule {
     const { roles, using, check } = policy;
     const isFor = (role: string): boolean =>
       (roles.includes("public") || roles.includes(role)) &&
@@ -102,7 +102,7 @@ export class PolicyTranslator {
   }
 
   /** A comparison as a text; null without the same meaning. */
-  #compare(left: PlacedColumn, operator: string, right: readonly Operand[]): string | null {
+  #compare(left: PlacedColumn, operator: string, right: readonly ConditionValue[]): string | null {
     const { to } = left;
     const [value] = right;
     if (value?.kind === "uid") return operator === "=" && right.length === 1 ? this.#withCaller(left) : null;
@@ -124,7 +124,7 @@ export class PolicyTranslator {
   }
 
   /** A constant in the form of a column; null for a comparison of another meaning. */
-  #literal(placed: PlacedColumn, operator: string, operand: Operand): string | null {
+  #literal(placed: PlacedColumn, operator: string, operand: ConditionValue): string | null {
     const { type, target, items, sqlType, column, to } = placed;
     if (to === "id" || items > 0 || column.isArray || sqlType === "citext" || sqlType === "character") return null;
     const text = operand.kind === "text" || operand.kind === "number" ? operand.text : null;

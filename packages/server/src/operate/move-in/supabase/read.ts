@@ -2,12 +2,12 @@
 import { statSync } from "node:fs";
 import { count, parseDatetime, SetupError } from "../../../base/kernel/index.ts";
 import type { Choices, MovedRow, MoveFinding, MoveSource, MoveTable } from "../source.ts";
-import { Accounts } from "./accounts.ts";
-import { DefinitionBuilder, usersDefinition } from "./definitions.ts";
+import { SupabaseAccounts } from "./accounts.ts";
+import { TableDefiner, usersDefinition } from "./definitions.ts";
 import { Dump } from "./dump.ts";
 import type { StoredRow } from "./sql/work-rows.ts";
-import { RowValues } from "./values.ts";
-import { objectsTable, type PlacedColumn, type PlacedTable, World } from "./world.ts";
+import { DumpValues } from "./values.ts";
+import { DumpWorld, objectsTable, type PlacedColumn, type PlacedTable } from "./world.ts";
 
 interface SupabaseOptions {
   readonly choices: Choices;
@@ -33,7 +33,7 @@ export async function readSupabase(
   }
 }
 
-/** What to do about the parts of a database that are not moved. */
+/** The advice on the parts of a database that are not moved. */
 const advice: Readonly<Record<string, string>> = {
   FUNCTION: "write functions, endpoints or server queries",
   PROCEDURE: "write functions, endpoints or server queries",
@@ -48,30 +48,30 @@ const advice: Readonly<Record<string, string>> = {
 
 class Reader {
   readonly #dump: Dump;
-  readonly #world: World;
-  readonly #values: RowValues;
+  readonly #world: DumpWorld;
+  readonly #values: DumpValues;
   readonly #findings: MoveFinding[] = [];
-  readonly #accounts: Accounts;
+  readonly #accounts: SupabaseAccounts;
   readonly #now = new Date().toISOString();
   readonly #report = (kind: MoveFinding["kind"], text: string): void => void this.#findings.push({ kind, text });
 
   constructor(dump: Dump, choices: Choices, files: string | null) {
     this.#dump = dump;
-    this.#world = new World(dump, files !== null);
-    this.#values = new RowValues(this.#world, choices, files);
+    this.#world = new DumpWorld(dump, files !== null);
+    this.#values = new DumpValues(this.#world, choices, files);
     const [users] = this.#world.tables;
     if (users === undefined) throw new Error("A dump has users");
-    this.#accounts = new Accounts(dump, users.copied, { choices, report: this.#report });
+    this.#accounts = new SupabaseAccounts(dump, users.copied, { choices, report: this.#report });
   }
 
   source(): MoveSource {
-    const builder = new DefinitionBuilder(this.#world, this.#report);
+    const builder = new TableDefiner(this.#world, this.#report);
     const tables = this.#world.tables.map((table) => this.#table(table, builder));
     this.#tellRest();
     return { label: "Supabase", tables, findings: this.#findings, size: this.#dump.size };
   }
 
-  #table(table: PlacedTable, builder: DefinitionBuilder): MoveTable {
+  #table(table: PlacedTable, builder: TableDefiner): MoveTable {
     const { rows } = this.#dump;
     const { id } = table.copied;
     const { definition, comments, owner } = table.isUsers
@@ -113,7 +113,9 @@ class Reader {
     const cell = (to: string): string | null =>
       row.cells[table.columns.find((each) => each.to === to)?.at ?? -1] ?? null;
     const holder = owner === null ? null : (row.cells[owner.at] ?? null);
-    const filter = copied.table.key.map((name) => `${name}=eq.${row.cells[copied.columns.indexOf(name)]}`).join("&");
+    const filter = copied.table.key
+      .map((name) => `${name}=eq.${encodeURIComponent(row.cells[copied.columns.indexOf(name)] ?? "")}`)
+      .join("&");
     return {
       ...{ sourceId: key, id: table.idFor(key) },
       ...this.#times(cell("createdAt"), cell("updatedAt")),
@@ -122,8 +124,8 @@ class Reader {
       account: null,
       owner: holder === null ? null : (owner?.target?.idFor(holder) ?? null),
       address: table.isFiles
-        ? `/storage/v1/object/info/${cell("bucket")}/${cell("path")}`
-        : `/rest/v1/${table.from}?${filter}`,
+        ? `/storage/v1/object/info/${encodeURI(`${cell("bucket")}/${cell("path")}`)}`
+        : `/rest/v1/${encodeURIComponent(table.from)}?${filter}`,
     };
   }
 
@@ -148,8 +150,11 @@ class Reader {
     for (const { table, id } of this.#world.keyless)
       this.#report(
         "left",
-        `${table.name}: ${count(rows.count(id), "row")} without a primary key, by which a later run finds a record again: ALTER TABLE ${table.name} ADD COLUMN id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, and dump again`,
+        `${table.name}: ${count(rows.count(id), "row")} without a primary key, by which a later run finds a record again: add a column id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, and dump again`,
       );
+    for (const name of catalogue.tables.keys())
+      if (name.startsWith("public.") && !copied.has(name))
+        this.#report("left", `${name}: the dump has no rows of the table`);
     const schemas = new Set([...catalogue.tables.keys()].map((name) => name.split(".")[0]));
     for (const schema of schemas)
       if (schema !== undefined && !["public", "auth", "storage"].includes(schema))

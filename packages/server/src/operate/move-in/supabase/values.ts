@@ -7,15 +7,15 @@ import { jsonOf } from "../json-values.ts";
 import type { Choices, MovedFile, NoteOddity, Oddity } from "../source.ts";
 import { type Item, itemsOf } from "./arrays.ts";
 import type { StoredRow } from "./sql/work-rows.ts";
-import { type PlacedColumn, type PlacedTable, uuidForm, type World } from "./world.ts";
+import { type DumpWorld, type PlacedColumn, type PlacedTable, uuidForm } from "./world.ts";
 
 /** A whole value that is the address of a file in a public bucket. */
 const address = /^(?:https?:\/\/[^/\s]+)?\/storage\/v1\/object\/public\/([^/?#]+)\/([^?#]+)(?:[?#].*)?$/;
 
 type Note = (oddity: Oddity) => void;
 
-export class RowValues {
-  readonly #world: World;
+export class DumpValues {
+  readonly #world: DumpWorld;
   readonly #choices: Choices;
   /** The folder of the files. */
   readonly #folder: string | null;
@@ -24,7 +24,7 @@ export class RowValues {
   /** The places of the bucket and the path among the cells of a file. */
   readonly #places: readonly [bucket: number, path: number];
 
-  constructor(world: World, choices: Choices, folder: string | null) {
+  constructor(world: DumpWorld, choices: Choices, folder: string | null) {
     this.#world = world;
     this.#choices = choices;
     this.#folder = folder;

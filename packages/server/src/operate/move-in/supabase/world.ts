@@ -6,7 +6,7 @@ import { itemsOf } from "./arrays.ts";
 import type { Catalogue, Column, ForeignKey } from "./catalogue.ts";
 import type { CopiedTable, Dump } from "./dump.ts";
 
-export const usersTable = "auth.users";
+const usersTable = "auth.users";
 export const objectsTable = "storage.objects";
 
 /** The form of ids that PostgreSQL makes. */
@@ -87,7 +87,7 @@ export class PlacedTable {
   }
 }
 
-export class World {
+export class DumpWorld {
   readonly dump: Dump;
   /** Users first, files last. */
   readonly tables: readonly PlacedTable[];
