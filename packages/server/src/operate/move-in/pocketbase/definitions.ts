@@ -17,7 +17,7 @@ import { isMultiple, type NewField, type PlacedCollection, type World } from "./
 
 const types: Readonly<Record<string, FieldDefinition["type"]>> = {
   ...{ text: "string", email: "string", url: "string", select: "string", editor: "text", bool: "boolean" },
-  ...{ date: "datetime", autodate: "datetime", json: "json", geoPoint: "json", relation: "relation", file: "file" },
+  ...{ date: "datetime", autodate: "datetime", json: "json", geoPoint: "geo", relation: "relation", file: "file" },
 };
 
 /** The field that names the auth collection of a user, beside several auth collections. */
@@ -119,7 +119,6 @@ export class DefinitionBuilder {
     if (pb.type === "date" && (pb.min || pb.max))
       tell("has bounds of dates, which a beforeCreate and a beforeUpdate hook can check");
     if (pb.type === "autodate") tell("is set once more by nobody: a beforeUpdate hook can set the time");
-    if (pb.type === "geoPoint") tell("is JSON with lat and lon");
     if (pb.exceptDomains?.length || pb.onlyDomains?.length) tell("has rules of domains, which a hook can check");
     if (pb.mimeTypes?.length) tell("takes some types of files alone, which a hook can check");
     return field;

@@ -59,7 +59,7 @@ const advice: readonly [part: RegExp, reason: string][] = [
   ],
   [/@request\.(query|headers|method|context)/, "rules do not see the request: write an endpoint"],
   [/@request\.body/, "an update rule sees the record before and after: write a hook"],
-  [/geoDistance\(/, "the point is JSON here: write an endpoint that computes the distance"],
+  [/geoDistance\(/, "rules compare the distance of a field to a place of two numbers, as in distance(spot, 53.5, 10) < 300km"],
   [/:length/, "rules count the items of a multiple field alone: write a hook"],
 ];
 
@@ -151,6 +151,8 @@ export class RuleTranslator {
       return this.#close(found.text, reason);
     };
     if (operator === undefined) return refuse();
+    const ofDistance = this.#ofDistance(found);
+    if (ofDistance !== null) return ofDistance;
     const ofBody = this.#ofBody(left, operator, right);
     if (ofBody !== null) return ofBody;
     const path = this.#path(left);
@@ -171,6 +173,26 @@ export class RuleTranslator {
     const isName = left.text === "@request.auth.collectionName" && right.text === only?.pb.name;
     const isOnly = others.length === 0 && operator === "=" && isName;
     return isOnly ? { text: signedIn, isOr: false } : null;
+  }
+
+  /** A distance of a field to a place, in kilometres in PocketBase; null for anything else. */
+  #ofDistance({ left, operator, right }: Comparison): Rule | null {
+    const isTurned = right.kind === "call";
+    const [call, number] = isTurned ? [right, left] : [left, right];
+    const word = isTurned ? mirrored[operator] : operator;
+    if (call.kind !== "call" || number.kind !== "number" || word === undefined || !/[<>]/.test(word)) return null;
+    const parts = /^geoDistance\(([^()]*)\)$/.exec(call.text)?.[1]?.split(",").map((part) => part.trim()) ?? [];
+    const ofField = (at: number): string | null => {
+      const [, name = "", other] = /^(\w+)\.lon (\w+)\.lat$/.exec(parts.slice(at, at + 2).join(" ")) ?? [];
+      const field = this.#collection.field(name);
+      return name === other && field?.pb.type === "geoPoint" ? field.to : null;
+    };
+    const at = ofField(0) === null ? 2 : 0;
+    const field = ofField(at);
+    const [lon = "", lat = ""] = parts.slice(2 - at, 4 - at);
+    const isPlace = [lon, lat].every((part) => /^-?\d+(\.\d+)?$/.test(part)) && parts.length === 4;
+    if (field === null || !isPlace || Number(number.text) < 0) return null;
+    return { text: `distance(${field}, ${lat}, ${lon}) ${word} ${number.text}km`, isOr: false };
   }
 
   /** `:isset` and `:changed` of the body; null for anything else. */
