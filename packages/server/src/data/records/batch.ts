@@ -19,7 +19,7 @@ import {
   quote,
 } from "../../base/kernel/index.ts";
 import type { Transactor } from "../../store/database/index.ts";
-import { mayNameManyFiles, type RecordChanges, type SavedRecord } from "./changes.ts";
+import { type HeldValues, mayNameManyFiles, type RecordChanges, type SavedRecord } from "./changes.ts";
 import type { Body, TakesTarget } from "./references.ts";
 import type { HookFailure, WriteHooks } from "./write-hooks.ts";
 
@@ -86,6 +86,8 @@ export class Batch {
   #index = 0;
   /** The relations of operations so far to records of later operations. */
   readonly #ahead: { readonly index: number; readonly target: number; problem(): ErrorDetail | null }[] = [];
+  /** The unique values that operations so far have held back, because other records had the values. */
+  readonly #held: { readonly index: number; readonly held: HeldValues }[] = [];
   /** The ids of the records that the operations so far have written, for a transaction. */
   readonly #own = new Set<string>();
   readonly #failed = new Set<number>();
@@ -132,6 +134,7 @@ export class Batch {
       if (turns.isDue()) await turns.next();
     }
     this.#checkAhead();
+    this.#settle();
     if (this.#failed.size > 0) throw invalidBatch(this.#problems);
     at(operations.length);
     return JsonText.from(`[${this.#results.join(",")}]`);
@@ -149,6 +152,7 @@ export class Batch {
         this.#fail(operation, thrown);
       }
     }
+    this.#settle();
     if (this.#failed.size > 0) throw invalidBatch(this.#problems);
   }
 
@@ -166,7 +170,38 @@ export class Batch {
     } else if (method === "upsert") {
       const made = changes.upsert(tx, caller, { ...given, by, ifMatch });
       this.#done(made.record.id, made.isNew ? 201 : 200, made);
-    } else this.#done(id, 200, changes.update(tx, caller, { ...written, id, ifMatch, ...now }));
+    } else this.#done(id, 200, changes.update(tx, caller, { ...written, id, ifMatch, ...now, holds: this.#holds }));
+  }
+
+  /**
+   * Holds unique values of the present update back until the last operation, if another update or a deletion may free the values. The
+   * record keeps the former values so long, so no later operation may be about the record.
+   */
+  readonly #holds = (held: HeldValues): boolean => {
+    const { operations, isTransaction } = this.#options;
+    const index = this.#index;
+    const present = operations[index];
+    if (isTransaction || present === undefined) return false;
+    const later = operations.slice(index + 1).filter(({ collection }) => collection === present.collection);
+    const id = this.#idOf(present);
+    const isAbout = (each: Operation): boolean => each.method === "upsert" || this.#idOf(each) === id;
+    const isFreed =
+      later.some(({ method }) => method !== "create") ||
+      this.#held.some((each) => operations[each.index]?.collection === present.collection);
+    if (later.some(isAbout) || !isFreed) return false;
+    this.#held.push({ index, held });
+    return true;
+  };
+
+  /** Puts the values in place that were held back: all fields are empty before, so that records can exchange values. */
+  #settle(): void {
+    if (this.#failed.size > 0) return;
+    for (const { held } of this.#held) held.empty();
+    for (const { index, held } of this.#held)
+      for (const problem of held.settle()) {
+        if (this.#problems.length < maxProblems) this.#problems.push({ operation: index, ...problem });
+        this.#failed.add(index);
+      }
   }
 
   readonly #takes: TakesTarget = (id, problem) => {

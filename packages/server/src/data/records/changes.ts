@@ -76,12 +76,22 @@ interface ChangesOptions extends CreationOrderOptions {
   readonly deletions: Deletions;
 }
 
+/** The unique values of an update that other records still have: the record keeps the former values until the end of the batch. */
+export interface HeldValues {
+  /** Empties the fields, so that records can exchange values. */
+  empty(): void;
+  /** Puts the values into the fields. Answers a problem for each value that another record has. */
+  settle(): readonly ErrorDetail[];
+}
+
 interface ChangedRecord extends RecordTarget, Pick<NewRecord, "body" | "observe" | "now" | "takes"> {
   readonly account?: AccountValues;
   /** The numbers that the record takes back, by field. */
   readonly numbers?: ReadonlyMap<string, number>;
   /** The time of the change at its source, for `updatedAt`; by default, `now`. */
   readonly changedAt?: string | undefined;
+  /** Takes unique values that other records have; answers false for values that the update may not hold back. Absent for a single update. */
+  readonly holds?: ((held: HeldValues) => boolean) | undefined;
 }
 
 /**
@@ -194,7 +204,19 @@ export class RecordChanges {
     try {
       tx.run(table.update(changed), ...stored, updatedAt, id);
     } catch (thrown) {
-      throw this.#refusalOf(thrown, () => this.#references.duplicates(tx, table, { id, values, updatedAt }));
+      const refusal = this.#refusalOf(thrown, () => this.#references.duplicates(tx, table, { id, values, updatedAt }));
+      const taken = refusal instanceof AppError ? (refusal.details ?? []).map(({ field }) => field) : [];
+      const held = changed.filter(({ name }) => taken.includes(name));
+      const heldValues = held.map((field) => stored[changed.indexOf(field)] ?? null);
+      const later: HeldValues = {
+        empty: () => void tx.run(table.settle(held), ...held.map(() => null), id),
+        settle: () =>
+          this.#settled(tx, { table, id, values, updatedAt }, () => tx.run(table.settle(held), ...heldValues, id)),
+      };
+      if (held.length === 0 || change.holds?.(later) !== true) throw refusal;
+      const others = changed.filter((field) => !held.includes(field));
+      const otherValues = others.map((field) => stored[changed.indexOf(field)] ?? null);
+      tx.run(table.update(others), ...otherValues, updatedAt, id);
     }
     const record = table.changed(row.record, values);
     record.updatedAt = updatedAt;
@@ -247,6 +269,25 @@ export class RecordChanges {
   #pendingAlone(record: StoredRecord, duplicates: ErrorDetail[]): SavedRecord {
     if (duplicates.length > 0) throw AppError.validation(duplicates);
     return pendingAnswer(record);
+  }
+
+  /** The problems of values that were held back; empty once the values are in place. */
+  #settled(
+    tx: Transactor,
+    {
+      table,
+      ...candidate
+    }: { table: RecordTable; id: string; values: readonly (Value | undefined)[]; updatedAt: string },
+    write: () => void,
+  ): readonly ErrorDetail[] {
+    try {
+      write();
+      return [];
+    } catch (thrown) {
+      const problems = isUniqueViolation(thrown) ? this.#references.duplicates(tx, table, candidate) : [];
+      if (problems.length === 0) throw thrown;
+      return problems;
+    }
   }
 
   /** The error of a refused write: a unique index becomes the problems of the fields. */

@@ -202,6 +202,12 @@ export class RecordTable {
     return sql;
   }
 
+  /** Puts values into some columns, and leaves `updatedAt`. Parameters: the values, the id. */
+  settle(fields: readonly FieldDefinition[]): string {
+    const set = fields.map((field) => `${identifier(columnName(field))} = ?`).join(", ");
+    return `UPDATE ${this.sqlName} SET ${set} WHERE id = ?`;
+  }
+
   /**
    * The records with a field that holds an id, alone or in an array, in the order of creation. Parameters: the id, the seq before
    * the first record.
