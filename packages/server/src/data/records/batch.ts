@@ -87,7 +87,7 @@ export class Batch {
   /** The relations of operations so far to records of later operations. */
   readonly #ahead: { readonly index: number; readonly target: number; problem(): ErrorDetail | null }[] = [];
   /** The unique values that operations so far have held back, because other records had the values. */
-  readonly #held: { readonly index: number; readonly held: HeldValues }[] = [];
+  #held: { readonly index: number; readonly held: HeldValues }[] = [];
   /** The ids of the records that the operations so far have written, for a transaction. */
   readonly #own = new Set<string>();
   readonly #failed = new Set<number>();
@@ -195,13 +195,15 @@ export class Batch {
 
   /** Puts the values in place that were held back: all fields are empty before, so that records can exchange values. */
   #settle(): void {
-    if (this.#failed.size > 0) return;
     for (const { held } of this.#held) held.empty();
-    for (const { index, held } of this.#held)
-      for (const problem of held.settle()) {
-        if (this.#problems.length < maxProblems) this.#problems.push({ operation: index, ...problem });
-        this.#failed.add(index);
-      }
+    for (const { index, held } of this.#held) this.#refuse(index, held.settle());
+  }
+
+  #refuse(index: number, problems: readonly ErrorDetail[]): void {
+    for (const problem of problems) {
+      if (this.#problems.length < maxProblems) this.#problems.push({ operation: index, ...problem });
+      this.#failed.add(index);
+    }
   }
 
   readonly #takes: TakesTarget = (id, problem) => {
@@ -238,6 +240,9 @@ export class Batch {
   #fail(operation: Operation, thrown: unknown): void {
     const index = this.#index;
     if (!(thrown instanceof AppError) || thrown.code === "unavailable") throw thrown;
+    // A batch that fails changes nothing: the values that were held back are taken.
+    for (const { index: earlier, held } of this.#held) this.#refuse(earlier, held.problems);
+    this.#held = [];
     const isOfValues = thrown.code === "validation_error";
     // After a failed operation, another refusal may be a consequence.
     if (!isOfValues && this.#failed.size === 0) throw refusalOf(index, operation, thrown);

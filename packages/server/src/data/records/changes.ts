@@ -78,6 +78,8 @@ interface ChangesOptions extends CreationOrderOptions {
 
 /** The unique values of an update that other records still have: the record keeps the former values until the end of the batch. */
 export interface HeldValues {
+  /** The problems at the time of the update. */
+  readonly problems: readonly ErrorDetail[];
   /** Empties the fields, so that records can exchange values. */
   empty(): void;
   /** Puts the values into the fields. Answers a problem for each value that another record has. */
@@ -205,10 +207,12 @@ export class RecordChanges {
       tx.run(table.update(changed), ...stored, updatedAt, id);
     } catch (thrown) {
       const refusal = this.#refusalOf(thrown, () => this.#references.duplicates(tx, table, { id, values, updatedAt }));
-      const taken = refusal instanceof AppError ? (refusal.details ?? []).map(({ field }) => field) : [];
+      const problems = refusal instanceof AppError ? (refusal.details ?? []) : [];
+      const taken = problems.map(({ field }) => field);
       const held = changed.filter(({ name }) => taken.includes(name));
       const heldValues = held.map((field) => stored[changed.indexOf(field)] ?? null);
       const later: HeldValues = {
+        problems,
         empty: () => void tx.run(table.settle(held), ...held.map(() => null), id),
         settle: () =>
           this.#settled(tx, { table, id, values, updatedAt }, () => tx.run(table.settle(held), ...heldValues, id)),
