@@ -231,8 +231,7 @@ function fieldsOf(definition: CollectionDefinition): ReadonlyMap<string, SchemaF
         items: { table: itemTableName(definition.name, field.name), values: field.values ?? null },
       }),
       ...(field.multiple !== true && field.values !== undefined && { order: { values: field.values, column: first } }),
-      // The rows of a view have no generated columns.
-      ...(valueType === "geo" && !isView(definition) && { place: { lat: first, lon: second } }),
+      ...(valueType === "geo" && { place: { lat: first, lon: second } }),
     };
   });
   const times = isView(definition) ? [] : RECORD_TIMES.map((name) => systemField(name, leading.has(name)));
