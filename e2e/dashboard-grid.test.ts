@@ -1,9 +1,19 @@
 /** The grid of records during fast scrolling: the first column stays, and so does the line that shows the position. */
 import { afterAll, expect, test } from "bun:test";
-import { complaintsOf, leave, openDashboard, settled } from "./dashboard.ts";
+import { complaintsOf, leave, openDashboard, settled, violationsOf } from "./dashboard.ts";
 
 const fields = ["title", "second", "third", "fourth", "fifth", "sixth"].map((name) => ({ name, type: "string" }));
-const dashboard = await openDashboard({ collections: [{ name: "rows", fields }] });
+const tickets = {
+  name: "tickets",
+  fields: [
+    { name: "number", type: "integer" },
+    { name: "title", type: "string" },
+    { name: "stage", type: "string", values: ["open", "waiting", "done"] },
+    ...["first", "second", "third", "fourth"].map((name) => ({ name, type: "string" })),
+    { name: "remark", type: "string" },
+  ],
+};
+const dashboard = await openDashboard({ collections: [{ name: "rows", fields }, tickets] });
 afterAll(() => dashboard.server.stop());
 
 const create = { method: "create", collection: "rows", body: { title: "A row" } };
@@ -64,5 +74,69 @@ test("a slow scroll is no fast scroll; the line below names the visible rows, an
   expect(samples.filter(({ isFast }) => isFast)).toEqual([]);
   expect(samples.at(-1)?.top).toBe(720);
   await page.getByRole("button", { name: /^Rows 21–\d+ of 600 – Go to row$/ }).waitFor();
+  await leave(page);
+});
+
+test("the title is pinned and opens the record; values of an enum are chips of differing colours; the id comes after the fields", async () => {
+  const long = "a long text ".repeat(5);
+  for (const [n, stage] of ["open", "waiting", "done"].entries())
+    await dashboard.api("POST", "/api/tickets", {
+      ...{ number: n, title: `Ticket ${n}`, stage, first: long, second: long, third: long, fourth: long },
+      remark: n === 1 ? "the needle" : "hay",
+    });
+  const page = await dashboard.open("/collections/tickets", { width: 1_280 });
+  await settled(page);
+  const headers = await page.getByRole("columnheader").allInnerTexts();
+  expect(headers.slice(1, 4).map((header) => header.trim())).toEqual(["title", "number", "stage"]);
+  // The width follows the values: a short number has less room than a long text.
+  const widthOf = async (name: string) => (await page.getByRole("columnheader", { name }).boundingBox())?.width ?? 0;
+  expect(await widthOf("number")).toBeLessThan(130);
+  expect(await widthOf("first")).toBeGreaterThan(300);
+  const chips = page.locator("[role=gridcell] [data-hue]");
+  expect((await chips.allInnerTexts()).toSorted()).toEqual(["done", "open", "waiting"]);
+  const coloursOf = () =>
+    page.evaluate<string[]>(
+      "[...document.querySelectorAll('[data-hue]')].map((chip) => getComputedStyle(chip).backgroundColor)",
+    );
+  const colours = await coloursOf();
+  expect(new Set(colours).size).toBe(3);
+  await chips.first().hover();
+  expect(await coloursOf()).toEqual(colours);
+  expect(await violationsOf(page)).toEqual([]);
+  await page.getByRole("button", { name: "Open the record" }).first().click();
+  await page.getByRole("dialog", { name: /^Ticket 2/ }).waitFor();
+  await leave(page);
+});
+
+test("the column of a hit comes into view and is marked; without a search no column is marked", async () => {
+  const page = await dashboard.open("/collections/tickets", { width: 1_024 });
+  await settled(page);
+  expect(await page.locator("[role=columnheader][data-is-found]").count()).toBe(0);
+  const cell = page.getByRole("gridcell").filter({ hasText: "the needle" });
+  expect((await cell.boundingBox())?.x).toBeGreaterThan(1_024);
+  await page.getByRole("searchbox").or(page.getByPlaceholder("Search in all texts")).first().fill("needle");
+  await page.locator("[role=columnheader][data-is-found]").waitFor();
+  const box = await cell.boundingBox();
+  expect((box?.x ?? 2_000) + (box?.width ?? 0)).toBeLessThanOrEqual(1_024);
+  expect((await page.locator("[role=columnheader][data-is-found]").allInnerTexts()).map((name) => name.trim())).toEqual(
+    ["remark"],
+  );
+  await leave(page);
+});
+
+test("below 1,200 pixels the navigation is a rail of icons with names, and the user's choice stays", async () => {
+  const page = await dashboard.open("/collections/tickets", { width: 1_024 });
+  await settled(page);
+  const navigation = page.getByRole("navigation", { name: "Pages" });
+  const width = async () => (await navigation.boundingBox())?.width ?? 0;
+  expect(await width()).toBeLessThan(80);
+  expect(await violationsOf(page)).toEqual([]);
+  await navigation.getByRole("link", { name: "Users" }).waitFor();
+  await page.getByRole("button", { name: "Unfold the menu" }).click();
+  await page.getByRole("button", { name: "Fold the menu" }).waitFor();
+  expect(await width()).toBeGreaterThan(200);
+  await page.reload();
+  await settled(page);
+  expect(await width()).toBeGreaterThan(200);
   await leave(page);
 });

@@ -13,6 +13,7 @@ import {
   useMantineColorScheme,
   VisuallyHidden,
 } from "@mantine/core";
+import { useLocalStorage, useMediaQuery } from "@mantine/hooks";
 import { Link, useLocation, useNavigate } from "@tanstack/react-router";
 import iconUrl from "../assets/icon.svg";
 import {
@@ -20,6 +21,8 @@ import {
   IconAlertTriangle,
   IconApi,
   IconBolt,
+  IconChevronLeft,
+  IconChevronRight,
   IconChevronUp,
   IconClockPlay,
   IconDatabase,
@@ -39,7 +42,7 @@ import {
   IconUserCircle,
   IconUsers,
 } from "../icons/index.ts";
-import { Keys, notifyFailure, useShortcut } from "../kit/index.ts";
+import { Keys, notifyFailure, useIsNarrow, useShortcut } from "../kit/index.ts";
 import { finishDeletes } from "../service/deletes.ts";
 import { type ScriptKind, useOpenFailures, useScriptFiles } from "../service/live.ts";
 import { signOut, useSession } from "../service/session.ts";
@@ -89,41 +92,79 @@ export const themes = [
 
 type PageEntry = (typeof pages)[number];
 
-export function Navigation({ onSearch, onShortcuts }: { onSearch: () => void; onShortcuts: () => void }) {
+export interface Rail {
+  /** Whether the pages have icons without words. */
+  readonly isFolded: boolean;
+  readonly toggle: () => void;
+}
+
+/** The navigation is folded below 1,200 pixels, until the user decides; a phone has the navigation in a drawer. */
+export function useRail(): Rail {
+  const isTight = useMediaQuery("(max-width: 75em)", false, { getInitialValueInEffect: false });
+  const isNarrow = useIsNarrow();
+  const [chosen, choose] = useLocalStorage<"folded" | "open" | "auto">({
+    key: "socle.rail",
+    defaultValue: "auto",
+    getInitialValueInEffect: false,
+  });
+  const isFolded = !isNarrow && (chosen === "auto" ? isTight : chosen === "folded");
+  return { isFolded, toggle: () => choose(isFolded ? "open" : "folded") };
+}
+
+interface NavigationProps {
+  onSearch: () => void;
+  onShortcuts: () => void;
+  rail: Rail;
+}
+
+export function Navigation({ onSearch, onShortcuts, rail: { isFolded, toggle } }: NavigationProps) {
   const sections = [...new Set(pages.map(({ section }) => section))];
   return (
-    <Stack gap={0} h="100%">
+    <Stack gap={0} h="100%" className={classes["navigation"]} data-is-folded={isFolded || undefined}>
       <Group px="md" py="sm" gap="xs" visibleFrom="sm">
         <Image src={iconUrl} w={26} h={26} alt="" />
-        <Text fw={650} fz="lg">
+        <Text fw={650} fz="lg" className={classes["word"]}>
           Socle
         </Text>
       </Group>
       <UnstyledButton className={classes["search"]} onClick={onSearch}>
         <IconSearch size={15} aria-hidden />
-        <span>{text.shell.search}</span>
-        <Box component="span" ml="auto">
+        <span className={classes["word"]}>{text.shell.search}</span>
+        <Box component="span" ml="auto" className={classes["keys"]}>
           <Keys keys="mod+k" />
         </Box>
       </UnstyledButton>
       <ScrollArea flex={1} px="xs" type="auto">
         {sections.map((section) => (
           <Box key={section} mb="sm">
-            {section !== null && <Text className={classes["sectionName"]}>{section}</Text>}
+            {section !== null && (
+              <Text className={classes["sectionName"]}>
+                <span className={classes["word"]}>{section}</span>
+              </Text>
+            )}
             {pages
               .filter((page) => page.section === section)
               .map((page) => (
-                <PageLink key={page.to} page={page} />
+                <PageLink key={page.to} page={page} isFolded={isFolded} />
               ))}
           </Box>
         ))}
       </ScrollArea>
+      <UnstyledButton
+        className={classes["fold"]}
+        visibleFrom="sm"
+        onClick={toggle}
+        aria-label={isFolded ? text.shell.unfold : text.shell.fold}
+      >
+        {isFolded ? <IconChevronRight size={16} aria-hidden /> : <IconChevronLeft size={16} aria-hidden />}
+        <span className={classes["word"]}>{text.shell.fold}</span>
+      </UnstyledButton>
       <Account onShortcuts={onShortcuts} />
     </Stack>
   );
 }
 
-function PageLink({ page }: { page: PageEntry }) {
+function PageLink({ page, isFolded }: { page: PageEntry; isFolded: boolean }) {
   const { to, label, icon: Icon, keys } = page;
   const kind = to === "/functions" ? "function" : to === "/jobs" ? "job" : undefined;
   const navigate = useNavigate();
@@ -134,7 +175,8 @@ function PageLink({ page }: { page: PageEntry }) {
   return (
     <NavLink
       renderRoot={(props) => <Link to={to} {...props} />}
-      label={label}
+      title={isFolded ? label : undefined}
+      label={<span className={classes["word"]}>{label}</span>}
       leftSection={<Icon size={18} stroke={1.6} aria-hidden />}
       rightSection={to === "/failures" ? <FailureBadge /> : badge}
       active={isActive}
@@ -181,10 +223,11 @@ function Account({ onShortcuts }: { onShortcuts: () => void }) {
     <Menu position="top-start" width={240} withinPortal>
       <Menu.Target>
         <UnstyledButton className={classes["account"]} aria-label={`${text.shell.account}: ${email}`}>
-          <Text size="sm" truncate>
+          <IconUserCircle size={18} className={classes["face"] ?? ""} aria-hidden />
+          <Text size="sm" truncate className={classes["word"]}>
             {email}
           </Text>
-          <IconChevronUp size={16} aria-hidden />
+          <IconChevronUp size={16} className={classes["keys"] ?? ""} aria-hidden />
         </UnstyledButton>
       </Menu.Target>
       <Menu.Dropdown>

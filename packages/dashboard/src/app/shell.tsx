@@ -14,7 +14,7 @@ import { queryClient } from "../service/queries.ts";
 import { useSignInQuestion } from "../service/recent.ts";
 import { signOut, useSession } from "../service/session.ts";
 import { text } from "../texts/index.ts";
-import { Navigation } from "./navigation.tsx";
+import { Navigation, useRail } from "./navigation.tsx";
 import { PaletteHost } from "./palette-host.tsx";
 import { ReadOnlyBar } from "./read-only-bar.tsx";
 import classes from "./shell.module.css";
@@ -40,6 +40,7 @@ function Frame() {
   const [isPaletteOpen, palette] = useDisclosure();
   const [isListOpen, list] = useDisclosure();
   const session = useSession();
+  const rail = useRail();
   const path = useRouterState({ select: ({ location }) => location.pathname });
   // The page on the screen: while a page is loaded, the address already names the next page.
   const shown = useRouterState({ select: ({ resolvedLocation }) => resolvedLocation?.pathname });
@@ -60,7 +61,7 @@ function Frame() {
         {text.shell.skip}
       </a>
       <AppShell
-        navbar={{ width: 224, breakpoint: "sm", collapsed: { mobile: !isNavigationOpen } }}
+        navbar={{ width: rail.isFolded ? 64 : 224, breakpoint: "sm", collapsed: { mobile: !isNavigationOpen } }}
         header={{ height: { base: 52, sm: 0 } }}
         padding={0}
       >
@@ -77,7 +78,7 @@ function Frame() {
           </Group>
         </AppShell.Header>
         <AppShell.Navbar className={classes["navbar"]} aria-label={text.shell.navigation}>
-          <Navigation onSearch={palette.open} onShortcuts={list.open} />
+          <Navigation onSearch={palette.open} onShortcuts={list.open} rail={rail} />
         </AppShell.Navbar>
         <AppShell.Main id="main" tabIndex={-1} className={classes["main"]}>
           <ReadOnlyBar />

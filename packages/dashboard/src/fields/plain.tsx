@@ -31,9 +31,19 @@ import {
   words,
 } from "./kind.ts";
 
-/** The text, or the pieces around the matches of a search; a link for an address. */
+/** The colours of the values of an enum; the value itself stands in the chip. */
+const hues = 8;
+
+/** A chip for a value of an enum; the text, or the pieces around the matches of a search; a link for an address. */
 function TextCell({ row, column, value }: CellProps) {
   if (value === "") return <span className={classes["null"]}>{text.records.emptyText}</span>;
+  const place = column.field.values?.indexOf(String(value)) ?? -1;
+  if (place >= 0)
+    return (
+      <span className={classes["chip"]} data-hue={place % hues}>
+        <span className="cut">{shownText(String(value), column.size)}</span>
+      </span>
+    );
   const found = row.found?.get(column.name);
   const link = addressLink(column.field, String(value));
   const Text = link === null ? "span" : "a";

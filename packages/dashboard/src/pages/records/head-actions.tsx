@@ -56,6 +56,7 @@ export function HeadActions({ page }: { page: RecordsPage }) {
             icon={IconRefresh}
             iconSize={16}
             label={text.common.refresh}
+            word={text.common.refresh}
             size={30}
             onClick={page.reload}
             aria-busy={page.shown.rows.isFetching}

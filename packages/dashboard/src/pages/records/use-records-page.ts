@@ -4,20 +4,23 @@ import { type CollectionEntry, isView, type StoredRecord, USERS } from "@socle/p
 import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { kinds } from "../../fields/index.ts";
 import { useIsNarrow, useListedShortcut, useShortcut } from "../../kit/index.ts";
 import { deleteLater, onDeletes, useDeletions } from "../../service/deletes.ts";
 import type { OwnChange } from "../../service/undo.ts";
 import { text } from "../../texts/index.ts";
 import type { RecordSearch } from "../search.ts";
-import { gridColumns, useColumns } from "./columns/use-columns.ts";
+import { fitted, type GridColumn, gridColumns, useColumns } from "./columns/use-columns.ts";
 import { searchOf } from "./data/full-text-search.ts";
 import { mergeChanges, withoutRows } from "./data/live-merge.ts";
 import { changePages, type PageChange, recordsKey } from "./data/record-query.ts";
+import type { Row } from "./data/rows.ts";
 import { parseSort, toggleSort, writeSort } from "./data/sort.ts";
 import { selectionOf, snippetsOf, targetsOf, useTargetDeletes } from "./data/targets.ts";
 import { useLive } from "./data/use-live.ts";
 import { useRows } from "./data/use-rows.ts";
 import { NEW_RECORD } from "./editor/record-query.ts";
+import { toBuilder } from "./filter/builder.ts";
 import { useGridState } from "./grid/use-grid-state.ts";
 
 type Dialog = { readonly type: "code" } | { readonly type: "export"; readonly ids?: readonly string[] };
@@ -155,9 +158,9 @@ function useRecordList(options: {
   const { collection, collections, search, isNarrow } = options;
   const { name, fields, definition } = collection;
   const targets = useMemo(() => targetsOf(fields, collections), [fields, collections]);
-  const all = useMemo(
-    () => gridColumns({ name, fields, definition }, targets, isNarrow),
-    [name, fields, definition, targets, isNarrow],
+  const inOrder = useMemo(
+    () => gridColumns({ name, fields, definition }, targets),
+    [name, fields, definition, targets],
   );
   const searched = definition.search ?? nothingSearched;
   const list = useMemo(
@@ -177,10 +180,40 @@ function useRecordList(options: {
     [deletions, name],
   );
   const rows = useRows(list, hidden);
+  // The first rows decide the widths; later rows move no column.
+  const [sample, setSample] = useState(rows.items);
+  if (sample.length === 0 && rows.items.length > 0) setSample(rows.items);
+  const all = useMemo(() => fitted(inOrder, sample, isNarrow), [inOrder, sample, isNarrow]);
   useTargetDeletes(name, targets);
   const merge = usePageChanges(name);
-  /** `all`: also the hidden columns. `hidden`: records with a delayed deletion. `merge`: puts a changed record into its row. */
-  return { list, rows, columns: useColumns(name, all), all, hidden, merge };
+  const quick = list.search === undefined ? toBuilder(search.filter ?? "", fields)?.quick : undefined;
+  const columns = useColumns(name, all);
+  const found = useMemo(
+    () => foundColumns(rows.items, columns.visible, quick ?? ""),
+    [rows.items, columns.visible, quick],
+  );
+  /** `found`: the names of the columns with a hit of the search. `all`: also the hidden columns. `hidden`: records with a delayed deletion. `merge`: puts a changed record into its row. */
+  return { list, rows, columns, found, all, hidden, merge };
+}
+
+/** Rows in which hits are looked for. */
+const lookedAt = 100;
+
+/** The columns with a hit of the searched words. @param quick the text of the quick search; empty without such a search. */
+function foundColumns(rows: readonly Row[], columns: readonly GridColumn[], quick: string): string {
+  const words = quick.toLowerCase();
+  const isHit = ({ record, found }: Row, { name, field }: GridColumn): boolean =>
+    found?.get(name)?.some(({ isMatch }) => isMatch) ??
+    (words !== "" &&
+      kinds[field.type].isText === true &&
+      String(record[name] ?? "")
+        .toLowerCase()
+        .includes(words));
+  const looked = rows.slice(0, lookedAt);
+  return columns
+    .filter((column) => looked.some((row) => isHit(row, column)))
+    .map(({ name }) => name)
+    .join(" ");
 }
 
 /** Removes deleted rows. Answers a function that puts a changed record into its row. */

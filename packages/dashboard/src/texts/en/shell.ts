@@ -19,6 +19,8 @@ export const shell = {
   keys: "Service keys",
   api: "API",
   settings: "Settings",
+  fold: "Fold the menu",
+  unfold: "Unfold the menu",
   search: "Go to …",
   account: "Your account",
   signOut: "Sign out",

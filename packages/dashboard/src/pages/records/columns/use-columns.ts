@@ -10,7 +10,9 @@ import {
 } from "@socle/protocol";
 import { useMemo } from "react";
 import { kinds } from "../../../fields/index.ts";
+import { expanded, type Row } from "../data/rows.ts";
 import type { Target, Targets } from "../data/targets.ts";
+import { nameField } from "../editor/naming.ts";
 import {
   type ColumnState,
   clampWidth,
@@ -87,11 +89,10 @@ export function isInline({ field, isSystem }: GridColumn): boolean {
   return !isSystem && field.sequence === undefined && field.multiple !== true && kinds[field.type].isInline === true;
 }
 
-/** @param isNarrow whether the sticky id column must leave room for other columns. */
+/** The columns: the field that names a record comes first and stays in place, or the id in a collection without such a field. */
 export function gridColumns(
   { name: collection, fields, definition }: Pick<CollectionEntry, "name" | "fields" | "definition">,
   targets: Targets,
-  isNarrow = false,
 ): GridColumn[] {
   const system = (name: string, type: FieldType, width: number): GridColumn => ({
     name,
@@ -101,9 +102,12 @@ export function gridColumns(
     sortPath: name,
     target: undefined,
   });
+  const title = nameField(fields);
+  const id = system("id", "string", 128);
+  const inOrder = title === null ? fields : [title, ...fields.filter((field) => field !== title)];
   return [
-    system("id", "string", isNarrow ? 88 : 128),
-    ...fields.map((field): GridColumn => {
+    ...(title === null ? [id] : []),
+    ...inOrder.map((field): GridColumn => {
       const target = targets[field.name];
       const path = target === undefined || target.label === null ? field.name : `${field.name}.${target.label}`;
       return {
@@ -116,7 +120,47 @@ export function gridColumns(
         target,
       };
     }),
+    ...(title === null ? [] : [id]),
     // The times of a view are fields of its query.
     ...(isView(definition) ? [] : RECORD_TIMES.map((time) => system(time, "datetime", kinds.datetime.width))),
   ];
+}
+
+/** Pixels of a letter in the grid's font, of the padding of a cell, of the button that opens the record, of a chip, and of the widest column. */
+const [letter, padding, opener, chip, widestFitted, widestNarrow] = [7, 28, 28, 16, 360, 168];
+/** The rows whose values decide the widths. */
+const sampled = 50;
+/** Values longer than nine of ten are cut. */
+const fittedPart = 0.9;
+
+function textOf({ record }: Row, { name, target }: GridColumn): string {
+  const value = record[name] ?? null;
+  if (target === undefined || target.label === null || typeof value !== "string") return String(value);
+  return String(expanded(record, name, value)?.[target.label] ?? "");
+}
+
+/**
+ * Columns as wide as their values in the first rows; the width of a type with a fixed form, such as a time, stays.
+ * @param isNarrow whether the pinned first column must leave room for other columns.
+ */
+export function fitted(columns: readonly GridColumn[], rows: readonly Row[], isNarrow: boolean): GridColumn[] {
+  return columns.map((column, place): GridColumn => {
+    const { type, multiple, values } = column.field;
+    const isFitted =
+      !column.isSystem && multiple !== true && (kinds[type].isText || kinds[type].isNumber || type === "relation");
+    const most = isNarrow && place === 0 ? widestNarrow : widestFitted;
+    if (!isFitted) return { ...column, width: Math.min(column.width, most) };
+    const lengths = rows
+      .slice(0, sampled)
+      .map((row) => Math.min(80, textOf(row, column).length))
+      .sort((a, b) => a - b);
+    const longest = lengths[Math.floor((lengths.length - 1) * fittedPart)] ?? 0;
+    const head = column.name.length * 8 + 56;
+    const wanted =
+      longest * letter +
+      padding +
+      (place === 0 ? opener : 0) +
+      (type === "relation" || values !== undefined ? chip : 0);
+    return { ...column, width: Math.max(Math.min(head, 260, most), Math.min(most, wanted)) };
+  });
 }

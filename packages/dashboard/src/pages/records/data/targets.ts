@@ -3,12 +3,13 @@ import type { CollectionEntry, Event, FieldDefinition } from "@socle/protocol";
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { client } from "../../../service/client.ts";
+import { nameField } from "../editor/naming.ts";
 import { withoutTargets } from "./live-merge.ts";
 import { changePages } from "./record-query.ts";
 
 export interface Target {
   readonly collection: string;
-  /** The target's first text field; null without a text field: the cell then shows the id. */
+  /** The field that names the target; null without such a field: the cell then shows the id. */
   readonly label: string | null;
   /** Whether the relation is multiple. */
   readonly isMultiple: boolean;
@@ -31,7 +32,7 @@ export function targetsOf(fields: readonly FieldDefinition[], collections: reado
     const target = collections.find((each) => each.name === collection);
     targets[name] = {
       collection,
-      label: target?.fields.find((each) => each.type === "string" && each.multiple !== true)?.name ?? null,
+      label: nameField(target?.fields ?? [])?.name ?? null,
       isMultiple,
     };
   }

@@ -138,6 +138,7 @@ function RawSwitch(props: { isRaw: boolean; disabled: boolean; onChange: (isRaw:
       iconSize={16}
       tip={isRaw ? text.records.asBuilder : text.records.asText}
       label={text.records.asText}
+      word={text.records.asTextWord}
       variant={isRaw ? "light" : "subtle"}
       color={isRaw ? "verdigris" : "gray"}
       size={30}
@@ -285,7 +286,13 @@ function Recent({ filters, onPick }: { filters: readonly string[]; onPick: (filt
     <Menu position="bottom-end" width={340} withinPortal>
       <Tooltip label={text.records.recentFilters}>
         <Menu.Target>
-          <IconAction icon={IconHistory} iconSize={16} label={text.records.recentFilters} size={30} />
+          <IconAction
+            icon={IconHistory}
+            iconSize={16}
+            label={text.records.recentFilters}
+            word={text.records.recent}
+            size={30}
+          />
         </Menu.Target>
       </Tooltip>
       <Menu.Dropdown>

@@ -22,6 +22,8 @@ export interface GridHeadProps {
   columns: Columns;
   shown: readonly ShownColumn[];
   sort: readonly SortStep[];
+  /** The names of the columns with a hit of the search, with spaces between. */
+  found: string;
   width: number;
   /** The column of the active cell if the cell is a header, or -1. */
   active: number;
@@ -75,6 +77,7 @@ function Header({
   column,
   index,
   sort,
+  found,
   active,
   columns,
   onActivate,
@@ -96,6 +99,7 @@ function Header({
       data-cell={`-1:${index}`}
       data-align={kinds[field.type].isNumber ? "end" : undefined}
       data-is-sorted={step !== undefined || undefined}
+      data-is-found={found.split(" ").includes(name) || undefined}
       data-is-dragging={isDragging || undefined}
       data-can-sort={sortPath !== null || undefined}
       className={classes["header"]}

@@ -74,14 +74,18 @@ function cell({ collection, index, row, active, editing, actions }: GridRowProps
       style={at === 0 ? { width: column.size } : { width: column.size, left: column.left + selectWidth }}
       onClick={(event) => {
         actions.activate({ row: index, column: at });
-        if (at === 0 && row !== undefined && !(event.target instanceof HTMLAnchorElement)) actions.open(row.id);
+        const isOpener = event.target instanceof HTMLButtonElement || (at === 0 && column.name === "id");
+        if (isOpener && row !== undefined && editing < 0) actions.open(row.id);
       }}
-      onDoubleClick={() => at > 0 && actions.edit({ row: index, column: at })}
+      onDoubleClick={() => column.name !== "id" && actions.edit({ row: index, column: at })}
     >
       {row === undefined ? (
         <span className={classes["outline"]} style={{ width: `${35 + ((index * 7 + at * 13) % 50)}%` }} />
       ) : (
         <Value row={row} column={column} isLink={at === 0} />
+      )}
+      {row !== undefined && at === 0 && column.name !== "id" && (
+        <button type="button" tabIndex={-1} className={classes["opener"]} aria-label={text.records.openRecord} />
       )}
       {row !== undefined && editing === at && (
         <Suspense>
@@ -170,7 +174,7 @@ function ItemsCell({ row, column, value }: CellProps) {
   return (
     <span className={cellClasses["items"]}>
       {items.slice(0, mostShown).map((item) =>
-        column.field.type === "string" ? (
+        column.field.type === "string" && column.field.values === undefined ? (
           <span key={item} className={cellClasses["chip"]} data-is-text>
             <span className="cut">{shownText(item)}</span>
           </span>

@@ -118,6 +118,13 @@ function useShownPart(props: GridProps) {
     const cell = scroller.current?.querySelector<HTMLElement>(`[data-cell="${active.row}:${active.column}"]`);
     cell?.focus({ preventScroll: true });
   });
+  // The first column with a hit of a search comes into view. The pinned column is always in view.
+  const { found } = list;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a width that changes is no reason.
+  useLayoutEffect(() => {
+    const first = list.columns.visible.findIndex(({ name }) => found.split(" ").includes(name));
+    if (first > 0) horizontal.scrollToIndex(first - 1, { align: "auto" });
+  }, [found]);
   // A cell is scrolled fully into view before the edit, also after a double click on its visible part.
   // biome-ignore lint/correctness/useExhaustiveDependencies: the edit of another cell is the reason.
   useLayoutEffect(() => {
@@ -190,6 +197,7 @@ export function Grid(props: GridProps) {
           columns={columns}
           shown={shown}
           sort={steps}
+          found={page.shown.found}
           width={width}
           active={active.row < 0 ? active.column : -1}
           onActivate={activateHeader}

@@ -88,7 +88,7 @@ function useActiveCell(options: Shown & { onOpen: (id: string) => void }) {
         if (column === undefined || row === undefined) return;
         setActive(place);
         if (canEdit(latest.current, place)) setEditing(true);
-        else if (!column.isSystem || place.column === 0) onOpen(row.id);
+        else if (!column.isSystem || column.name === "id") onOpen(row.id);
         else notifyDone(text.records.readOnly(column.name));
       },
       endEdit: (step: Step): void => {
