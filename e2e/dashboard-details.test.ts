@@ -88,7 +88,7 @@ test("a Shift-click selects rows and no text; marks that turn the text are visib
   // Another cell that is clicked saves, too.
   await page.locator('[data-cell="1:1"]').dblclick();
   await page.getByRole("textbox", { name: longName }).fill("7");
-  await page.locator('[data-cell="2:1"]').click();
+  await page.locator('[data-cell="2:0"]').click();
   await page
     .getByRole("status")
     .filter({ hasText: `${longName} saved` })

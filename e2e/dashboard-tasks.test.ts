@@ -1,7 +1,16 @@
 /** Tasks of a new user of the dashboard, in a real browser: the obstacles that this user met must not come back. */
 import { afterAll, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
-import { complaintsOf, keepUndo, leave, openDashboard, overflowOf, settled, violationsOf } from "./dashboard.ts";
+import {
+  complaintsOf,
+  keepUndo,
+  leave,
+  openDashboard,
+  overflowOf,
+  settled,
+  violationsOf,
+  type WindowOptions,
+} from "./dashboard.ts";
 import { until } from "./kit.ts";
 
 const dashboard = await openDashboard({
@@ -87,11 +96,21 @@ test("Tab goes from field to field of a new record, and removes no value; a miss
   await leave(page);
 });
 
+/** The grid of the authors with wide first columns. */
+async function openWide(window: WindowOptions): Promise<Page> {
+  const page = await dashboard.open("/collections/authors", window);
+  await page.evaluate(
+    `localStorage.setItem("socle.columns.authors", JSON.stringify({ widths: { name: 340, email: 340 } }))`,
+  );
+  await page.reload();
+  await settled(page);
+  return page;
+}
+
 test("a relation in a cell that is half on the screen: the first match is taken by Enter and stored, nothing shifts", async () => {
   const author = await make("authors", { name: "Grace", email: "grace@example.com" });
   const book = await make("books", { title: "Compilers" });
-  const page = await dashboard.open("/collections/authors", { width: 1_180 });
-  await settled(page);
+  const page = await openWide({ width: 1_180 });
   const row = page.getByRole("row").filter({ hasText: "Grace" });
   const cell = row.locator('[data-cell$=":2"]');
   const before = await cell.boundingBox();
@@ -117,8 +136,7 @@ test("a relation in a cell that is half on the screen: the first match is taken 
 
 test("a value is saved by a click on another cell, and dropped by Escape; a refusal is shown", async () => {
   const { id } = await make("authors", { name: "Edsger", email: "edsger@example.com" });
-  const page = await dashboard.open("/collections/authors");
-  await settled(page);
+  const page = await openWide({});
   const row = page.getByRole("row").filter({ hasText: "edsger@example.com" });
   const name = row.locator('[data-cell$=":0"]');
   const email = row.locator('[data-cell$=":1"]');
@@ -190,10 +208,10 @@ test("600 records are deleted in three batches; a few refused records are listed
   await page.getByText("2 of 600 records could not be deleted").waitFor();
   await page.getByText("This note is to be kept.").waitFor();
   expect(await count("notes")).toBe(2);
-  expect(batches.reduce((sum, n) => sum + n, 0)).toBe(600);
   expect(Math.max(...batches)).toBe(250);
-  // The dashboard deletes record by record only after a refused batch.
-  expect(alone.length).toBe(250);
+  // A refused batch is halved down to the refused records: few records are sent alone.
+  expect(batches.length + alone.length).toBeLessThan(60);
+  expect(alone.length).toBeLessThan(8);
   // Records that the service has kept are in the grid again.
   await until(async () => (await page.getByRole("row").filter({ hasText: "Keep" }).count()) === 2);
   await leave(page);

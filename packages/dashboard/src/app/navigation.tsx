@@ -49,39 +49,23 @@ import { signOut, useSession } from "../service/session.ts";
 import { text } from "../texts/index.ts";
 import classes from "./navigation.module.css";
 
+const words = text.shell;
+
 export const pages = [
-  { to: "/", label: text.shell.overview, icon: IconLayoutDashboard, keys: "g o", section: null },
-  {
-    to: "/collections",
-    label: text.shell.collections,
-    icon: IconDatabase,
-    keys: "g c",
-    section: text.shell.sectionData,
-  },
-  { to: "/users", label: text.shell.users, icon: IconUsers, keys: "g u", section: text.shell.sectionData },
-  { to: "/storage", label: text.shell.storage, icon: IconFolder, keys: "g f", section: text.shell.sectionData },
-  { to: "/functions", label: text.shell.functions, icon: IconBolt, keys: "g n", section: text.shell.sectionCode },
-  { to: "/jobs", label: text.shell.jobs, icon: IconClockPlay, keys: "g j", section: text.shell.sectionCode },
-  {
-    to: "/failures",
-    label: text.shell.failures,
-    icon: IconAlertTriangle,
-    keys: "g x",
-    section: text.shell.sectionCode,
-  },
-  { to: "/logs", label: text.shell.logs, icon: IconFileText, keys: "g l", section: text.shell.sectionService },
-  { to: "/events", label: text.shell.events, icon: IconActivity, keys: "g e", section: text.shell.sectionService },
-  {
-    to: "/sockets",
-    label: text.shell.sockets,
-    icon: IconPlugConnected,
-    keys: "g i",
-    section: text.shell.sectionService,
-  },
-  { to: "/mails", label: text.shell.mails, icon: IconMail, keys: "g m", section: text.shell.sectionService },
-  { to: "/keys", label: text.shell.keys, icon: IconKey, keys: "g k", section: text.shell.sectionService },
-  { to: "/api", label: text.shell.api, icon: IconApi, keys: "g a", section: text.shell.sectionService },
-  { to: "/settings", label: text.shell.settings, icon: IconSettings, keys: "g s", section: text.shell.sectionService },
+  { to: "/", label: words.overview, icon: IconLayoutDashboard, keys: "g o", section: null },
+  { to: "/collections", label: words.collections, icon: IconDatabase, keys: "g c", section: words.sectionData },
+  { to: "/users", label: words.users, icon: IconUsers, keys: "g u", section: words.sectionData },
+  { to: "/storage", label: words.storage, icon: IconFolder, keys: "g f", section: words.sectionData },
+  { to: "/functions", label: words.functions, icon: IconBolt, keys: "g n", section: words.sectionCode },
+  { to: "/jobs", label: words.jobs, icon: IconClockPlay, keys: "g j", section: words.sectionCode },
+  { to: "/failures", label: words.failures, icon: IconAlertTriangle, keys: "g x", section: words.sectionCode },
+  { to: "/logs", label: words.logs, icon: IconFileText, keys: "g l", section: words.sectionService },
+  { to: "/events", label: words.events, icon: IconActivity, keys: "g e", section: words.sectionService },
+  { to: "/sockets", label: words.sockets, icon: IconPlugConnected, keys: "g i", section: words.sectionService },
+  { to: "/mails", label: words.mails, icon: IconMail, keys: "g m", section: words.sectionService },
+  { to: "/keys", label: words.keys, icon: IconKey, keys: "g k", section: words.sectionService },
+  { to: "/api", label: words.api, icon: IconApi, keys: "g a", section: words.sectionService },
+  { to: "/settings", label: words.settings, icon: IconSettings, keys: "g s", section: words.sectionService },
 ] as const;
 
 export const themes = [

@@ -3,7 +3,7 @@ import { Box, Group, Progress, RingProgress, Text } from "@mantine/core";
 import { useEffect, useState } from "react";
 import { IconX } from "../icons/index.ts";
 import { Action, focusPage, IconAction, messageOf, notifyDone, notifyError } from "../kit/index.ts";
-import type { Failure } from "../service/delete-records.ts";
+import type { Failure } from "../service/change-records.ts";
 import { type Deletion, deleteNow, onDeletes, undoDelete, undoMs, useDeletions } from "../service/deletes.ts";
 import { text } from "../texts/index.ts";
 import classes from "./undo-bars.module.css";

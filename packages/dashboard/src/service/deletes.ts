@@ -4,8 +4,8 @@
  * the records stay.
  */
 import { text } from "../texts/index.ts";
+import { changeRecords, type Failure } from "./change-records.ts";
 import { client } from "./client.ts";
-import { deleteRecords, type Failure } from "./delete-records.ts";
 import { countPointers, type Pointers } from "./pointers.ts";
 import { queryClient } from "./queries.ts";
 import { Store, useStore } from "./store.ts";
@@ -58,7 +58,7 @@ function remember(id: string): void {
 
 async function send({ key, collection, ids, requests: { options } }: Deletion): Promise<Outcome> {
   const records = client.collection(collection);
-  const failed = await deleteRecords(ids, {
+  const failed = await changeRecords(ids, {
     batch: (part) =>
       client.batch(
         part.map((id) => ({ method: "delete", collection, id }) as const),

@@ -1,10 +1,19 @@
 /** The overview: whether all is well, with the conditions that are not, the figures, and what went wrong by its causes. */
-import { Paper, Skeleton, Stack, Text } from "@mantine/core";
+import { Paper, Text } from "@mantine/core";
 import type { FailurePage, LogEntry, Overview } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, type LinkProps } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { Dim, formatBytes, formatCompact, formatDuration, Page, QueryView, RelativeTime } from "../../kit/index.ts";
+import {
+  Dim,
+  formatBytes,
+  formatCompact,
+  formatDuration,
+  Page,
+  QueryView,
+  RelativeTime,
+  RowsSkeleton,
+} from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { openFailuresQuery } from "../../service/live.ts";
 import { overviewQuery } from "../../service/queries.ts";
@@ -25,7 +34,7 @@ export function OverviewPage() {
   const { data } = query;
   return (
     <Page title={text.overview.title} note={data !== undefined && <Note {...data} />}>
-      <QueryView query={query} skeleton={<OverviewSkeleton />}>
+      <QueryView query={query} skeleton={<RowsSkeleton rows={4} height={92} />}>
         {(overview) => <Glance overview={overview} />}
       </QueryView>
     </Page>
@@ -75,16 +84,6 @@ function Glance({ overview }: { overview: Overview }) {
   );
 }
 
-function OverviewSkeleton() {
-  return (
-    <Stack gap="md" role="status" aria-busy="true" aria-label={text.common.loading}>
-      <Skeleton height={64} radius="lg" />
-      <Skeleton height={92} radius="lg" />
-      <Skeleton height={232} radius="lg" />
-    </Stack>
-  );
-}
-
 interface Stat {
   label: string;
   value: ReactNode;
@@ -97,10 +96,6 @@ interface Stat {
 function statsOf(overview: Overview, failures: FailurePage | undefined, entries: readonly LogEntry[]): Stat[] {
   const words = text.overview;
   const { requests, errors, latest } = figuresOf(overview.requests);
-  const share = (requests === 0 ? 0 : errors / requests).toLocaleString(undefined, {
-    style: "percent",
-    maximumSignificantDigits: 2,
-  });
   const open = failures?.open ?? 0;
   const slow = slowQueriesOf(entries);
   const { disk, database, storage } = overview;
@@ -128,7 +123,7 @@ function statsOf(overview: Overview, failures: FailurePage | undefined, entries:
     {
       label: words.requests,
       value: formatCompact(requests),
-      hint: errors === 0 ? words.noErrors : words.errorsHint(formatCompact(errors), share),
+      hint: errors === 0 ? words.noErrors : words.errorsHint(formatCompact(errors)),
       isBad: errors > 0,
       to: { to: "/logs", search: { levels: "ERROR" } },
     },

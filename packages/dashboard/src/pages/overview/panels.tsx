@@ -3,7 +3,18 @@ import { Box, ColorSwatch, Group, SegmentedControl, SimpleGrid, Skeleton, Text }
 import type { ClusterInstance, ClusterOverview, FailureGroup, LogEntry, Overview } from "@socle/protocol";
 import { Link, type LinkProps } from "@tanstack/react-router";
 import { lazy, type ReactNode, Suspense } from "react";
-import { choicesOf, Dim, formatDuration, Panel, RelativeTime, TextLink, visible } from "../../kit/index.ts";
+import {
+  Complaint,
+  choicesOf,
+  Dim,
+  Fact,
+  Facts,
+  formatDuration,
+  Panel,
+  RelativeTime,
+  TextLink,
+  visible,
+} from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import { LevelMark } from "../logs/level-mark.tsx";
 import {
@@ -162,18 +173,10 @@ export function TrafficPanel({ requests, week, range, onRange }: TrafficProps) {
         </Dim>
       ) : (
         <SimpleGrid cols={{ base: 1, md: 2 }} spacing={0}>
-          <Figure
-            title={text.overview.requestChart[range]}
-            series={requestSeries}
-            summary={requestSummary(slots, range)}
-          >
+          <Figure title={text.overview.requestChart[range]} series={requestSeries} words={requestSummary(slots, range)}>
             <RequestChart slots={slots} range={range} />
           </Figure>
-          <Figure
-            title={text.overview.latencyChart[range]}
-            series={latencySeries}
-            summary={latencySummary(slots, range)}
-          >
+          <Figure title={text.overview.latencyChart[range]} series={latencySeries} words={latencySummary(slots, range)}>
             <LatencyChart slots={slots} range={range} />
           </Figure>
         </SimpleGrid>
@@ -182,8 +185,8 @@ export function TrafficPanel({ requests, week, range, onRange }: TrafficProps) {
   );
 }
 
-function Figure(props: { title: string; series: readonly Series[]; summary: string; children: ReactNode }) {
-  const { title, series, summary, children } = props;
+function Figure(props: { title: string; series: readonly Series[]; words: string; children: ReactNode }) {
+  const { title, series, words, children } = props;
   return (
     <Box p="8px 16px 12px" miw={0}>
       <Group gap="md" aria-hidden>
@@ -195,7 +198,7 @@ function Figure(props: { title: string; series: readonly Series[]; summary: stri
           </Group>
         ))}
       </Group>
-      <div role="img" aria-label={summary}>
+      <div role="img" aria-label={words}>
         <Suspense fallback={<Skeleton height={168} radius="sm" />}>{children}</Suspense>
       </div>
     </Box>
@@ -203,40 +206,23 @@ function Figure(props: { title: string; series: readonly Series[]; summary: stri
 }
 
 /** The instances of a cluster, and how far the replicas are. */
-export function ClusterPanel({ cluster }: { cluster: ClusterOverview }) {
-  const { instances, isJournalReached, leader } = cluster;
+export function ClusterPanel({ cluster: { instances, isJournalReached, leader } }: { cluster: ClusterOverview }) {
   const problem = isJournalReached ? leader === null && text.overview.noLeader : text.overview.noJournal;
   return (
     <Panel title={text.overview.cluster}>
-      <dl className={classes["facts"]}>
-        {problem !== false && <Fact label={problem} value="" isBad />}
-        {instances.map((instance) => (
-          <Fact
-            key={instance.address}
-            label={instance.address}
-            value={stateOf(instance)}
-            isBad={!instance.isLive}
-            isStrong={instance.isLive && instance.role === "leader"}
-          />
-        ))}
-      </dl>
+      <Box px="md" pb="sm">
+        {problem !== false && <Complaint>{problem}</Complaint>}
+        <Facts>
+          {instances.map((instance) => (
+            <Fact key={instance.address} name={instance.address} value={stateOf(instance)} />
+          ))}
+        </Facts>
+      </Box>
     </Panel>
   );
 }
 
-function Fact(props: { label: string; value: string; isStrong?: boolean; isBad?: boolean }) {
-  const { label, value, isStrong = false, isBad = false } = props;
-  return (
-    <div className={classes["fact"]} data-is-strong={isStrong || undefined}>
-      <dt>{label}</dt>
-      <dd className="numbers" data-is-bad={isBad || undefined}>
-        {value}
-      </dd>
-    </div>
-  );
-}
-
-function stateOf({ isLive, role, lag }: ClusterInstance): string {
-  if (!isLive) return text.overview.gone;
-  return role === "leader" ? text.overview.leader : text.overview.behind(lag);
+function stateOf({ isLive, role, lag }: ClusterInstance): ReactNode {
+  if (!isLive) return <Complaint>{text.overview.gone}</Complaint>;
+  return role === "leader" ? <b>{text.overview.leader}</b> : text.overview.behind(lag);
 }

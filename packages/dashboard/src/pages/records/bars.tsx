@@ -1,7 +1,7 @@
 /** The bars of the grid: actions for the selected records, and the line below with the visible rows and a jump to other rows. */
 import { Group, NumberInput, Popover, Text, Tooltip, UnstyledButton, VisuallyHidden } from "@mantine/core";
 import { useState } from "react";
-import { IconCopy, IconDownload, IconTrash, IconX } from "../../icons/index.ts";
+import { IconCopy, IconDownload, IconPencil, IconTrash, IconX } from "../../icons/index.ts";
 import { Action, Dim, Form, IconAction, messageOf, notifyDone, undoChange } from "../../kit/index.ts";
 import { type Store, useStore } from "../../service/store.ts";
 import { useIsKept } from "../../service/undo.ts";
@@ -40,6 +40,15 @@ export function SelectionBar({ page }: { page: RecordsPage }) {
             icon={IconDownload}
             label={text.records.exportSelected(ids.length)}
             onClick={() => setDialog({ type: "export", ids })}
+          />
+        )}
+        {!areUsers && !isReadOnly && (
+          <Action
+            {...look}
+            color="gray"
+            icon={IconPencil}
+            label={text.records.editSelected(ids.length)}
+            onClick={() => setDialog({ type: "edit", ids })}
           />
         )}
         <Action {...look} color="gray" icon={IconCopy} label={text.records.copyIds} onClick={copy} />

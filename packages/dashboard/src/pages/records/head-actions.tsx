@@ -6,6 +6,7 @@ import {
   IconCode,
   IconDots,
   IconDownload,
+  IconPencil,
   IconPlugConnectedX,
   IconPlus,
   IconRefresh,
@@ -110,6 +111,11 @@ function MoreActions({ page }: { page: RecordsPage }) {
             renderRoot={(props) => <Link to="/collections/$name/import" params={{ name }} {...props} />}
           >
             {text.records.import}
+          </Menu.Item>
+        )}
+        {!areUsers && !isReadOnly && (
+          <Menu.Item leftSection={<IconPencil size={16} />} onClick={() => setDialog({ type: "edit" })}>
+            {text.records.editAll(shown.rows.total)}
           </Menu.Item>
         )}
         {!isReadOnly && (

@@ -108,6 +108,9 @@ export function RecordsPage() {
 }
 
 const ExportDialog = lazy(async () => ({ default: (await import("./export/export-dialog.tsx")).ExportDialog }));
+const EditManyDialog = lazy(async () => ({
+  default: (await import("./edit-many/edit-many-dialog.tsx")).EditManyDialog,
+}));
 const SnippetsDialog = lazy(async () => ({ default: (await import("./snippets/snippets-dialog.tsx")).SnippetsDialog }));
 
 /** Loads the editor before a record opens, so that early keys are not lost. */
@@ -127,6 +130,8 @@ function RecordDialogs({ page }: { page: PageState }) {
     state.focus();
   };
   const { filter, sort, record: recordId } = search;
+  const { rows } = shown;
+  const at = rows.items.findIndex(({ id }) => id === recordId);
   const shared = { collection, filter, sort, search: shown.list.search, onClose: close };
   return (
     <Suspense>
@@ -134,6 +139,10 @@ function RecordDialogs({ page }: { page: PageState }) {
         <RecordDrawer
           collection={collection}
           recordId={recordId}
+          handlers={page.editor}
+          previous={rows.items[at - 1]?.id}
+          next={at === -1 ? undefined : rows.items[at + 1]?.id}
+          onStep={(id) => setSearch({ record: id }, true)}
           onClose={() => {
             setSearch({ record: undefined });
             state.focus();
@@ -151,6 +160,7 @@ function RecordDialogs({ page }: { page: PageState }) {
           columns={shown.columns.visible.map((column) => column.name)}
         />
       )}
+      {dialog?.type === "edit" && <EditManyDialog {...shared} ids={dialog.ids} total={rows.total} />}
       {dialog?.type === "code" && <SnippetsDialog {...shared} recordId={recordId === "new" ? undefined : recordId} />}
     </Suspense>
   );

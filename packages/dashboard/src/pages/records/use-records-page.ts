@@ -3,7 +3,7 @@ import { SocleError } from "@socle/client";
 import { type CollectionEntry, isView, type StoredRecord, USERS } from "@socle/protocol";
 import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { type RefObject, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { kinds } from "../../fields/index.ts";
 import { useIsNarrow, useListedShortcut, useShortcut } from "../../kit/index.ts";
 import { deleteLater, onDeletes, useDeletions } from "../../service/deletes.ts";
@@ -19,11 +19,13 @@ import { parseSort, toggleSort, writeSort } from "./data/sort.ts";
 import { selectionOf, snippetsOf, targetsOf, useTargetDeletes } from "./data/targets.ts";
 import { useLive } from "./data/use-live.ts";
 import { useRows } from "./data/use-rows.ts";
+import type { EditorHandlers } from "./editor/record-editor.tsx";
 import { NEW_RECORD } from "./editor/record-query.ts";
 import { toBuilder } from "./filter/builder.ts";
 import { useGridState } from "./grid/use-grid-state.ts";
 
-type Dialog = { readonly type: "code" } | { readonly type: "export"; readonly ids?: readonly string[] };
+/** `ids`: only these records; absent for all records of the list. */
+type Dialog = { readonly type: "code" } | { readonly type: "export" | "edit"; readonly ids?: readonly string[] };
 
 /** The words below the grid on the last change of a cell. */
 interface Note {
@@ -35,8 +37,8 @@ interface Note {
 /** The time until an opened drawer is on the screen. */
 const openingMs = 600;
 
-/** The address of the page, and the functions that change the address. */
-function useAddress(name: string) {
+/** The address of the page, and the functions that change the address. @param editor the open record, which may keep the panel. */
+function useAddress(name: string, editor: RefObject<EditorHandlers | null>) {
   const search = useSearch({ from: "/inside/collections/$name" });
   const navigate = useNavigate();
   const setSearch = useCallback(
@@ -56,14 +58,18 @@ function useAddress(name: string) {
   }, [isClosed]);
   const open = useCallback(
     (id: string): void => {
-      // Until the drawer is open, typed letters are for the drawer, and not for the page below.
-      if (performance.now() - openedAt.current < openingMs) return;
+      // Until the panel is open, typed letters are for the panel, and not for the grid. Beside an open panel, another record opens at once.
+      if (isClosed && performance.now() - openedAt.current < openingMs) return;
       openedAt.current = performance.now();
       // Users are made with an account.
-      if (name === USERS && id === NEW_RECORD) void navigate({ to: "/users", search: { user: id } });
-      else setSearch({ record: id });
+      const go = (): void => {
+        if (name === USERS && id === NEW_RECORD) void navigate({ to: "/users", search: { user: id } });
+        else setSearch({ record: id });
+      };
+      if (editor.current === null) go();
+      else editor.current.leave(go);
     },
-    [setSearch, navigate, name],
+    [setSearch, navigate, name, editor, isClosed],
   );
   return { search, setSearch, open };
 }
@@ -77,7 +83,8 @@ export interface RecordsPageProps {
 export function useRecordsPage({ collection, collections }: RecordsPageProps) {
   const { name } = collection;
   const isReadOnly = isView(collection.definition);
-  const { search, setSearch, open: openRecord } = useAddress(name);
+  const editor = useRef<EditorHandlers | null>(null);
+  const { search, setSearch, open: openRecord } = useAddress(name, editor);
   const open = useCallback((id: string): void => (isReadOnly ? undefined : openRecord(id)), [isReadOnly, openRecord]);
   const queryClient = useQueryClient();
   const isNarrow = useIsNarrow();
@@ -126,7 +133,7 @@ export function useRecordsPage({ collection, collections }: RecordsPageProps) {
   };
   return {
     ...{ name, collection, search, setSearch, open, isNarrow, isPartial, dialog, setDialog, note, scroller },
-    ...{ shown, live, sort, state, toTop, reload, remove },
+    ...{ editor, shown, live, sort, state, toTop, reload, remove },
     /** Whether the records are users, who are made and deleted with their account. */
     areUsers: name === USERS,
     /** Whether the records are the rows of a view: nobody writes, opens, imports or exports the rows. */
@@ -263,5 +270,6 @@ export function useRecordShortcuts(
   useListedShortcut({ keys: "ArrowUp ArrowDown ArrowLeft ArrowRight", label: words.move, group });
   useListedShortcut({ keys: "Enter", label: words.edit, group });
   useListedShortcut({ keys: "Space", label: words.select, group });
+  useListedShortcut({ keys: "alt+ArrowUp alt+ArrowDown", label: words.steps, group });
   useListedShortcut({ keys: "mod+s", label: words.save, group });
 }

@@ -3,6 +3,8 @@ import { count } from "./count.ts";
 
 export const editor = {
   account: "Account",
+  previous: "Previous record",
+  next: "Next record",
   newRecord: (collection: string) => `New record in ${collection}`,
   record: (collection: string) => `Record of ${collection}`,
   created: "Created",

@@ -18,7 +18,6 @@ export const keys = {
   create: "Create the key",
   copyNow: "Copy the key now: it is not shown again.",
   key: "Key",
-  copyKey: "Copy the key",
   done: "Done",
   use: "Send the key as",
   delete: "Delete",

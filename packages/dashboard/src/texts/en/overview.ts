@@ -30,7 +30,7 @@ export const overview = {
     `${growth} in ${time}${free === null ? "" : ` · ${free} free`}`,
   hideSteps: "Hide the first steps",
   requests: "Requests",
-  errorsHint: (errors: string, share: string) => `${errors} failed (${share}), last hour`,
+  errorsHint: (errors: string) => `last hour, ${errors} failed`,
   noErrors: "last hour, none failed",
   latency: "Latency",
   latencyHint: (p50: string) => `p99; half within ${p50}`,

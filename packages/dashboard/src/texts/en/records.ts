@@ -153,11 +153,28 @@ export const records = {
   newRecords: (n: number) => `${count(n, "new record")}`,
   changed: "Records have changed",
 
+  editSelected: (n: number) => `Edit ${n.toLocaleString()} selected`,
+  editAll: (n: number | undefined) => `Edit all${n === undefined ? "" : ` ${n.toLocaleString()}`} that match`,
+  editMany: {
+    title: (n: number) => `Edit ${count(n, "record")}`,
+    field: "Field",
+    value: (field: string) => `New value of ${field}`,
+    hint: "All these records get the value. A refused record stays as it is and is listed. You can undo the change.",
+    action: "Change the records",
+    progress: "Progress of the change",
+    running: (done: number, of: number) => `${done.toLocaleString()} of ${count(of, "record")}`,
+    done: (n: number) => `${count(n, "record")} changed`,
+    refused: (changed: number, refused: number) =>
+      `${count(changed, "record")} changed. ${count(refused, "record was", "records were")} refused:`,
+    tooMany: (most: number) =>
+      `More than ${most.toLocaleString()} records match. Narrow the filter, and edit in parts.`,
+  },
   shortcuts: {
     move: "Move from cell to cell",
     edit: "Edit the cell, or open the record from its id",
     select: "Select the row",
     save: "Save the open record, and go on with that record",
+    steps: "Previous and next record, beside the open record",
     open: "Open the record",
     new: "New record",
     delete: "Delete the selected records",

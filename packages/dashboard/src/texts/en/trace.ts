@@ -4,7 +4,6 @@ import { count } from "./count.ts";
 export const trace = {
   title: "Trace",
   open: "Show the trace",
-  openOfRequest: "Show the trace of the request",
   spans: (n: number) => count(n, "part"),
   by: ", by",
   nobody: "an anonymous caller",

@@ -13,6 +13,8 @@ export const undo = {
     saved: (collection: string) => `a record of ${collection} saved`,
     created: (collection: string) => `a record of ${collection} created`,
     deleted: (n: number, collection: string) => `${count(n, "record")} of ${collection} deleted`,
+    editedMany: (field: string, n: number, collection: string) =>
+      `${field} of ${count(n, "record")} of ${collection} changed`,
     restored: (collection: string) => `an earlier version of a record of ${collection} restored`,
   },
 

@@ -1,24 +1,11 @@
 /** The menu of columns: shows, hides and moves columns, by mouse and by keyboard. */
-import {
-  closestCenter,
-  DndContext,
-  type DragEndEvent,
-  KeyboardSensor,
-  PointerSensor,
-  useSensor,
-  useSensors,
-} from "@dnd-kit/core";
-import {
-  SortableContext,
-  sortableKeyboardCoordinates,
-  useSortable,
-  verticalListSortingStrategy,
-} from "@dnd-kit/sortable";
+import { useSortable } from "@dnd-kit/sortable";
 import { CSS } from "@dnd-kit/utilities";
 import { Button, Checkbox, Group, Popover, ScrollArea, Tooltip } from "@mantine/core";
 import { useState } from "react";
 import { IconColumns3, IconGripVertical } from "../../../icons/index.ts";
 import { Action, Dim, IconAction, SearchInput } from "../../../kit/index.ts";
+import { Sortable } from "../../../kit/sortable.tsx";
 import { TypeIcon } from "../../../kit/type-icon.tsx";
 import { text } from "../../../texts/index.ts";
 import classes from "./column-menu.module.css";
@@ -61,17 +48,13 @@ export function ColumnMenu(props: ColumnMenuProps) {
 function ColumnList({ columns, all }: ColumnMenuProps) {
   const { order, hidden, visible, change } = columns;
   const [search, setSearch] = useState("");
-  const sensors = useSensors(
-    useSensor(PointerSensor, { activationConstraint: { distance: 4 } }),
-    useSensor(KeyboardSensor, { coordinateGetter: sortableKeyboardCoordinates }),
-  );
   const words = search.trim().toLowerCase();
   const found = order
     .filter((name) => name.toLowerCase().includes(words))
     .flatMap((name) => all.find((column) => column.name === name) ?? []);
-  const onDragEnd = ({ active, over }: DragEndEvent): void => {
-    if (over !== null) change({ order: moveColumn(order, String(active.id), String(over.id)) });
-  };
+  const names = found.map(({ name }) => name);
+  const move = (from: number, to: number): void =>
+    change({ order: moveColumn(order, names[from] ?? "", names[to] ?? "") });
   const show = (name: string, isShown: boolean): void => {
     const others = [...hidden].filter((each) => each !== name);
     change({ hidden: isShown ? others : [...others, name] });
@@ -84,17 +67,15 @@ function ColumnList({ columns, all }: ColumnMenuProps) {
         <SearchInput label={text.records.searchColumns} value={search} onChange={setSearch} data-autofocus />
       </div>
       <ScrollArea.Autosize mah={320} type="auto" scrollbars="y">
-        <DndContext sensors={sensors} collisionDetection={closestCenter} onDragEnd={onDragEnd}>
-          <SortableContext items={found.map(({ name }) => name)} strategy={verticalListSortingStrategy}>
-            <ul className={`plain ${classes["list"]}`}>
-              {found.map((column) => {
-                const isShown = !hidden.has(column.name);
-                const isFixed = isShown && visible.length === 1;
-                return <ColumnItem key={column.name} {...{ column, isShown, isFixed }} onShow={show} />;
-              })}
-            </ul>
-          </SortableContext>
-        </DndContext>
+        <Sortable ids={names} nameOf={(at) => names[at] ?? ""} onMove={move}>
+          <ul className={`plain ${classes["list"]}`}>
+            {found.map((column) => {
+              const isShown = !hidden.has(column.name);
+              const isFixed = isShown && visible.length === 1;
+              return <ColumnItem key={column.name} {...{ column, isShown, isFixed }} onShow={show} />;
+            })}
+          </ul>
+        </Sortable>
         {found.length === 0 && (
           <Dim size="sm" p="sm">
             {text.records.noColumn}

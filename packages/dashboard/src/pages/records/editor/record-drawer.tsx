@@ -1,15 +1,18 @@
-/** The drawer that creates or changes a record. The inside is loaded when a first record opens. */
-import { Drawer, Text } from "@mantine/core";
+/** The panel that creates or changes a record, beside the grid on a wide screen. The inside is loaded when a first record opens. */
+import { Drawer, Group, Text } from "@mantine/core";
+import { useMediaQuery } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
-import { Suspense, useRef } from "react";
+import { type KeyboardEvent, Suspense, useEffect, useRef } from "react";
+import { IconChevronDown, IconChevronUp } from "../../../icons/index.ts";
 import { drawerMark, useEscape } from "../../../kit/details-drawer.tsx";
+import { IconAction } from "../../../kit/icon-action.tsx";
 import { preloadable } from "../../../kit/preloadable.tsx";
 import { RowsSkeleton } from "../../../kit/states.tsx";
 import { text } from "../../../texts/index.ts";
 import classes from "./editor.module.css";
 import { preloadControls } from "./field-control.tsx";
 import { recordName } from "./naming.ts";
-import type { DrawerHandlers, RecordDrawerProps, RecordEditorProps } from "./record-editor.tsx";
+import type { RecordEditorProps } from "./record-editor.tsx";
 import { NEW_RECORD, recordQuery } from "./record-query.ts";
 
 const editor = preloadable<RecordEditorProps>(async () => (await import("./record-editor.tsx")).RecordEditor);
@@ -19,11 +22,40 @@ export async function preloadEditor(): Promise<void> {
   await Promise.all([editor.preload(), preloadControls()]);
 }
 
-export function RecordDrawer(props: RecordDrawerProps) {
-  const { collection, recordId, onClose } = props;
-  const handlers = useRef<DrawerHandlers | null>(null);
-  const close = (): void => (handlers.current === null ? onClose() : handlers.current.close());
+interface RecordDrawerProps extends RecordEditorProps {
+  /** The ids of the records before and after, in the order of the grid; undefined at an end. */
+  previous: string | undefined;
+  next: string | undefined;
+  onStep: (id: string) => void;
+}
+
+export function RecordDrawer({ previous, next, onStep, ...props }: RecordDrawerProps) {
+  const { collection, recordId, onClose, handlers } = props;
+  // The grid stays in use beside the panel: collections.module.css leaves the room.
+  const isBeside = useMediaQuery("(min-width: 75em)", false, { getInitialValueInEffect: false });
+  const leave = (go: () => void): void => (handlers.current === null ? go() : handlers.current.leave(go));
+  const close = (): void => leave(onClose);
+  const titleRef = useRef<HTMLHeadingElement>(null);
+  const step = (id: string | undefined): void => {
+    if (id !== undefined) leave(() => onStep(id));
+  };
+  // Another record has the focus on its name, as the first record has.
+  useEffect(() => {
+    if (recordId !== NEW_RECORD) titleRef.current?.focus();
+  }, [recordId]);
   useEscape(true, close);
+  const steps =
+    recordId === NEW_RECORD
+      ? []
+      : [
+          { icon: IconChevronUp, label: text.editor.previous, keys: "Alt ↑", id: previous },
+          { icon: IconChevronDown, label: text.editor.next, keys: "Alt ↓", id: next },
+        ];
+  const press = (event: KeyboardEvent<HTMLElement>): void => {
+    if (event.altKey && event.key === "ArrowUp") step(previous);
+    else if (event.altKey && event.key === "ArrowDown") step(next);
+    else handlers.current?.press(event);
+  };
   // The editor inside reads the record; the title shows the name of the loaded record.
   const { data: record } = useQuery({ ...recordQuery(collection.name, recordId), enabled: false });
   const title =
@@ -37,15 +69,17 @@ export function RecordDrawer(props: RecordDrawerProps) {
       opened
       onClose={close}
       position="right"
-      size={640}
+      size={isBeside ? 560 : 640}
       closeOnEscape={false}
-      attributes={{ content: drawerMark }}
-      onKeyDown={(event) => handlers.current?.press(event)}
+      lockScroll={!isBeside}
+      attributes={{ content: { ...drawerMark, "data-is-beside": isBeside || undefined } }}
+      onKeyDown={press}
     >
-      <Drawer.Overlay backgroundOpacity={0.25} />
+      {!isBeside && <Drawer.Overlay backgroundOpacity={0.25} />}
       <Drawer.Content classNames={{ content: classes["content"] ?? "" }}>
         <div className={classes["titleBar"]}>
           <Drawer.Title
+            ref={titleRef}
             className={`cut ${classes["title"]}`}
             // A new record has the focus in its first field, a stored record on its name.
             {...(recordId !== NEW_RECORD && { tabIndex: -1, "data-autofocus": true })}
@@ -57,10 +91,22 @@ export function RecordDrawer(props: RecordDrawerProps) {
               </Text>
             )}
           </Drawer.Title>
-          <Drawer.CloseButton aria-label={text.common.close} />
+          <Group gap={2} wrap="nowrap">
+            {steps.map(({ icon, label, keys, id }) => (
+              <IconAction
+                key={label}
+                {...{ icon, label }}
+                tip={`${label} (${keys})`}
+                size={28}
+                disabled={id === undefined}
+                onClick={() => step(id)}
+              />
+            ))}
+            <Drawer.CloseButton aria-label={text.common.close} />
+          </Group>
         </div>
         <Suspense fallback={<RowsSkeleton rows={6} height={54} />}>
-          <editor.Component key={`${collection.name}/${recordId}`} {...props} handlers={handlers} />
+          <editor.Component key={`${collection.name}/${recordId}`} {...props} />
         </Suspense>
       </Drawer.Content>
     </Drawer.Root>

@@ -35,7 +35,7 @@ import { RecordFields } from "./record-form.tsx";
 import { NEW_RECORD, recordQuery, useLiveRecord } from "./record-query.ts";
 import { type RecordForm, useRecordForm } from "./use-record-form.ts";
 
-export interface RecordDrawerProps {
+export interface RecordEditorProps {
   collection: CollectionEntry;
   /** The id of the record, or "new". */
   recordId: string;
@@ -43,16 +43,14 @@ export interface RecordDrawerProps {
   onClose: () => void;
   /** Called with the answer of the service: the new or the changed record. */
   onSaved: (record: StoredRecord) => void;
+  handlers: RefObject<EditorHandlers | null>;
 }
 
-/** Decisions of the editor inside the drawer: how to close the drawer, and how to handle keys. */
-export interface DrawerHandlers {
-  close: () => void;
+/** Decisions of the editor inside the drawer: how to leave the record, and how to handle keys. */
+export interface EditorHandlers {
+  /** Calls back at once if a draft holds the changes; otherwise after a question. */
+  leave: (go: () => void) => void;
   press: (event: KeyboardEvent<HTMLElement>) => void;
-}
-
-export interface RecordEditorProps extends RecordDrawerProps {
-  handlers: RefObject<DrawerHandlers | null>;
 }
 
 export function RecordEditor(props: RecordEditorProps) {
@@ -114,9 +112,9 @@ function LoadedEditor(props: LoadedEditorProps) {
     },
   });
   const remove = useDeletion(props, form);
-  const close = (): void => {
-    if (form.draft.flush()) onClose();
-    else askToClose(form, onClose);
+  const leave = (go: () => void): void => {
+    if (form.draft.flush()) go();
+    else askToClose(form, go);
   };
   // A deleted user cannot be made again from the fields.
   const canSave = isDeleted ? !areUsers : record === null || form.isDirty;
@@ -129,7 +127,7 @@ function LoadedEditor(props: LoadedEditorProps) {
       ["mod+S", () => save(true)],
       ["mod+Enter", () => save(false)],
     ]);
-    handlers.current = { close, press };
+    handlers.current = { leave, press };
     return () => {
       handlers.current = null;
     };
@@ -154,7 +152,7 @@ function LoadedEditor(props: LoadedEditorProps) {
       <Foot
         {...{ record, isDeleted, form, canSave, wasSaved: ownSave !== null }}
         onDelete={areUsers ? null : remove}
-        onClose={close}
+        onClose={() => leave(onClose)}
         onSave={() => save(false)}
       />
     </>

@@ -118,6 +118,12 @@ function useShownPart(props: GridProps) {
     const cell = scroller.current?.querySelector<HTMLElement>(`[data-cell="${active.row}:${active.column}"]`);
     cell?.focus({ preventScroll: true });
   });
+  // The row of the open record stays in view while a person goes from record to record.
+  const open = list.rows.items.findIndex(({ id }) => id === props.page.search.record);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another record is the reason.
+  useLayoutEffect(() => {
+    if (open >= 0) vertical.scrollToIndex(list.rows.first + open - list.rows.origin, { align: "auto" });
+  }, [props.page.search.record]);
   // The first column with a hit of a search comes into view. The pinned column is always in view.
   const { found } = list;
   // biome-ignore lint/correctness/useExhaustiveDependencies: a width that changes is no reason.
