@@ -100,7 +100,7 @@ test("Tab goes from field to field of a new record, and removes no value; a miss
 async function openWide(window: WindowOptions): Promise<Page> {
   const page = await dashboard.open("/collections/authors", window);
   await page.evaluate(
-    `localStorage.setItem("socle.columns.authors", JSON.stringify({ widths: { name: 340, email: 340 } }))`,
+    `localStorage.setItem("socle.columns.authors", JSON.stringify({ widths: { name: 400, email: 400 } }))`,
   );
   await page.reload();
   await settled(page);
