@@ -53,6 +53,8 @@ interface GridRowProps {
   isFlashing: boolean;
   isFading: boolean;
   isOpen: boolean;
+  /** Whether the row has a record to open: a row of a view has none. */
+  canOpen: boolean;
   actions: RowActions;
 }
 
@@ -60,7 +62,10 @@ export const rowHeight = 36;
 export const selectWidth = 40;
 
 /** A cell of the row. A component would cost more than the cell: rows are many. */
-function cell({ collection, index, row, active, editing, actions }: GridRowProps, { column, index: at }: ShownColumn) {
+function cell(
+  { collection, index, row, active, editing, canOpen, actions }: GridRowProps,
+  { column, index: at }: ShownColumn,
+) {
   return (
     <div
       key={column.name}
@@ -84,7 +89,7 @@ function cell({ collection, index, row, active, editing, actions }: GridRowProps
       ) : (
         <Value row={row} column={column} isLink={at === 0} />
       )}
-      {row !== undefined && at === 0 && column.name !== "id" && (
+      {row !== undefined && canOpen && at === 0 && column.name !== "id" && (
         <button type="button" tabIndex={-1} className={classes["opener"]} aria-label={text.records.openRecord} />
       )}
       {row !== undefined && editing === at && (

@@ -141,7 +141,7 @@ function useShownPart(props: GridProps) {
 
 /** A row at its place; the row may not be loaded yet. */
 function rowOf(
-  { name, shown: list, state, live, search }: RecordsPage,
+  { name, shown: list, state, live, search, isReadOnly }: RecordsPage,
   { index, start }: VirtualItem,
   { width, shown }: { width: number; shown: readonly ShownColumn[] },
 ) {
@@ -165,6 +165,7 @@ function rowOf(
       isSelected={row !== undefined && selected.has(row.id)}
       isFlashing={row !== undefined && live.flashing.has(row.id)}
       isFading={row !== undefined && live.fading.has(row.id)}
+      canOpen={!isReadOnly}
       isOpen={row !== undefined && row.id === search.record}
       actions={actions}
     />
