@@ -14,7 +14,7 @@ import { writable } from "../editor/edits.ts";
 import { queriedPages } from "../export/pages.ts";
 
 /** The most records of an edit: their ids are in the memory of the page. */
-export const mostEdited = 100_000;
+const mostEdited = 100_000;
 
 /** The fields that many records can have the same value in. */
 export function sharedFields(collection: CollectionEntry): readonly FieldDefinition[] {
