@@ -22,7 +22,8 @@ test("the overview shows each instance with its role, an engine that is away, an
   const dashboard = await dashboardOf(replica.running, replica.folder);
   for (const look of looks) {
     const page = await dashboard.open("/", look);
-    const facts = page.locator("section", { has: page.getByRole("heading", { name: "Cluster" }) }).locator("dl");
+    const panel = page.locator("section", { has: page.getByRole("heading", { name: "Cluster" }) });
+    const facts = panel.locator("dl");
     await facts.getByText(leader.url).waitFor();
     const roles = async (): Promise<string[]> => (await facts.locator("dd").allInnerTexts()).toSorted();
     expect(await roles()).toEqual(["leader", "up to date"]);
@@ -30,7 +31,7 @@ test("the overview shows each instance with its role, an engine that is away, an
 
     await cluster.engine.stop();
     await page.reload();
-    await facts.getByText("The journal is not reached").waitFor();
+    await panel.getByText("The journal is not reached").waitFor();
     expect(complaintsOf(page)).toEqual([]);
     await cluster.engine.start();
     // A sign-in is a write.
