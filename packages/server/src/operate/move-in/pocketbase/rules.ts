@@ -59,7 +59,10 @@ const advice: readonly [part: RegExp, reason: string][] = [
   ],
   [/@request\.(query|headers|method|context)/, "rules do not see the request: write an endpoint"],
   [/@request\.body/, "an update rule sees the record before and after: write a hook"],
-  [/geoDistance\(/, "rules compare the distance of a field to a place of two numbers, as in distance(spot, 53.5, 10) < 300km"],
+  [
+    /geoDistance\(/,
+    "rules compare the distance of a field to a place of two numbers, as in distance(spot, 53.5, 10) < 300km",
+  ],
   [/:length/, "rules count the items of a multiple field alone: write a hook"],
 ];
 
@@ -181,7 +184,11 @@ export class RuleTranslator {
     const [call, number] = isTurned ? [right, left] : [left, right];
     const word = isTurned ? mirrored[operator] : operator;
     if (call.kind !== "call" || number.kind !== "number" || word === undefined || !/[<>]/.test(word)) return null;
-    const parts = /^geoDistance\(([^()]*)\)$/.exec(call.text)?.[1]?.split(",").map((part) => part.trim()) ?? [];
+    const parts =
+      /^geoDistance\(([^()]*)\)$/
+        .exec(call.text)?.[1]
+        ?.split(",")
+        .map((part) => part.trim()) ?? [];
     const ofField = (at: number): string | null => {
       const [, name = "", other] = /^(\w+)\.lon (\w+)\.lat$/.exec(parts.slice(at, at + 2).join(" ")) ?? [];
       const field = this.#collection.field(name);
