@@ -189,3 +189,11 @@ test("renamedFrom is reported, but not stored", async () => {
     ["b", null],
   ]);
 });
+
+test("a view without a read rule is reported: its rows are public, whatever the rules of the collections", () => {
+  const view = { name: "board", query: "SELECT id FROM posts" };
+  expect(parseDefinition(view).warnings?.join()).toContain('a view without "read" shows its rows to everybody');
+  for (const permissions of [{ read: "public" }, { read: "admin" }])
+    expect(parseDefinition({ ...view, permissions }).warnings).toBeUndefined();
+  expect(parseDefinition({ name: "posts", fields: [] }).warnings).toBeUndefined();
+});

@@ -398,6 +398,10 @@ export function parseDefinition(sent: unknown): ParsedDefinition {
   const history = parseHistory(input["history"], problems);
   const trash = parseTrash(input["trash"], input["name"], problems);
   const query = parseQuery(input, problems);
+  if (query !== undefined && permissions?.read === undefined)
+    warnings.push(
+      'permissions: a view without "read" shows its rows to everybody, whatever the rules of the collections that the query reads; write "read": "public" if all may read',
+    );
   const { renamedFrom: collectionFrom = null } = input;
   if (collectionFrom !== null && typeof collectionFrom !== "string")
     problems.push(`"renamedFrom" must be the former name of the collection, not ${quote(collectionFrom)}`);
