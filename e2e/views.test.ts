@@ -26,6 +26,7 @@ const collections = [
     name: "shelf",
     query:
       "SELECT a.id AS id, a.name, CAST(count(p.id) AS INTEGER) AS n FROM authors a LEFT JOIN posts p ON p.author = a.id GROUP BY a.id",
+    permissions: { read: "public" },
   },
   { name: "mine", query: "SELECT id, createdAt, title, by FROM posts", permissions: { read: "owner" } },
   {
@@ -33,11 +34,12 @@ const collections = [
     fields: [{ name: "place", type: "geo" }],
     indexes: [["place"]],
   },
-  { name: "spots", query: "SELECT id, createdAt, place FROM places" },
+  { name: "spots", query: "SELECT id, createdAt, place FROM places", permissions: { read: "public" } },
   {
     name: "endless",
     query:
       "WITH a AS MATERIALIZED (SELECT p.id FROM authors p, authors q, authors r, authors s) SELECT CAST('x' AS TEXT) AS id, CAST((SELECT count(*) FROM a, a b, a c, a d) AS INTEGER) AS n",
+    permissions: { read: "public" },
   },
 ];
 const files = {
