@@ -241,7 +241,9 @@ export function headerOf({ data }: SinkMail, name: string): string | null {
 
 /** The decoded text of a message, or the decoded HTML. */
 export function bodyOf(mail: SinkMail, type: "text/plain" | "text/html" = "text/plain"): string {
-  const parts = mail.data.split(/\r\n--[^\r\n]+/);
+  // A token may have "--" at the begin of a line: the head names the boundary.
+  const [, boundary = "none"] = /^content-type: multipart\/[^;]+;\s*boundary="?([^"\r\n;]+)/im.exec(mail.data) ?? [];
+  const parts = mail.data.split(`\r\n--${boundary}`);
   const part = parts.find((each) => new RegExp(`content-type: ${type}`, "i").test(each)) ?? "";
   const body = part.slice(part.indexOf("\r\n\r\n") + 4);
   if (/content-transfer-encoding: base64/i.test(part)) return Buffer.from(body, "base64").toString();
