@@ -57,6 +57,8 @@ function begin(cwd: string) {
 function positionOf(cwd: string): { done: number } | null {
   if (!existsSync(join(cwd, "socle.db"))) return null;
   using database = new Database(join(cwd, "socle.db"), { readonly: true });
+  // The service that starts recovers the write-ahead log, and a reader waits for the recovery.
+  database.run("PRAGMA busy_timeout = 60000");
   const row = database.query<{ position: string }, []>("SELECT position FROM _migrations").get();
   return row === null ? null : JSON.parse(row.position);
 }
