@@ -1,4 +1,4 @@
-/** Definition files: names that are read, and warnings about other files and folders. */
+/** Definition files: names that are read, warnings about other files and folders, and the file that a refusal names. */
 import { expect, test } from "bun:test";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -23,4 +23,18 @@ test("a byte order mark is skipped; skipped files and folders are reported", asy
       (path) => `${path} is no definition: definitions are files of this folder that end in .json`,
     ),
   );
+});
+
+test("a change that takes a column from a view names the files of the change", async () => {
+  const folder = temporaryFolder();
+  const path = join(folder, "collections/posts.json");
+  const write = (field: object): Promise<number> => Bun.write(path, JSON.stringify({ name: "posts", fields: [field] }));
+  await write({ name: "title", type: "string" });
+  const board = { name: "board", query: "SELECT id, title FROM posts", permissions: { read: "public" } };
+  await Bun.write(join(folder, "collections/board.json"), JSON.stringify(board));
+  const { service } = await openApi({ folder });
+  await service.close();
+  await write({ name: "name", renamedFrom: "title", type: "string" });
+  const refusal = openApi({ folder }).catch((thrown: unknown) => thrown);
+  expect(String(await refusal)).toStartWith(`SetupError: ${path}: the view "board" reads what the change takes: `);
 });

@@ -259,11 +259,12 @@ function changeOf(changed: readonly ChangedFile[]): SchemaChange {
   return { define: changed.map(({ asked }) => asked), drop: [] };
 }
 
-/** Names the file of the refused definition. */
+/** Names the file of the refused definition; for a view that the change does not contain, the files of the change. */
 function asSetupError(thrown: unknown, files: readonly ChangedFile[]): unknown {
   if (!(thrown instanceof MigrationError)) return thrown;
-  const path = files.find(({ asked }) => asked.definition.name === thrown.collection)?.path;
-  return new SetupError(`${path}: ${thrown.message}`);
+  const own = files.filter(({ asked }) => asked.definition.name === thrown.collection);
+  const paths = (own.length > 0 ? own : files).map(({ path }) => path);
+  return new SetupError(`${paths.join(", ")}: ${thrown.message}`);
 }
 
 /**
