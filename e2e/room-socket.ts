@@ -19,7 +19,7 @@ export class RoomClient {
     afterAll(() => socket.close());
   }
 
-  /** As `open`, again after a connection that the kernel gives to a process that is ending or beginning: any client connects again then. */
+  /** As `open`, again after a connection that the kernel gives to a process that is ending or beginning, because a client connects again then. */
   static async openAgain(url: string): Promise<RoomClient> {
     const end = performance.now() + patience;
     for (;;)

@@ -35,6 +35,21 @@ export interface Finished {
   stderr: string;
 }
 
+/** Runs a program of the machine to its end; answers what the program has printed. @throws Error with the output, unless the exit code is 0. */
+export async function runProgram(
+  command: readonly string[],
+  options: { cwd: string; env?: Record<string, string> },
+): Promise<string> {
+  const child = Bun.spawn([...command], { ...options, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+  const [code, output, errors] = await Promise.all([
+    child.exited,
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+  ]);
+  if (code !== 0) throw new Error(`${command.join(" ")} ended with ${code}:\n${output}\n${errors}`);
+  return output;
+}
+
 /** Runs a command of the executable to its end. */
 export async function runCommand(
   args: readonly string[],

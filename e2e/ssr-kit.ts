@@ -3,6 +3,7 @@ import { afterAll } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { freePort, type Running, root, serve, socle, temporaryFolder, until } from "./kit.ts";
+import { runProgram } from "./service-process.ts";
 
 /** The Node of which each framework takes the version. An older Node of the machine gives way to a package of the registry. */
 const node = { major: 24, package: `node-${process.platform}-${process.arch}@24` };
@@ -34,22 +35,8 @@ export async function buildApp(template: string): Promise<App> {
   const written = await socle(["init", "--template", template], { cwd });
   if (written.code !== 0) throw new Error(written.stderr);
   const url = `http://localhost:${await freePort()}`;
-  const run = async (...command: string[]): Promise<string> => {
-    const child = Bun.spawn(command, {
-      cwd,
-      env: environment(cwd, { ORIGIN: url }),
-      stdin: "ignore",
-      stdout: "pipe",
-      stderr: "pipe",
-    });
-    const [code, output, errors] = await Promise.all([
-      child.exited,
-      new Response(child.stdout).text(),
-      new Response(child.stderr).text(),
-    ]);
-    if (code !== 0) throw new Error(`${command.join(" ")} ended with ${code}:\n${output}\n${errors}`);
-    return output;
-  };
+  const run = (...command: string[]): Promise<string> =>
+    runProgram(command, { cwd, env: environment(cwd, { ORIGIN: url }) });
   const packages = join(root, "dist/packages");
   const described: Record<"dependencies" | "scripts", Record<string, string>> = await Bun.file(
     join(cwd, "package.json"),

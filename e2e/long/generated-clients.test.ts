@@ -6,20 +6,15 @@
 import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { copyExample, post, root, serve, socle, temporaryFolder } from "../kit.ts";
+import { runProgram } from "../service-process.ts";
 
 setDefaultTimeout(600_000);
 
 const generators = ["orval@8.38.0", "@hey-api/openapi-ts@0.99.0", "typescript@5.9.3"];
 const folder = temporaryFolder();
 
-async function run(...command: string[]): Promise<void> {
-  const child = Bun.spawn(command, { cwd: folder, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
-  const [code, output, errors] = await Promise.all([
-    child.exited,
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-  ]);
-  if (code !== 0) throw new Error(`${command.join(" ")} ended with ${code}:\n${output}\n${errors}`);
+function run(...command: string[]): Promise<string> {
+  return runProgram(command, { cwd: folder });
 }
 
 beforeAll(async () => {

@@ -6,6 +6,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { post, root, serve, socle, temporaryFolder } from "../kit.ts";
+import { runProgram } from "../service-process.ts";
 
 setDefaultTimeout(900_000);
 
@@ -21,15 +22,8 @@ const { accessToken } = (await session.json()) as { accessToken: string };
 const headers = { Authorization: `Bearer ${accessToken}` };
 const document = await (await fetch(`${server.url}/api/openapi.json`, { headers })).text();
 
-async function run(folder: string, ...command: string[]): Promise<string> {
-  const child = Bun.spawn(command, { cwd: folder, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
-  const [code, output, errors] = await Promise.all([
-    child.exited,
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-  ]);
-  if (code !== 0) throw new Error(`${command.join(" ")} ended with ${code}:\n${output}\n${errors}`);
-  return output;
+function run(cwd: string, ...command: string[]): Promise<string> {
+  return runProgram(command, { cwd });
 }
 
 /** A folder with the document and the program of a language, as the page prints the program. */

@@ -1,7 +1,7 @@
 /** The log of a running service for the command line: `socle logs` and `socle log level`. */
 import type { LogLevelState } from "@socle/protocol";
 import { AppError, oneOf, quote } from "../base/kernel/index.ts";
-import { LOG_LEVELS, type LogEntry, type LogLevel, type LogRing, toWire } from "../base/logging/index.ts";
+import { LOG_LEVELS, type LogEntry, type LogLevel, type LogRing, levelOf, toWire } from "../base/logging/index.ts";
 import type { Admin } from "../operate/admin/index.ts";
 import type { LogLine } from "./control.ts";
 
@@ -23,7 +23,7 @@ interface LogsListener {
 
 /** Tells the newest entries that are wanted, the oldest first; with `follow`, then each new entry until the command has gone. @throws AppError `bad_request`. */
 export async function answerLogs(log: LogRing, asked: LogsRequest, { onLog, signal }: LogsListener): Promise<void> {
-  const levels = asked.level === null ? LOG_LEVELS : asked.level.split(",").map(levelOf);
+  const levels = asked.level === null ? LOG_LEVELS : asked.level.split(",").map(knownLevel);
   const isWanted = ({ level, fields }: LogEntry): boolean =>
     levels.includes(level) && (asked.request === null || fields?.["requestId"] === asked.request);
   const past = log.entries().filter(isWanted);
@@ -40,13 +40,12 @@ export async function answerLogs(log: LogRing, asked: LogsRequest, { onLog, sign
 
 /** @param word null for the level in force. @throws AppError `bad_request`. */
 export async function answerLogLevel(admin: Admin["logLevel"], word: string | null): Promise<LogLevelState> {
-  return word === null ? admin.state : admin.set({ level: levelOf(word) }, null);
+  return word === null ? admin.state : admin.set({ level: knownLevel(word) }, null);
 }
 
 /** @throws AppError `bad_request`. */
-function levelOf(word: string): LogLevel {
-  const level = LOG_LEVELS.find((each) => each === word.trim().toUpperCase());
-  if (level === undefined)
-    throw new AppError("bad_request", `The level must be ${oneOf(LOG_LEVELS)}, not ${quote(word)}.`);
+function knownLevel(word: string): LogLevel {
+  const level = levelOf(word);
+  if (level === null) throw new AppError("bad_request", `The level must be ${oneOf(LOG_LEVELS)}, not ${quote(word)}.`);
   return level;
 }

@@ -4,6 +4,11 @@ import { isObject, printable } from "../kernel/index.ts";
 
 export { LOG_LEVELS, type LogLevel };
 
+/** The level of a word, in any case and with spaces around; null for any other word. */
+export function levelOf(word: string): LogLevel | null {
+  return LOG_LEVELS.find((each) => each === word.trim().toUpperCase()) ?? null;
+}
+
 /** Values that belong to a message; `requestId` is shown beside the others by whoever lists entries. */
 export type LogFields = { readonly [name: string]: unknown };
 

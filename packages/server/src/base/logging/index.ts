@@ -6,6 +6,7 @@ export {
   type LogLevel,
   LogRing,
   type LogSink,
+  levelOf,
   lineOf,
   lineSink,
   toWire,

@@ -2,7 +2,7 @@
 import { LOG_LEVELS, type LogLevel } from "@socle/protocol";
 import * as wire from "@socle/protocol/wire";
 import { AppError, containsText, oneOf, quote } from "../../../../base/kernel/index.ts";
-import { type LogEntry as RingEntry, toWire } from "../../../../base/logging/index.ts";
+import { levelOf, type LogEntry as RingEntry, toWire } from "../../../../base/logging/index.ts";
 import type { Admin } from "../../../../operate/admin/index.ts";
 import type { Exchange } from "../../exchange.ts";
 import type { LiveStreams } from "../../live-streams.ts";
@@ -95,8 +95,8 @@ function levelsOf(exchange: Exchange): readonly LogLevel[] {
   const text = exchange.query("level");
   if (text === null) return LOG_LEVELS;
   return text.split(",").map((word) => {
-    const level = LOG_LEVELS.find((each) => each === word.trim().toUpperCase());
-    if (level !== undefined) return level;
+    const level = levelOf(word);
+    if (level !== null) return level;
     const known = oneOf(LOG_LEVELS);
     throw new AppError("bad_request", `"level" must be ${known}, or several with commas, not ${quote(text)}.`);
   });
