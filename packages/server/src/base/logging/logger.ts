@@ -101,13 +101,11 @@ export class Logger {
   #put(level: LogLevel, message: string, shown: Shown): void {
     const write = (leftOut: number): void =>
       this.#tell(level, message, { ...shown, fields: counted(shown.fields, leftOut) });
-    const { error, file } = shown.fields ?? {};
+    const { error, file, leftOut: isCounted } = shown.fields ?? {};
     const outage = outageOf(error);
-    const allowed = outage === null ? this.#repeats.allowed : 1;
-    const isBounded =
-      outage !== null ||
-      ((level === "WARN" || level === "ERROR") && allowed > 0 && shown.fields?.["leftOut"] === undefined);
-    if (!isBounded) {
+    const isSevere = level === "WARN" || level === "ERROR";
+    const allowed = outage !== null ? 1 : isSevere && isCounted === undefined ? this.#repeats.allowed : 0;
+    if (allowed === 0) {
       this.#tell(level, message, shown);
       return;
     }

@@ -1,9 +1,14 @@
 /** The bounds on log entries that repeat: about failures, and lines that callers cause. */
-import { expect, jest, test } from "bun:test";
+import { afterEach, expect, jest, test } from "bun:test";
 import { monotonicClock } from "../../../test/clock.ts";
 import type { LogEntry } from "./entry.ts";
 import { Logger } from "./logger.ts";
 import { FailureBudget, Repeats } from "./repeats.ts";
+
+// Also after a test that fails: the next test file needs the timers.
+afterEach(() => {
+  jest.useRealTimers();
+});
 
 test("sixty failures a minute are logged; further failures are counted, in the next minute with a failure", () => {
   const more: number[] = [];
@@ -66,5 +71,4 @@ test("lines of WARN and ERROR with the same text are written so often a minute, 
   expect(written()).toEqual([["WARN", "functions", "Slow", { n: 3, leftOut: 7 }]]);
   part.warn("Slow", { n: 10 });
   expect(written()).toEqual([["WARN", "functions", "Slow", { n: 10 }]]);
-  jest.useRealTimers();
 });
