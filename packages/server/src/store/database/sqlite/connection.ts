@@ -116,9 +116,12 @@ export class Connection implements Reader {
     }
   }
 
-  /** Adds a function with as many arguments as `work` has parameters. An error of `work` becomes an error of the statement. */
+  /**
+   * Adds a function with as many arguments as `work` has parameters; with any number for a `work` of rest parameters alone. An error of
+   * `work` becomes an error of the statement.
+   */
   define(name: string, work: (...values: Value[]) => Value): void {
-    this.#driver.function(name, work);
+    this.#driver.function(name, { varargs: work.length === 0 }, work);
   }
 
   close(): void {

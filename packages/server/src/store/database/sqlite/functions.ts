@@ -1,6 +1,7 @@
 /** The SQL functions that the statements of the service use and SQLite does not have. */
 import { distanceBetween, foldCase, type GeoPoint } from "@socle/protocol";
 import { containsText, matchWeight, searchText, type TimeUnit, unitStart } from "../../../base/kernel/index.ts";
+import type { Value } from "../store.ts";
 import type { Connection } from "./connection.ts";
 
 /**
@@ -13,8 +14,9 @@ export function stopProbe(alias: string, column = "rowid"): string {
 
 /**
  * Adds `_contains(text, wanted)`, which ignores case in every alphabet; `_contains_item(json, wanted)`, the same for the texts
- * of a JSON array; `_distance(place, lat, lon)` in metres, of the JSON of a place, or `_distance(lat, lon, lat, lon)` of the degrees; `_lower(text)` for every alphabet; `_match_weight(text, terms)` with the terms as JSON, see `matchWeight`; `_unit_start(time, unit, zone)`, see `unitStart`; and
- * `_probe`, see `stopProbe`.
+ * of a JSON array; `_distance(place, lat, lon)` in metres, of the JSON of a place, or `_distance(fromLat, fromLon, lat, lon)` of
+ * the degrees; `_lower(text)` for every alphabet; `_match_weight(text, terms)` with the terms as JSON, see `matchWeight`;
+ * `_unit_start(time, unit, zone)`, see `unitStart`; and `_probe`, see `stopProbe`.
  * @param onProbe is called by `_probe`; the error ends the statement.
  */
 export function addFunctions(connection: Connection, onProbe: () => void): void {
@@ -28,14 +30,10 @@ export function addFunctions(connection: Connection, onProbe: () => void): void 
     if (!Array.isArray(items)) return null;
     return items.some((item) => typeof item === "string" && containsText(item, wanted)) ? 1 : 0;
   });
-  connection.define("_distance", (place, lat, lon) => {
-    if (typeof place !== "string" || typeof lat !== "number" || typeof lon !== "number") return null;
-    return distanceBetween(JSON.parse(place) as GeoPoint, { lat, lon });
-  });
-  // biome-ignore lint/complexity/useMaxParams: SQLite gives the arguments one by one.
-  connection.define("_distance", (fromLat, fromLon, lat, lon) => {
-    if (typeof fromLat !== "number" || typeof fromLon !== "number") return null;
-    return distanceBetween({ lat: fromLat, lon: fromLon }, { lat: Number(lat), lon: Number(lon) });
+  connection.define("_distance", (...[from, ...degrees]) => {
+    if (typeof from === "string") return metres(JSON.parse(from) as GeoPoint, degrees);
+    const [fromLon, ...to] = degrees;
+    return typeof from === "number" && typeof fromLon === "number" ? metres({ lat: from, lon: fromLon }, to) : null;
   });
   connection.define("_lower", (text) => (typeof text === "string" ? text.toLowerCase() : null));
   connection.define("_match_weight", (text, terms) =>
@@ -49,6 +47,11 @@ export function addFunctions(connection: Connection, onProbe: () => void): void 
     onProbe();
     return 1;
   });
+}
+
+/** @param to the latitude and the longitude of the other place. */
+function metres(from: GeoPoint, [lat, lon]: readonly Value[]): number {
+  return distanceBetween(from, { lat: Number(lat), lon: Number(lon) });
 }
 
 /** Adds the functions that triggers call: `_search_text(text)` answers the words of a text, `_fold(text)` the folding: see `foldCase`. */
