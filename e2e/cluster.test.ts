@@ -36,11 +36,13 @@ const never = `export const access = "public";
 export const options = { timeout: "60s" };
 export const GET = (_, { logger }) => (logger.info("a request waits"), new Promise(() => {}));
 `;
+const titles = { name: "titles", query: "SELECT id, title FROM posts", permissions: { read: "public" } };
 const files = {
   "endpoints/echo.ts": echo,
   "endpoints/never.ts": never,
   "collections/posts.json": JSON.stringify(posts),
   "collections/own.json": JSON.stringify(own),
+  "collections/titles.json": JSON.stringify(titles),
 };
 const cluster = await startCluster(3, { files, settings });
 const { instances } = cluster;
@@ -118,6 +120,27 @@ test("a write at any instance reaches the live queries of the caller at each ins
     expect(frames.slice(0, 2).toSorted()).toEqual(["result", "subscribed"]);
     expect(new Set(frames.slice(2))).toEqual(new Set(["position"]));
   }
+});
+
+test("each instance answers a view with the last write, and a changed definition of the view", async () => {
+  const at = (position: number) => ({ headers: { "Socle-Position": String(position) } });
+  const { id, position } = await create(instance(0), 2_000);
+  const rowOf = async ({ url }: TestInstance, from: number): Promise<object[]> => {
+    const response = await fetch(`${url}/api/titles?filter=id="${id}"`, at(from));
+    return ((await response.json()) as { items: object[] }).items;
+  };
+  for (const each of instances) expect(await rowOf(each, position)).toEqual([{ id, title: "post 2000" }]);
+
+  const [replica] = await cluster.replicas();
+  const query = "SELECT id, title, n + 0 AS n, CAST(n + 1 AS INTEGER) AS next FROM posts";
+  const change = (body: object) => put(`${replica?.url}/api/admin/collections/titles`, body, headers);
+  expect((await change({ ...titles, query })).status).toBe(400);
+  const changed = await change({ ...titles, query: query.replace("n + 0 AS n, ", "") });
+  expect(changed.status).toBe(200);
+  const since = Number(changed.headers.get("socle-position"));
+  for (const each of instances) expect(await rowOf(each, since)).toEqual([{ id, title: "post 2000", next: 2_001 }]);
+  expect((await change({ ...titles, permissions: { read: "admin" } })).status).toBe(200);
+  for (const { url } of instances) expect((await fetch(`${url}/api/titles`)).status).toBe(401);
 });
 
 test("the code of an endpoint gets no header between instances", async () => {
