@@ -29,7 +29,7 @@ const anyList = "limit=1";
 /** A read as code asks. */
 type Asked = Pick<Read, "method" | "args" | "as">;
 
-/** The code under the rules of a user, whose present role `Database.recheck` finds. @param as see `CallMessage`. */
+/** The code under the rules of a user, whose present role `Callers.recheck` finds. @param as see `CallMessage`. */
 export function actingAs(as: string, code: System): Acting {
   return { userId: as === "" ? null : as, role: "public", code };
 }
@@ -267,7 +267,7 @@ export class Reads {
 
   /** The rules of a read. @throws AppError `unauthorized` for a user who is gone. */
   #principalOf({ as }: Asked, reader?: Reader): System | Acting {
-    return as === undefined ? system : this.#options.database.recheck(actingAs(as, system), reader);
+    return as === undefined ? system : this.#options.database.callers.recheck(actingAs(as, system), reader);
   }
 
   /** The hash of a read with the changes of an open transaction, also of a refused read. */

@@ -160,7 +160,7 @@ export class ServiceApi implements CallAnswers {
   /** The code, or the code under the rules of a user. @throws AppError `unauthorized` for a user who is gone. */
   async #by(code: System, { as }: Caller): Promise<System | Acting> {
     const { database } = this.#options;
-    return as === undefined ? code : this.#view(code, (reader) => database.recheck(actingAs(as, code), reader));
+    return as === undefined ? code : this.#view(code, (reader) => database.callers.recheck(actingAs(as, code), reader));
   }
 
   /** The name of a collection, for a caller who may do the operation on some record: refusals come in the order of HTTP. */

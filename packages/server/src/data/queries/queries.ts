@@ -80,6 +80,9 @@ interface ViewRunner {
   view(makeMessage: () => { input: string; schemaVersion: number }, waiter: Waiter): Promise<string>;
 }
 
+/** Runs a query beside the event loop. @param makeInput is called when the turn of the query has come. @throws SchemaChanged as `Database.task`. */
+type RunPlace = (makeInput: () => string, waiter: Waiter) => Promise<Reported<unknown>>;
+
 export interface PreparedList {
   readonly search: string;
   /** Null for the whole list. */
@@ -175,7 +178,7 @@ export class Queries {
     if (collection.isChronological && access !== "where" && fieldLimits(collection, principal) === null)
       return readWhole(this.#options, collection, principal);
     return readByPages(async (cursor) => {
-      const now = this.#options.database.recheck(principal);
+      const now = this.#options.database.callers.recheck(principal);
       // A caller with another role must get another list.
       if (isAdmin(now) !== isAdmin(principal)) throw listChanged();
       const search = String(new URLSearchParams({ limit: String(wholePageSize), ...(cursor !== "" && { cursor }) }));
@@ -328,39 +331,46 @@ export class Queries {
     return query;
   }
 
-  /** Runs a query on the event loop if possible, otherwise on a thread. */
+  /** Runs a query on the event loop if possible, otherwise on a thread; a query of a view in a process. */
   async #run<T>(plan: () => Planned<QueryInput>, caller: QueryCaller): Promise<Reported<T>> {
-    const reported = this.#runHere<T>(plan().input);
+    const { input } = plan();
+    const reported = this.#runHere<T>(input);
     if (reported !== null) return reported;
-    const onThread = (): Promise<Reported<T>> => this.#runOnThread(plan, caller);
-    return caller.inTurn === undefined ? onThread() : caller.inTurn(onThread);
+    const place = input.view === undefined ? this.#onThread : this.#inProcess;
+    const run = (): Promise<Reported<T>> => this.#runAt<T>(place, plan, caller);
+    return caller.inTurn === undefined ? run() : caller.inTurn(run);
   }
 
-  /** Runs a query on a thread. When the thread begins the query, `plan` is called: definitions may have changed. */
-  async #runOnThread<T>(
+  readonly #onThread: RunPlace = (makeInput, waiter) => this.#options.database.task(makeInput, waiter);
+
+  readonly #inProcess: RunPlace = async (makeInput, waiter) => {
+    const { database, views } = this.#options;
+    const makeMessage = () => {
+      database.callers.refuseOtherRole(waiter.principal ?? null);
+      return { input: makeInput(), schemaVersion: database.schemaVersion };
+    };
+    return JSON.parse(await views.view(makeMessage, waiter));
+  };
+
+  /** Runs a query beside the event loop. When the turn of the query has come, `plan` is called: definitions may have changed. */
+  async #runAt<T>(
+    place: RunPlace,
     plan: () => Planned<QueryInput>,
     { principal, caller, signal }: QueryCaller,
   ): Promise<Reported<T>> {
-    const { database, views } = this.#options;
     const waiter = { principal, caller: caller(), signal: signal() };
     for (let attempt = 1; ; attempt++) {
       let entered: Planned<QueryInput>["entered"] = new Map();
-      const isOfView = plan().input.view !== undefined;
       // JSON text, because a thread receives a text in a sixth of the time of an object.
       const makeInput = (): string => {
         const planned = plan();
         entered = planned.entered;
         return JSON.stringify(planned.input);
       };
-      const makeMessage = () => {
-        database.refuseOtherRole(principal);
-        return { input: makeInput(), schemaVersion: database.schemaVersion };
-      };
       try {
-        const outcome = isOfView
-          ? (JSON.parse(await views.view(makeMessage, waiter)) as Reported<T>)
-          : await database.task<Reported<T>>(makeInput, waiter);
-        if (this.#isAllowedStill(entered)) return outcome;
+        const outcome = await place(makeInput, waiter);
+        // The outcome has the type that belongs to the input.
+        if (this.#isAllowedStill(entered)) return outcome as Reported<T>;
       } catch (thrown) {
         if (!(thrown instanceof SchemaChanged)) throw thrown;
       }

@@ -110,7 +110,7 @@ export function readWhole(
   const decision = collection.policies.read.admit(principal);
   const mayGoOn = (): void => {
     const current = records.collection(collection.name);
-    const caller = database.recheck(principal);
+    const caller = database.callers.recheck(principal);
     const now = current.policies.read.admit(caller);
     // Under another rule, or with another role, the caller is owed another list.
     if (now.access !== decision.access || current.createdAt !== collection.createdAt) throw listChanged();

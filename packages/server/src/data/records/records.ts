@@ -412,7 +412,7 @@ export class Records {
   ): Batch {
     const { database } = this.#options;
     const recheck = (each: Operation): Operation =>
-      each.as === undefined ? each : { ...each, as: database.recheck(each.as, tx) };
+      each.as === undefined ? each : { ...each, as: database.callers.recheck(each.as, tx) };
     return new Batch({ operations: operations.map(recheck), changes: this.#changes, ...kind });
   }
 

@@ -47,7 +47,7 @@ export class Callers {
     this.#users = options.users;
     this.#uses = options.uses;
     this.#tokens = options.tokens;
-    options.database.guardCallers((reader, caller) => this.#recheck(reader, caller));
+    options.database.callers.guardBy((reader, caller) => this.#recheck(reader, caller));
   }
 
   /**

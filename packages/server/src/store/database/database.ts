@@ -1,17 +1,9 @@
 /** Database: a SQLite file with a write-ahead log, one writer, and readers on the event loop and on threads. `store.ts` has the guarantees. */
 import { statSync } from "node:fs";
-import {
-  type Acting,
-  AppError,
-  type Bearer,
-  isAdmin,
-  type Preview,
-  type Principal,
-  previewOf,
-  shareOf,
-} from "../../base/kernel/index.ts";
+import { AppError, type Preview, type Principal, previewOf, shareOf } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { ChainPlace, History } from "../journal/index.ts";
+import { Callers, rightsOf } from "./callers.ts";
 import type { CommitEntry, MigrationSite } from "./entry.ts";
 import { ReadOnly } from "./read-only.ts";
 import { Rehearsal, type RehearsalOptions } from "./rehearsal.ts";
@@ -55,12 +47,6 @@ export interface DatabaseOptions extends WriteSideOptions {
   isReader?: boolean;
 }
 
-/**
- * Checks a caller again inside the transaction of the caller's change. Answers the caller with the present role.
- * @throws AppError `unauthorized` when the session has ended.
- */
-type CallerGuard = (reader: Reader, caller: Bearer | Acting) => Principal;
-
 /** The bound of waiting queries, as a multiple of the bound of one caller. */
 const callersAtOnce = 4;
 /** Admins read without a limit of time, so only a few reads of admins may wait. */
@@ -75,6 +61,7 @@ export class Database {
   readonly reader: Reader;
   /** Reads on the event loop, for reads that an index answers quickly. */
   readonly rows: Pick<SnapshotReader, keyof Reader | "within">;
+  readonly callers: Callers;
   readonly #logger: Logger;
   readonly #reader: SnapshotReader;
   /** Null in a reader process. */
@@ -87,7 +74,6 @@ export class Database {
   readonly #threads: ReaderThreads;
   /** Threads for reads of all callers, with a limit of time. */
   readonly #queryThreads: ReaderThreads;
-  #callerGuard: CallerGuard | null = null;
   /** The rows that stop probes of `readOwn` may still meet. */
   #ownRowsLeft = Number.POSITIVE_INFINITY;
   /** Migrations that run or wait. */
@@ -116,6 +102,7 @@ export class Database {
       });
       closers.push(() => this.#reader.close());
       this.reader = this.rows = this.#reader;
+      this.callers = new Callers(this.#reader);
       this.#threads = new ReaderThreads({ path, entry: statementThread(), ...adminReads });
       const maxWaiting = callersAtOnce * maxQueries;
       const entry = options.queryThread ?? statementThread();
@@ -262,20 +249,6 @@ export class Database {
     await this.upkeep((tx) => tx.run("UPDATE _schema SET version = version WHERE module = 'events'"));
   }
 
-  /** Registers `guard`, which checks callers again when the right is used. The module `auth` calls this method. */
-  guardCallers(guard: CallerGuard): void {
-    this.#callerGuard = guard;
-  }
-
-  /** The caller with the present role. @throws AppError `unauthorized` when the session has ended, or the user of `db.as` is gone. */
-  recheck(principal: Acting, reader?: Reader): Acting;
-  recheck(principal: Principal, reader?: Reader): Principal;
-  recheck(principal: Principal, reader: Reader = this.reader): Principal {
-    if (principal === null || !("sessionId" in principal || "code" in principal)) return principal;
-    if (this.#callerGuard === null) throw new Error("Nobody looks at callers");
-    return this.#callerGuard(reader, principal);
-  }
-
   /**
    * Like `transact`, for a change that a caller asked for. The session and the role of the caller are checked inside the
    * transaction, after all earlier commits.
@@ -285,9 +258,9 @@ export class Database {
    */
   transactFor<T>(principal: Principal, work: CallersWork<T>, options: TransactOptions = {}): Promise<T> {
     const rehearsal = this.#rehearsalOf(principal);
-    if (rehearsal !== null) return rehearsal.transact((tx) => work(tx, this.recheck(principal, tx)));
+    if (rehearsal !== null) return rehearsal.transact((tx) => work(tx, this.callers.recheck(principal, tx)));
     const checked = { isRepeatable: options.isRepeatable === true, ...rightsOf(principal, options) };
-    return this.transact((tx) => work(tx, this.recheck(principal, tx)), checked);
+    return this.transact((tx) => work(tx, this.callers.recheck(principal, tx)), checked);
   }
 
   /**
@@ -300,10 +273,10 @@ export class Database {
     options: Pick<TransactOptions, "makesRoom" | "whileReadOnly"> & { readonly caller?: string | undefined } = {},
   ): Promise<T> {
     const rehearsal = this.#rehearsalOf(principal);
-    if (rehearsal !== null) return rehearsal.transact((tx) => work(tx, this.recheck(principal, tx)));
+    if (rehearsal !== null) return rehearsal.transact((tx) => work(tx, this.callers.recheck(principal, tx)));
     const { caller = shareOf(principal) ?? "" } = options;
     const checked = { caller, ...rightsOf(principal, options) };
-    return this.#writing.writer.transact((tx) => work(tx, this.recheck(principal, tx)), checked);
+    return this.#writing.writer.transact((tx) => work(tx, this.callers.recheck(principal, tx)), checked);
   }
 
   /** Begins a rehearsal: `transactFor` and `transactLongFor` make each change of the code of a preview in the rehearsal alone. */
@@ -345,7 +318,7 @@ export class Database {
 
   /** Like `migrate`, for a change that a caller asked for; see `transactFor`. */
   migrateFor<T>(principal: Principal, work: CallersMigration<T>, site: MigrationSite): Promise<T> {
-    return this.migrate((tx) => work(tx, this.recheck(principal, tx)), site);
+    return this.migrate((tx) => work(tx, this.callers.recheck(principal, tx)), site);
   }
 
   /**
@@ -421,15 +394,9 @@ export class Database {
   /** Runs work for a caller that waits. */
   #runFor<T>(waiter: Waiter, threads: ReaderThreads, work: ThreadWork<T>): Promise<T> {
     return threads.run(async (thread) => {
-      this.refuseOtherRole(waiter.principal ?? null);
+      this.callers.refuseOtherRole(waiter.principal ?? null);
       return work(thread);
     }, waiter);
-  }
-
-  /** To be called when the work of a caller who has waited begins. @throws AppError when the session has ended, or the role has changed. */
-  refuseOtherRole(principal: Principal): void {
-    if (this.recheck(principal)?.role !== principal?.role)
-      throw new AppError("forbidden", "Your role has changed; send the request again.");
   }
 
   /** The version of the tables: SQLite raises the version with each change of the schema. */
@@ -496,14 +463,4 @@ export class Database {
       }
     }
   }
-}
-
-/** The transactions of a caller that run on a full disk, and while the service is read-only. Code of the project deletes nothing in a read-only service. */
-function rightsOf(
-  principal: Principal,
-  { makesRoom = false, whileReadOnly = false }: TransactOptions,
-): Pick<TransactOptions, "makesRoom" | "whileReadOnly"> {
-  const isRoomy = makesRoom && isAdmin(principal);
-  const isOwn = principal !== null && "sessionId" in principal;
-  return { makesRoom: isRoomy, whileReadOnly: whileReadOnly || (isRoomy && isOwn) };
 }

@@ -149,7 +149,7 @@ export class Proofs {
     const step = await signIns.beforeRegister({ email, role }, caller);
     const passwordHash = await users.preparePassword(password, caller);
     await step.transact((tx) => {
-      database.recheck(principal, tx);
+      database.callers.recheck(principal, tx);
       const user = claimant(tx);
       if (findByEmail(tx, email) !== null) return this.mailTaken(tx, email, caller);
       if (!this.#requests.allows(email, caller)) return;

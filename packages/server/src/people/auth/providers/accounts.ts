@@ -120,7 +120,7 @@ export class ProviderAccounts {
     const email = anonymous && this.#claimed(database.reader, proven).email;
     const step = anonymous === null ? database : await signIns.beforeRegister({ email, role: anonymous.role }, by);
     return step.transact((tx) => {
-      database.recheck(caller, tx);
+      database.callers.recheck(caller, tx);
       take(tx);
       const { userId, sessionId } = caller;
       if (anonymous !== null) return shown(this.#claim(tx, proven, { principal: caller, caller: by }).link);
