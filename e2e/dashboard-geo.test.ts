@@ -47,7 +47,7 @@ test("a place is edited in its cell; a text that is no place stays in the cell w
   await leave(page);
 });
 
-test("the drawer has the place with a link to a map, and saves another place or none", async () => {
+test("the drawer has the place with a link to a map, and saves another place or an empty place", async () => {
   const page = await dashboard.open(`/collections/shops?record=${shop.id}`);
   await settled(page);
   const input = page.getByRole("textbox", { name: "place" });

@@ -128,7 +128,7 @@ describe.each([1, 3])("in %i processes", async (processes) => {
     client.close();
   });
 
-  test("code reads a view, and does not write it", async () => {
+  test("code reads a view, and cannot write to the view", async () => {
     const { items, one, none, refused, all } = (await (await fetch(`${url}/api/function/shelf`)).json()) as {
       [name: string]: unknown;
     };
@@ -169,7 +169,7 @@ describe.each([1, 3])("in %i processes", async (processes) => {
   });
 });
 
-test("a backup has the views, and a restored service lists them", async () => {
+test("a backup has the views, and a restored service lists the views", async () => {
   const file = join(temporaryFolder(), "copy.socle");
   const made = await socle(["backup", file], { cwd });
   expect([made.code, made.stderr]).toEqual([0, made.stderr]);
@@ -189,7 +189,7 @@ test("the types have a view without times, creates and updates, and the typed cl
     join(folder, "lib/uses.ts"),
     `const row: Collections["shelf"]["record"] = { id: "a", name: "x", n: 1 };
 const own: Collections["mine"]["record"] = { id: "a", createdAt: "", title: "x", by: null };
-// @ts-expect-error: nobody writes a view.
+// @ts-expect-error: a view has no creates.
 const made: Collections["shelf"]["create"] = { name: "x" };
 // @ts-expect-error: the query has no times.
 row.createdAt;

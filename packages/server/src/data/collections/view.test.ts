@@ -1,4 +1,4 @@
-/** Definitions of views: the derived fields, the refusals, and the views that follow changes of the collections that they read. */
+/** Definitions of views: the derived fields, the refusals, and the views that follow changes of the collections. */
 import { describe, expect, test } from "bun:test";
 import type { CollectionEntry, FieldDefinition } from "@socle/protocol";
 import { openApi } from "../../../test/kit.ts";
@@ -173,7 +173,7 @@ describe("a view", async () => {
     expect((await api.request("DELETE", "/api/admin/collections/board", { token })).status).toBe(204);
   });
 
-  test("an UNION has the types text, integer and float alone", async () => {
+  test("a UNION has the types text, integer and float alone", async () => {
     const { body } = await make(
       view("SELECT id, title, isOpen, createdAt AS at FROM posts UNION ALL SELECT id, name, 1, createdAt FROM authors"),
     );
@@ -186,7 +186,7 @@ describe("a view", async () => {
   });
 });
 
-test("a view follows other types, and a change that takes what a view reads is refused", async () => {
+test("a view follows other types, and a change that takes a column of a view is refused", async () => {
   const notes = { name: "notes", fields: [text("title"), { name: "n", type: "integer" }] };
   const board = { name: "board", query: "SELECT id, title, n FROM notes" };
   const world = await project(notes, board);
@@ -225,7 +225,7 @@ test("a view follows other types, and a change that takes what a view reads is r
   ]);
   expect(await world.all("board")).toHaveLength(1);
 
-  // Both in one change, and the view under another name.
+  // The collection and the view in a single change, and the view under another name.
   const schema = {
     collections: [
       { name: "papers", renamedFrom: "notes", fields: [text("title"), { name: "m", type: "float", renamedFrom: "n" }] },

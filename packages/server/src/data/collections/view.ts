@@ -1,9 +1,9 @@
 /**
- * Views: collections that nobody writes, whose records are the rows of a SELECT over collections. The service derives the
- * fields of a view from the SELECT; `sql/view-rows.ts` has the rows.
+ * Views: read-only collections, whose records are the rows of a SELECT over collections. The service derives the fields of a
+ * view from the SELECT; `sql/view-rows.ts` has the rows.
  *
- * A view shows what its query selects, to the callers of the rules of the view: the rules of the collections that it reads
- * do not count. Fields with a read rule cannot be read by a view.
+ * A view shows the rows of the query to the callers that the rules of the view allow: the rules of the collections behind the
+ * query do not count. Fields with a read rule cannot be read by a view.
  */
 import {
   type CollectionDefinition,
@@ -52,7 +52,7 @@ function derived(view: CollectionDefinition, definitions: Definitions): Collecti
   const fields: FieldDefinition[] = [];
   const seen = new Set<string>();
   for (const [i, column] of shape.columns.entries()) {
-    // SQLite numbers a name that is there twice.
+    // SQLite numbers a repeated name.
     const called = column.name.replace(/:\d+$/, "");
     if (seen.has(called.toLowerCase())) refuse(`two columns are called ${quote(called)}; give one another name`);
     seen.add(called.toLowerCase());

@@ -116,7 +116,7 @@ test("lists by distance equal the model, whatever the places, with and without a
       foundIds,
     ]);
 
-    // Sorted, in pages of random sizes: no record is lost, none comes twice, and the distances rise or fall.
+    // Sorted, in pages of random sizes: no record is lost, no record comes twice, and the distances rise or fall.
     const isDescending = random() < 0.5;
     const sort = `${isDescending ? "-" : ""}distance(place,${at.lat},${at.lon})${pick(["", ",n", ",-n"])}`;
     const name = pick(["plain", "indexed"]);
@@ -163,7 +163,7 @@ test("SQLite finds the places within a distance by the index, also at the antime
   expect(api.entries("A query was slow").at(-1)?.fields?.["index"]).toBe('add ["place"] to "indexes" of "plain"');
 });
 
-test("a rule by distance, and the live queries by distance, hear of what comes near and of what leaves", async () => {
+test("a rule by distance and live queries by distance follow the places that come near and the places that leave", async () => {
   const near = "distance(place, 52.52, 13.405) < 10km";
   const server = await openServer({
     collections: [
@@ -212,7 +212,7 @@ test("a rule by distance, and the live queries by distance, hear of what comes n
   await until(() => socket.frames.length === 2);
   expect(socket.frames.at(-1)).toMatchObject({ event: { payload: { id: last, place: mitte } } });
 
-  // Only what is near may be made, seen and changed by the rule; an admin may do all.
+  // By the rule, only near places may be made, seen and changed; an admin may do all.
   const [hidden, open] = [await create("local", potsdam), await create("local", mitte)];
   expect(await create("local", potsdam, anyone)).toBe(403);
   expect(await create("local", null, anyone)).toBe(403);
@@ -226,7 +226,7 @@ test("a rule by distance, and the live queries by distance, hear of what comes n
   expect(await put(open, { lat: 52.5, lon: 13.4 })).toBe(200);
 });
 
-test("a value that is no place is refused with the field, the value and what is allowed; nothing is written", async () => {
+test("a value that is no place is refused with the field, the value and the allowed form; nothing is written", async () => {
   const api = await openApi({ collections });
   const token = await api.admin();
   const form = 'place must be an object such as { "lat": 52.52, "lon": 13.405 }';
@@ -281,7 +281,7 @@ test("a value that is no place is refused with the field, the value and what is 
   }
 });
 
-test("a place in definitions: defaults, indexes, migrations with names and without, and what a place cannot have", async () => {
+test("a place in definitions: defaults, indexes, migrations with names and without, and the refused attributes", async () => {
   const api = await openApi({ collections });
   const token = await api.admin();
   const put = async (definition: object): Promise<[number, unknown]> => {
@@ -358,7 +358,7 @@ test("a rule by distance holds in the trash, in histories, in trials and in tria
     await create(3, mitte),
     await create(4, potsdam),
   ];
-  // The histories of what was near all the time.
+  // The history has the changes of the time in which the place was near.
   await send("PUT", `/api/local/${there}`, { place: mitte }, token);
   await send("PUT", `/api/local/${there}`, { n: 5 }, token);
   const changes = (await send("GET", `/api/local/${there}/history`)).body["items"] as unknown as { type: string }[];

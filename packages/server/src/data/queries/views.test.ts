@@ -180,7 +180,7 @@ describe("a view", () => {
     expect(await list("none")).toEqual({ items: [] } as never);
   });
 
-  test("shows what its rules allow: owners, conditions, admins; the default is everybody", async () => {
+  test("shows the rows that the rules of the view allow: owners, conditions, admins; the default is everybody", async () => {
     const mine = (await list("mine", {}, bob.accessToken)).items;
     expect(mine.length).toBe(20);
     expect(mine.every(({ owner }) => owner === bob.user.id)).toBe(true);
@@ -205,9 +205,9 @@ describe("a view", () => {
     expect((await list("closed", {}, admin)).items.length).toBe(61);
   });
 
-  test("gives no way to what the rules of other collections hide", async () => {
+  test("gives no way to the records that the rules of other collections hide", async () => {
     expect((await refused("GET", "/api/all?expand=posts(author)"))[0]).toBe(400);
-    // A stranger may not read posts, so neither the filter nor the expansion leads there.
+    // A stranger may not read posts, so neither the filter nor the expansion leads to the posts.
     expect((await refused("GET", "/api/stats?filter=author.posts(author).points%20%3E%203"))[0]).toBe(401);
     expect((await refused("GET", "/api/stats?sort=secret"))[0]).toBe(400);
     expect((await refused("GET", "/api/posts?expand=stats(author)", { token: admin }))[0]).toBe(400);
@@ -240,7 +240,7 @@ describe("a view", () => {
     expect((await request("POST", "/api/stats", options)).headers.get("allow")).toBe("GET, HEAD, OPTIONS");
   });
 
-  test("forgets a deleted record, also one in the trash", async () => {
+  test("forgets a deleted record, also a record in the trash", async () => {
     const id = await add("posts", { title: "short-lived" });
     const found = (): Promise<RecordPage> => list("all", { filter: 'title = "short-lived"' });
     expect((await found()).items).toHaveLength(1);
@@ -248,7 +248,7 @@ describe("a view", () => {
     expect((await found()).items).toEqual([]);
   });
 
-  test("that never ends is stopped in time, and nobody else waits; a failing query is an error of the service", async () => {
+  test("that never ends is stopped in time, and other callers do not wait; a failing query is an error of the service", async () => {
     const slow = ["", ""].map(() => refused("GET", "/api/endless"));
     const before = performance.now();
     expect((await list("stats", { limit: "1" }, ann.accessToken)).items).toHaveLength(1);
@@ -260,7 +260,7 @@ describe("a view", () => {
     expect((await list("stats", { limit: "1" })).items).toHaveLength(1);
   });
 
-  test("is live: changes of the collections that it reads change the window", async () => {
+  test("is live: changes of the collections that the view reads change the window", async () => {
     const client = new LiveClient(api, { collection: "stats", filter: 'name = "Gil"' });
     await client.connect(undefined);
     expect(client.items).toMatchObject([{ name: "Gil", n: 0, first: null }]);

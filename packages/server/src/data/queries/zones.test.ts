@@ -123,7 +123,7 @@ test("lists, counts and groups ask by the zone; a wrong name is 400; cursors bel
   expect(yesterday).toEqual(expect.arrayContaining(["03-28T23:00", "03-29T21:59"]));
   expect(yesterday).not.toContain("03-28T22:59");
   expect(yesterday).not.toContain("03-29T22:10");
-  // The rule stays in UTC: no zone opens what the rule hides.
+  // The rule stays in UTC: no zone opens the records that the rule hides.
   expect(await found("ruled", "n = 1", "Pacific/Honolulu")).toEqual(["03-29T21:59", "03-29T22:10"]);
   expect(await found("ruled", "n = 1")).toEqual(["03-29T21:59", "03-29T22:10"]);
   setSystemTime();

@@ -121,7 +121,7 @@ describe("a batch", () => {
       for (const [i, id] of some.entries()) wanted.set(id, isPermutation ? values[i] : `v${Math.floor(random() * 8)}`);
       const { status } = await batch(...some.map((id) => update(id, { slug: wanted.get(id) })));
       const isUnique = new Set(wanted.values()).size === ids.length;
-      // A record that only takes another's former value, in a ring or a chain, is allowed; anything else changes nothing.
+      // Rings and chains of former values are allowed; a refused batch changes nothing.
       expect([run, status]).toEqual([run, isUnique ? 200 : 400]);
       expect(await slugs(...ids)).toEqual(isUnique ? [...wanted.values()] : now);
     }

@@ -128,7 +128,7 @@ class Model {
     return method === "create" ? 201 : 200;
   }
 
-  /** Whether a later operation may free a value, and none is about the record. */
+  /** Whether a later operation may free a value, and no later operation is about the record. */
   #mayBeFreed(index: number, id: string): boolean {
     const isAbout = this.ids.slice(index + 1).includes(id);
     const isLater = this.#plans.slice(index + 1).some(({ method }) => method !== "create");

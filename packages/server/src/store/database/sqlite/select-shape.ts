@@ -1,5 +1,5 @@
 /**
- * The shape of a SELECT: its columns with their origins, and the tables that it reads. SQLite itself tells the shape, by
+ * The shape of a SELECT: the columns with the origins, and the tables behind the query. SQLite itself tells the shape, by
  * a prepared view over empty tables in memory: no statement runs, and no other table can be named.
  */
 import { AppError, messageOf } from "../../../base/kernel/index.ts";
@@ -48,7 +48,7 @@ export function selectShape(sql: string, tables: readonly ShapeTable[]): SelectS
   if (problem !== null) throw refusal(problem);
   const connection = new Connection(":memory:", { readonly: false });
   try {
-    // Nobody can guess the name of the schema, and unqualified names find its tables.
+    // A query cannot guess the name of the schema, and unqualified names find the tables of the schema.
     const schema = identifier(crypto.randomUUID());
     connection.execute(`ATTACH ':memory:' AS ${schema}`);
     const origins: NonNullable<ShapeColumn["origin"]>[] = [];

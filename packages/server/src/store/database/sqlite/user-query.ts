@@ -21,7 +21,7 @@ const changingFunction =
 /** A text or a name in quotes, or a comment. */
 export const quotedOrComment = /'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|\[[^\]]*\]|--[^\n]*|\/\*[\s\S]*?\*\//g;
 
-/** The reason why a text is no single statement that only reads; null for such a statement. @param words that may begin the statement. */
+/** The reason why a text is no single statement that only reads; null for a single statement that only reads. @param words that may begin the statement. */
 export function singleSelectProblem(sql: string, words: readonly string[]): string | null {
   const first = /^(?:\s|--[^\n]*\n|\/\*[\s\S]*?\*\/)*([a-z]+)/i.exec(sql)?.[1]?.toLowerCase() ?? "";
   if (!words.includes(first))
