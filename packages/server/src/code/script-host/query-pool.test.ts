@@ -1,7 +1,8 @@
-/** The pool of `db.query`: a query for which other writes wait does not wait itself. */
+/** The pool of `db.query`: a query for which other writes wait does not wait, and a query for which the log waits ends. */
 import { Database as Driver } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { temporaryFolder } from "../../../test/kit.ts";
+import { AppError } from "../../base/kernel/index.ts";
 import { QueryPool } from "./query-pool.ts";
 
 const endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
@@ -35,4 +36,22 @@ test("an urgent query is refused while others have every place, or the reads pau
   ).rejects.toThrow("the query would have to wait");
   paused.resume();
   await paused.stop();
+});
+
+test("a query that is cut off ends with the whole reason, and the next query runs", async () => {
+  const folder = temporaryFolder();
+  const database = `${folder}/test.db`;
+  using driver = new Driver(database);
+  driver.run("PRAGMA journal_mode = WAL");
+  const options = { database, tables: [] };
+  const pool = new QueryPool({ cwd: folder, environment: process.env, options, timeoutMs: 60_000, aliased: () => [] });
+  const of = { file: null, timeoutMs: 60_000 };
+  const running = pool.query({ sql: endless, params: "[]" }, of).catch((error: unknown) => error);
+  // The query has a process, and so is cut off, a moment later.
+  await Bun.sleep(0);
+  const reason = new AppError("unavailable", "The log waits.", { retryAfter: 1 });
+  pool.cutOff(reason);
+  expect(await running).toBe(reason);
+  expect(await pool.query({ sql: "SELECT 1 AS n", params: "[]" }, of)).toEqual({ rows: '[{"n":1}]', tables: [] });
+  await pool.stop();
 });

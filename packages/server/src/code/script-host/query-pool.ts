@@ -203,8 +203,8 @@ export class QueryPool implements PausableReads {
     this.#pause = null;
   }
 
-  cutOff({ code, message }: AppError): void {
-    for (const pooled of this.#busy()) this.#end(pooled, new AppError(code, `db.query: ${message}`));
+  cutOff(reason: AppError): void {
+    for (const pooled of this.#busy()) this.#end(pooled, reason);
   }
 
   #busy(): PooledProcess[] {
