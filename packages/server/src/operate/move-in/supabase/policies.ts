@@ -84,8 +84,8 @@ export class PolicyTranslator {
       this.#world.catalogue.isGranted(this.#table.copied.table, this.#command, role);
     // The service role has all rights, as functions and admins here.
     if (roles.every((role) => role === "service_role")) return false;
-    const isOpen = isFor("anon");
-    if (!isOpen && !isFor("authenticated"))
+    const [isOpen, isForUsers] = [isFor("anon"), isFor("authenticated")];
+    if (!isOpen && !isForUsers)
       return this.#close(policy, `is for ${roles.join(", ")}: Socle has no such role, or the command is not granted`);
     if (this.#command === "update" && check !== null && check !== using)
       return this.#close(policy, "an update rule is about the record before and after: write a hook");
@@ -94,7 +94,9 @@ export class PolicyTranslator {
       const compare: Compare = (left, operator, right) => this.#compare(left, operator, right);
       const rule = new ConditionReader(text, (name) => this.#table.column(name), compare).whole();
       const isOfUsers = typeof rule !== "boolean" && callerFieldsOf(rule.text).length > 0;
-      return isOpen || isOfUsers ? rule : all([{ text: signedIn, isOr: false }, rule]);
+      if (isForUsers) return isOpen || isOfUsers ? rule : all([{ text: signedIn, isOr: false }, rule]);
+      // A caller without a token has no id; a caller with a token may leave the token out.
+      return typeof rule !== "boolean" && rule.text.includes("@user") ? this.#close(policy) : rule;
     } catch (thrown) {
       if (!(thrown instanceof SqlError)) throw thrown;
       return this.#close(policy);

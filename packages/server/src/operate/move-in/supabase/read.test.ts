@@ -315,6 +315,17 @@ describe("policies", () => {
     expect(await ofSelect("true", "TO editors ")).toMatchObject({ read: "admin", closed: 1 });
   });
 
+  test.each([
+    "(auth.uid() = author_id)",
+    "(auth.uid() IS NOT NULL)",
+    "((author_id = auth.uid()) OR (auth.role() = 'authenticated'::text))",
+  ])("a policy for anon alone opens nothing to users: %s", async (condition) => {
+    expect(await ofSelect(condition, "TO anon ")).toMatchObject({ read: "admin", closed: 1 });
+    const grant = "GRANT SELECT ON TABLE public.posts TO anon;";
+    const revoked = await read(`${secured}CREATE POLICY a ON public.posts USING (${condition});\n${grant}`);
+    expect(revoked).toMatchObject({ read: "admin" });
+  });
+
   test("permissive policies are joined, and a closed policy opens nothing", async () => {
     const policies = `${secured}CREATE POLICY a ON public.posts FOR SELECT USING (done);
 CREATE POLICY b ON public.posts FOR SELECT TO authenticated USING ((author_id = auth.uid()));
