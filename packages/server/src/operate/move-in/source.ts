@@ -2,7 +2,7 @@
  * The neutral form of the data of another service: tables with definitions, rows, accounts and files, and the findings of the
  * report. A reader of a service (`pocketbase/`, `supabase/`) makes a `MoveSource`; the survey and the move know no service.
  */
-import type { CollectionDefinition, JsonValue, Visibility } from "@socle/protocol";
+import type { CollectionDefinition, FieldDefinition, JsonValue, Visibility } from "@socle/protocol";
 
 /** The parts of the report, in order: each finding of `decide` stops a move until an option decides. */
 export const findingKinds = {
@@ -18,6 +18,17 @@ export interface MoveFinding {
   /** A sentence or two: the subject, and what to do. */
   readonly text: string;
 }
+
+/** Takes a finding. */
+export type Report = (kind: MoveFinding["kind"], text: string) => void;
+
+/** The field for the old id, which each collection gets. */
+export const sourceIdField: FieldDefinition = {
+  name: "sourceId",
+  type: "string",
+  unique: true,
+  permissions: { update: "admin" },
+};
 
 /** The choices of the options of the command. */
 export interface Choices {
@@ -67,6 +78,9 @@ export type Oddity =
 
 /** Takes a value that is not as before. */
 export type NoteOddity = (oddity: Oddity, field: string) => void;
+
+/** Takes an oddity of a value whose field is known. */
+export type Note = (oddity: Oddity) => void;
 
 export interface MovedRow {
   readonly sourceId: string;

@@ -10,9 +10,9 @@ import {
 import { count } from "../../../base/kernel/index.ts";
 import { compilePattern } from "../../../data/fields/index.ts";
 import { areValues } from "../names.ts";
-import type { MoveFinding } from "../source.ts";
+import { type Report, sourceIdField } from "../source.ts";
 import { callerFields, RuleTranslator, type TranslatedRule } from "./rules.ts";
-import { type DataFolder, type RuleName, ruleNames } from "./sql/data-folder.ts";
+import { type DataFolder, type PbField, type RuleName, ruleNames } from "./sql/data-folder.ts";
 import { isMultiple, type NewField, type PlacedCollection, type World } from "./world.ts";
 
 const types: Readonly<Record<string, FieldDefinition["type"]>> = {
@@ -29,8 +29,6 @@ export interface BuiltDefinition {
   /** The field that shows the owner, by the name in PocketBase. */
   readonly owner: string | null;
 }
-
-type Report = (finding: MoveFinding) => void;
 
 export class DefinitionBuilder {
   readonly #world: World;
@@ -65,15 +63,9 @@ export class DefinitionBuilder {
         field.permissions = { ...field.permissions, [operation]: rule };
     }
     if (first.isUsers && collections.length > 1) this.#loosen(collections, fields);
-    const sourceId: FieldDefinition = {
-      name: "sourceId",
-      type: "string",
-      unique: true,
-      permissions: { update: "admin" },
-    };
     const definition: CollectionDefinition = {
       name: first.to,
-      fields: [...(first.isUsers ? accountFields(collections) : []), ...fields.values(), sourceId],
+      fields: [...(first.isUsers ? accountFields(collections) : []), ...fields.values(), sourceIdField],
       permissions: first.isUsers ? usersRules(collections, rules) : (rules[0]?.permissions ?? {}),
       ...(indexes.length > 0 && { indexes }),
     };
@@ -95,8 +87,7 @@ export class DefinitionBuilder {
 
   #field(collection: PlacedCollection, { pb, to }: NewField, owner: string | null): FieldDefinition | null {
     if (to === "createdAt" || to === "updatedAt") return null;
-    const tell = (text: string): void =>
-      this.#report({ kind: "other", text: `${collection.pb.name}.${pb.name}: ${text}` });
+    const tell = (text: string): void => this.#report("other", `${collection.pb.name}.${pb.name}: ${text}`);
     const isMany = isMultiple(pb);
     const type = pb.type === "number" ? (pb.onlyInt === true ? "integer" : "float") : (types[pb.type] ?? "string");
     const field: FieldDefinition = { name: to, type };
@@ -113,7 +104,8 @@ export class DefinitionBuilder {
     if (pb.type === "number" && (field.min ?? 0) <= 0 && (field.max ?? 0) >= 0) field.default = 0;
     if (pb.type === "select" && areValues(pb.values)) field.values = [...pb.values];
     else if (pb.type === "select") tell("has values that Socle does not list: any text is allowed");
-    if (pb.type === "relation") this.#relation(field, { collection, placed: { pb, to }, owner, tell });
+    if (pb.type === "relation")
+      this.#relation(field, { pb, isOfUsers: collection.isUsers, isOwner: pb.name === owner }, tell);
     if (pb.type === "email" || pb.type === "url") field.format = pb.type;
     if (pb.hidden === true) field.permissions = { read: "admin" };
     if (pb.type === "date" && (pb.min || pb.max))
@@ -126,21 +118,17 @@ export class DefinitionBuilder {
 
   #relation(
     field: FieldDefinition,
-    {
-      collection,
-      placed: { pb },
-      owner,
-      tell,
-    }: { collection: PlacedCollection; placed: NewField; owner: string | null; tell: (text: string) => void },
+    { pb, isOfUsers, isOwner }: { pb: PbField; isOfUsers: boolean; isOwner: boolean },
+    tell: (text: string) => void,
   ): void {
     field.collection = this.#world.byId(pb.collectionId)?.to ?? USERS;
-    if (pb.name === owner) {
+    if (isOwner) {
       field.owner = true;
       tell(
         "shows the owner of the record, because the create rule demands the caller; only an admin changes the field",
       );
     }
-    const isCascade = pb.cascadeDelete === true && !isMultiple(pb) && !collection.isUsers;
+    const isCascade = pb.cascadeDelete === true && !isMultiple(pb) && !isOfUsers;
     field.onDelete = isCascade ? "cascade" : pb.required === true ? "restrict" : "clear";
     if (pb.cascadeDelete === true && !isCascade)
       tell(`a deletion of the target is "${field.onDelete}" here, not "cascade"`);
@@ -166,8 +154,7 @@ export class DefinitionBuilder {
           (field !== undefined && field.type !== "json" && field.multiple !== true)
         );
       });
-      const tell = (text: string): void =>
-        this.#report({ kind: "other", text: `${collection.pb.name}: ${sql}: ${text}` });
+      const tell = (text: string): void => this.#report("other", `${collection.pb.name}: ${sql}: ${text}`);
       if (found === null || !isTakable || !isWhereFilled) {
         tell("has no counterpart: a unique index needs a hook, another one is only for speed");
         continue;
@@ -208,7 +195,7 @@ export class DefinitionBuilder {
     if (!isOne) {
       const text =
         "Socle reads lists and single records by one rule, made of the list rule, and protected files by the view rule";
-      this.#report({ kind: "closed", text: `${pb.name}: ${text}; records that the view rule alone shows are closed` });
+      this.#report("closed", `${pb.name}: ${text}; records that the view rule alone shows are closed`);
     }
     const shownBy = viewRule.rule;
     const guarded =
@@ -228,14 +215,14 @@ export class DefinitionBuilder {
   }
 
   #tellRule({ pb }: PlacedCollection, name: RuleName, { rule, closed, leaks }: TranslatedRule): string[] {
-    if (closed.length > 0) this.#report({ kind: "closed", text: `${pb.name}.${name}: ${closed.join("; ")}` });
+    if (closed.length > 0) this.#report("closed", `${pb.name}.${name}: ${closed.join("; ")}`);
     for (const { path, steps, field } of leaks) {
       const rows = this.#folder.emptyAt(pb.name, steps, field);
       if (rows > 0 || name === "createRule")
-        this.#report({
-          kind: "leak",
-          text: `${pb.name}.${name}: the empty id of a caller without a token equals an empty ${path}${name === "createRule" ? ", so anybody creates such records" : `: ${count(rows, "record")}`}`,
-        });
+        this.#report(
+          "leak",
+          `${pb.name}.${name}: the empty id of a caller without a token equals an empty ${path}${name === "createRule" ? ", so anybody creates such records" : `: ${count(rows, "record")}`}`,
+        );
     }
     if (closed.length === 0) return [];
     return [`${pb.name}.${name}: ${pb[name] ?? ""}`, ...closed.map((each) => `  left out: ${each}`), `  now: ${rule}`];
@@ -248,10 +235,7 @@ export class DefinitionBuilder {
       if (isOfAll || field.required !== true) continue;
       delete field.required;
       if (field.onDelete === "restrict") field.onDelete = "clear";
-      this.#report({
-        kind: "other",
-        text: `users.${field.name}: is not required, because some auth collections lack the field`,
-      });
+      this.#report("other", `users.${field.name}: is not required, because some auth collections lack the field`);
     }
   }
 }

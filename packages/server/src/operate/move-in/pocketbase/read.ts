@@ -1,7 +1,9 @@
 /** The reader of PocketBase: a data folder becomes a `MoveSource`. */
 import { count, isObject } from "../../../base/kernel/index.ts";
+import { Accounts } from "../accounts.ts";
 import type { Choices, MovedRow, MoveFinding, MoveSource, MoveTable } from "../source.ts";
-import { Accounts } from "./accounts.ts";
+import { timesOf } from "../values.ts";
+import { PbUsers } from "./accounts.ts";
 import { DefinitionBuilder, sourceCollection } from "./definitions.ts";
 import { DataFolder, type PbRow } from "./sql/data-folder.ts";
 import { RowValues, timeOf } from "./values.ts";
@@ -30,17 +32,17 @@ class Reader {
   readonly #world: World;
   readonly #values: RowValues;
   readonly #findings: MoveFinding[] = [];
+  readonly #users: PbUsers;
   readonly #accounts: Accounts;
   readonly #now = new Date().toISOString();
+  readonly #report = (kind: MoveFinding["kind"], text: string): void => void this.#findings.push({ kind, text });
 
   constructor(folder: DataFolder, choices: Choices) {
     this.#folder = folder;
     this.#world = new World(folder.collections);
     this.#values = new RowValues(folder, this.#world, choices);
-    this.#accounts = new Accounts(folder, this.#world, {
-      choices,
-      report: (finding) => void this.#findings.push(finding),
-    });
+    this.#users = new PbUsers(folder, this.#world, this.#report);
+    this.#accounts = new Accounts(this.#users.all(), { choices, report: this.#report });
   }
 
   source(): MoveSource {
@@ -49,11 +51,7 @@ class Reader {
       ...(users.length > 0 ? [users] : []),
       ...collections.filter(({ isUsers }) => !isUsers).map((each) => [each]),
     ];
-    const definitions = new DefinitionBuilder(
-      this.#world,
-      this.#folder,
-      (finding) => void this.#findings.push(finding),
-    );
+    const definitions = new DefinitionBuilder(this.#world, this.#folder, this.#report);
     const tables = groups.map((group) => this.#table(group, definitions));
     this.#tellRest();
     return { label: "PocketBase", tables, findings: this.#findings, size: this.#folder.size };
@@ -91,11 +89,9 @@ class Reader {
     const id = String(row["id"]);
     const at = (time: string): string | null => {
       const field = collection.fields.find(({ to }) => to === time);
-      const found = field === undefined ? null : timeOf(String(row[field.pb.name]));
-      return found !== null && found > this.#now ? this.#now : found;
+      return field === undefined ? null : timeOf(String(row[field.pb.name]));
     };
-    const updated = at("updatedAt");
-    const createdAt = at("createdAt") ?? updated ?? timeOf(pb.created) ?? this.#now;
+    const otherwise = timeOf(pb.created) ?? this.#now;
     // An earlier auth collection may have a user of the same id.
     const isTwice = group.slice(0, group.indexOf(collection)).some((each) => this.#folder.has(each.pb.name, id));
     const sourceId = isTwice ? `${pb.name}/${id}` : id;
@@ -105,11 +101,10 @@ class Reader {
     return {
       sourceId,
       id: collection.idFor(id),
-      createdAt,
-      updatedAt: updated === null || updated < createdAt ? createdAt : updated,
+      ...timesOf({ created: at("createdAt"), updated: at("updatedAt") }, { now: this.#now, otherwise }),
       values: (definition, note) => ({ ...values.of(row, { collection, definition, note }), ...own, sourceId }),
       files: () => values.filesOf(row, collection),
-      account: collection.isUsers ? this.#accounts.of(row, collection) : null,
+      account: collection.isUsers ? this.#accounts.of(this.#users.of(row, collection)) : null,
       owner: collection.isUsers
         ? collection.idFor(id)
         : holder === undefined || ownerId === ""
@@ -121,7 +116,7 @@ class Reader {
 
   /** Findings on all that is neither a field, a rule nor a row. */
   #tellRest(): void {
-    const report = (kind: MoveFinding["kind"], text: string): void => void this.#findings.push({ kind, text });
+    const report = this.#report;
     for (const { name, options } of this.#world.views)
       report(
         "left",

@@ -1,11 +1,11 @@
 /** Values of PocketBase as values of Socle. PocketBase has no null: an empty value is null where Socle would refuse the value. */
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
-import { type CollectionDefinition, type FieldDefinition, type JsonValue, MAX_FILE_SIZE } from "@socle/protocol";
-import { isObject, SetupError } from "../../../base/kernel/index.ts";
+import type { CollectionDefinition, FieldDefinition, JsonValue } from "@socle/protocol";
+import { isObject } from "../../../base/kernel/index.ts";
 import { cleanName } from "../../../files/storage/index.ts";
-import { jsonOf } from "../json-values.ts";
-import type { Choices, MovedFile, NoteOddity, Oddity } from "../source.ts";
+import type { Choices, MovedFile, Note, NoteOddity } from "../source.ts";
+import { danglingId, jsonOf, movableFile, textOf, valuesOf } from "../values.ts";
 import type { DataFolder, PbField, PbRow } from "./sql/data-folder.ts";
 import { isMultiple, type NewField, type PlacedCollection, type World } from "./world.ts";
 
@@ -45,20 +45,11 @@ export class RowValues {
       note,
     }: { collection: PlacedCollection; definition: CollectionDefinition; note: NoteOddity },
   ) {
-    const values: Record<string, JsonValue> = {};
-    for (const placed of collection.fields) {
-      const field = definition.fields.find(({ name }) => name === placed.to);
-      if (field === undefined) continue;
-      const raw = row[placed.pb.name] ?? null;
-      const at = { row, collection, placed, field, note: (oddity: Oddity) => note(oddity, field.name) };
-      try {
-        values[field.name] = this.#value(raw, at);
-      } catch (thrown) {
-        if (!(thrown instanceof SyntaxError)) throw thrown;
-        throw new SetupError(`${collection.pb.name}/${row["id"]}: ${placed.pb.name} is no JSON: ${thrown.message}`);
-      }
-    }
-    return values;
+    return valuesOf(collection.fields, {
+      ...{ definition, note },
+      read: (placed, at) => this.#value(row[placed.pb.name] ?? null, { ...at, row, collection, placed }),
+      place: ({ pb }) => `${collection.pb.name}/${row["id"]}: ${pb.name} is no JSON`,
+    });
   }
 
   #value(raw: unknown, at: Place): JsonValue {
@@ -89,21 +80,16 @@ export class RowValues {
   }
 
   /** The id of a target, also of a target that is gone. */
-  #target(id: string, { placed, field, note }: Place): string[] {
+  #target(id: string, { placed, field, note }: Place): string | string[] {
     const collection = this.#world.byId(placed.pb.collectionId);
     if (collection === undefined) return [];
-    if (this.#folder.has(collection.pb.name, id)) return [collection.idFor(id)];
-    note("an id of no record");
-    return this.#choices.dangling === "clear" && field.required !== true ? [] : [collection.idFor(id)];
-  }
-
-  #text(raw: string, note: Place["note"]): string {
-    if (raw.includes("\0")) note("a text with U+0000, which becomes U+FFFD");
-    return this.#mapped(raw.replaceAll("\0", "\ufffd"), note);
+    if (this.#folder.has(collection.pb.name, id)) return collection.idFor(id);
+    return danglingId(collection.idFor(id), this.#choices, { field, note }) ?? [];
   }
 
   /** A text that is an id is the new id; addresses of files are the new addresses. */
-  #mapped(text: string, note: Place["note"]): string {
+  #text(raw: string, note: Note): string {
+    const text = textOf(raw, note);
     if (idForm.test(text)) {
       const collection = this.#world.collections.find(({ pb }) => this.#folder.has(pb.name, text));
       return collection === undefined ? text : collection.idFor(text);
@@ -129,12 +115,8 @@ export class RowValues {
 
   #fileIds({ row, collection, placed, note }: Place): string[] {
     return itemsOf(row[placed.pb.name], placed.pb).flatMap((name) => {
-      const id = String(row["id"]);
-      const file = this.fileOf(collection, { id, name });
-      const isLarge = file !== null && file.size > MAX_FILE_SIZE;
-      if (file === null) note("a file that is missing");
-      else if (isLarge) note("a file above 10 MiB");
-      return file === null || isLarge ? [] : [file.id];
+      const file = movableFile(this.fileOf(collection, { id: String(row["id"]), name }), note);
+      return file === null ? [] : [file.id];
     });
   }
 
@@ -143,8 +125,8 @@ export class RowValues {
     const ofFields = collection.fields.filter(({ pb }) => pb.type === "file");
     return ofFields.flatMap(({ pb }) =>
       itemsOf(row[pb.name], pb).flatMap((name) => {
-        const file = this.fileOf(collection, { id: String(row["id"]), name });
-        if (file === null || file.size > MAX_FILE_SIZE) return [];
+        const file = movableFile(this.fileOf(collection, { id: String(row["id"]), name }));
+        if (file === null) return [];
         return [{ ...file, visibility: pb.protected === true ? ("record" as const) : ("public" as const) }];
       }),
     );
@@ -175,7 +157,7 @@ interface Place {
   readonly collection: PlacedCollection;
   readonly placed: NewField;
   readonly field: FieldDefinition;
-  readonly note: (oddity: Oddity) => void;
+  readonly note: Note;
 }
 
 function ofItems(field: FieldDefinition, items: string[]): JsonValue {

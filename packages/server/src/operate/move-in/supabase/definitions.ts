@@ -9,11 +9,9 @@ import {
 } from "@socle/protocol";
 import { count, parseDatetime } from "../../../base/kernel/index.ts";
 import { areValues } from "../names.ts";
-import type { MoveFinding } from "../source.ts";
+import { type Report, sourceIdField } from "../source.ts";
 import { callerFieldsOf, PolicyTranslator } from "./policies.ts";
 import { type DumpWorld, isKnownType, type PlacedColumn, type PlacedTable } from "./world.ts";
-
-type Report = (kind: MoveFinding["kind"], text: string) => void;
 
 export interface TableDefinition {
   readonly definition: CollectionDefinition;
@@ -23,14 +21,12 @@ export interface TableDefinition {
 }
 
 const operations = { read: "select", create: "insert", update: "update", delete: "delete" } as const;
-const sourceId: FieldDefinition = { name: "sourceId", type: "string", unique: true, permissions: { update: "admin" } };
-const metadata: FieldDefinition = { name: "userMetadata", type: "json" };
 
-/** The definition of users. */
-export function usersDefinition(hasMetadata: boolean): CollectionDefinition {
-  const fields = hasMetadata ? [metadata, sourceId] : [sourceId];
-  return { name: USERS, fields, permissions: { read: "owner", update: "owner" } };
-}
+export const usersDefinition: CollectionDefinition = {
+  name: USERS,
+  fields: [{ name: "userMetadata", type: "json" }, sourceIdField],
+  permissions: { read: "owner", update: "owner" },
+};
 
 export class TableDefiner {
   readonly #world: DumpWorld;
@@ -53,7 +49,7 @@ export class TableDefiner {
     const { permissions, comments } = this.#rules(table, owner);
     const definition: CollectionDefinition = {
       name: table.to,
-      fields: [...fields.values(), sourceId],
+      fields: [...fields.values(), sourceIdField],
       permissions,
       ...(indexes.length > 0 && { indexes }),
     };

@@ -1,8 +1,10 @@
 /** The reader of Supabase: a dump, with a folder of files, becomes a `MoveSource`. */
 import { statSync } from "node:fs";
 import { count, parseDatetime, SetupError } from "../../../base/kernel/index.ts";
+import { Accounts } from "../accounts.ts";
 import type { Choices, MovedRow, MoveFinding, MoveSource, MoveTable } from "../source.ts";
-import { SupabaseAccounts } from "./accounts.ts";
+import { timesOf } from "../values.ts";
+import { DumpUsers } from "./accounts.ts";
 import { TableDefiner, usersDefinition } from "./definitions.ts";
 import { Dump } from "./dump.ts";
 import type { StoredRow } from "./sql/work-rows.ts";
@@ -51,7 +53,8 @@ class Reader {
   readonly #world: DumpWorld;
   readonly #values: DumpValues;
   readonly #findings: MoveFinding[] = [];
-  readonly #accounts: SupabaseAccounts;
+  readonly #users: DumpUsers;
+  readonly #accounts: Accounts;
   readonly #now = new Date().toISOString();
   readonly #report = (kind: MoveFinding["kind"], text: string): void => void this.#findings.push({ kind, text });
 
@@ -61,7 +64,8 @@ class Reader {
     this.#values = new DumpValues(this.#world, choices, files);
     const [users] = this.#world.tables;
     if (users === undefined) throw new Error("A dump has users");
-    this.#accounts = new SupabaseAccounts(dump, users.copied, { choices, report: this.#report });
+    this.#users = new DumpUsers(dump, users.copied);
+    this.#accounts = new Accounts(this.#users.all(), { choices, report: this.#report });
   }
 
   source(): MoveSource {
@@ -75,7 +79,7 @@ class Reader {
     const { rows } = this.#dump;
     const { id } = table.copied;
     const { definition, comments, owner } = table.isUsers
-      ? { definition: usersDefinition(this.#accounts.hasMetadata), comments: [], owner: null }
+      ? { definition: usersDefinition, comments: [], owner: null }
       : builder.build(table);
     const read = (row: StoredRow): MovedRow => (table.isUsers ? this.#user(row, table) : this.#row(row, table, owner));
     return {
@@ -91,18 +95,15 @@ class Reader {
     const { key } = row;
     return {
       ...{ sourceId: key, id: table.idFor(key), owner: table.idFor(key) },
-      ...this.#times(this.#accounts.cell(row, "created_at"), this.#accounts.cell(row, "updated_at")),
+      ...this.#times(this.#users.cell(row, "created_at"), this.#users.cell(row, "updated_at")),
       values: ({ fields }, note) => {
-        const metadata = this.#accounts.cell(row, "raw_user_meta_data");
-        if (!fields.some(({ name }) => name === "userMetadata")) return { sourceId: key };
-        return {
-          userMetadata:
-            metadata === null ? null : this.#values.json(metadata, (oddity) => note(oddity, "userMetadata")),
-          sourceId: key,
-        };
+        const metadata = this.#users.cell(row, "raw_user_meta_data");
+        const isKept = metadata !== null && fields.some(({ name }) => name === "userMetadata");
+        const userMetadata = isKept ? this.#values.json(metadata, (oddity) => note(oddity, "userMetadata")) : null;
+        return { ...(isKept && { userMetadata }), sourceId: key };
       },
       files: () => [],
-      account: this.#accounts.of(row),
+      account: this.#accounts.of(this.#users.of(row)),
       address: `/auth/v1/admin/users/${key}`,
     };
   }
@@ -129,15 +130,9 @@ class Reader {
     };
   }
 
-  /** The times of a record: a time that is missing is the other time, or the time of the move. */
-  #times(created: string | null, updated: string | null): { createdAt: string; updatedAt: string } {
-    const past = (text: string | null): string | null => {
-      const time = parseDatetime(text ?? "");
-      return time !== null && time > this.#now ? this.#now : time;
-    };
-    const createdAt = past(created) ?? past(updated) ?? this.#now;
-    const updatedAt = past(updated) ?? createdAt;
-    return { createdAt, updatedAt: updatedAt < createdAt ? createdAt : updatedAt };
+  #times(created: string | null, updated: string | null) {
+    const given = { created: parseDatetime(created ?? ""), updated: parseDatetime(updated ?? "") };
+    return timesOf(given, { now: this.#now, otherwise: this.#now });
   }
 
   /** Findings on all that is neither a table with a place nor a row. */

@@ -1,18 +1,16 @@
 /** Values of PostgreSQL as values of Socle. */
 import { statSync } from "node:fs";
 import { basename, join, sep } from "node:path";
-import { type CollectionDefinition, type FieldDefinition, type JsonValue, MAX_FILE_SIZE } from "@socle/protocol";
-import { parseDatetime, SetupError } from "../../../base/kernel/index.ts";
-import { jsonOf } from "../json-values.ts";
-import type { Choices, MovedFile, NoteOddity, Oddity } from "../source.ts";
+import type { CollectionDefinition, FieldDefinition, JsonValue } from "@socle/protocol";
+import { parseDatetime } from "../../../base/kernel/index.ts";
+import type { Choices, MovedFile, Note, NoteOddity } from "../source.ts";
+import { danglingId, jsonOf, movableFile, textOf, valuesOf } from "../values.ts";
 import { type Item, itemsOf } from "./arrays.ts";
 import type { StoredRow } from "./sql/work-rows.ts";
 import { type DumpWorld, type PlacedColumn, type PlacedTable, uuidForm } from "./world.ts";
 
 /** A whole value that is the address of a file in a public bucket. */
 const address = /^(?:https?:\/\/[^/\s]+)?\/storage\/v1\/object\/public\/([^/?#]+)\/([^?#]+)(?:[?#].*)?$/;
-
-type Note = (oddity: Oddity) => void;
 
 export class DumpValues {
   readonly #world: DumpWorld;
@@ -44,22 +42,13 @@ export class DumpValues {
     row: StoredRow,
     { table, definition, note }: { table: PlacedTable; definition: CollectionDefinition; note: NoteOddity },
   ): Record<string, JsonValue> {
-    const values: Record<string, JsonValue> = {};
-    for (const placed of table.columns) {
-      const field = definition.fields.find(({ name }) => name === placed.to);
-      if (field === undefined) continue;
-      try {
-        values[field.name] = this.#value(row.cells[placed.at] ?? null, {
-          ...{ placed, field },
-          note: (oddity) => note(oddity, field.name),
-        });
-      } catch (thrown) {
-        if (!(thrown instanceof SyntaxError)) throw thrown;
-        throw new SetupError(`${table.from}/${row.key}: ${placed.column.name}: ${thrown.message}`);
-      }
-    }
-    if (table.isFiles) values["file"] = this.#fileId(row, (oddity) => note(oddity, "file"));
-    return values;
+    const values = valuesOf(table.columns, {
+      ...{ definition, note },
+      read: (placed, at) => this.#value(row.cells[placed.at] ?? null, { ...at, placed }),
+      place: ({ column }) => `${table.from}/${row.key}: ${column.name}`,
+    });
+    if (!table.isFiles) return values;
+    return { ...values, file: movableFile(this.#file(row), (oddity) => note(oddity, "file"))?.id ?? null };
   }
 
   #value(cell: string | null, at: { placed: PlacedColumn; field: FieldDefinition; note: Note }): JsonValue {
@@ -112,8 +101,7 @@ export class DumpValues {
   /** The id of a target, also of a target that is gone. */
   #target(target: PlacedTable, key: string, { field, note }: { field: FieldDefinition; note: Note }): string | null {
     if (this.#world.dump.rows.has(target.copied.id, key)) return target.idFor(key);
-    note("an id of no record");
-    return this.#choices.dangling === "clear" && field.required !== true ? null : target.idFor(key);
+    return danglingId(target.idFor(key), this.#choices, { field, note });
   }
 
   json(cell: string, note: Note): JsonValue {
@@ -129,8 +117,7 @@ export class DumpValues {
       if (key !== null) return `/api/storage/${this.#files?.fileIdFor(key)}`;
       note("an address of a file that no record has, which stays");
     }
-    if (text.includes("\0")) note("a text with U+0000, which becomes U+FFFD");
-    return text.replaceAll("\0", "\ufffd");
+    return textOf(text, note);
   }
 
   /** The key of a file that can be moved; null for another file. */
@@ -144,17 +131,10 @@ export class DumpValues {
     return row !== undefined && this.filesOf(row).length > 0 ? row.key : null;
   }
 
-  #fileId(row: StoredRow, note: Note): string | null {
-    const file = this.#file(row);
-    if (file === null) note("a file that is missing");
-    else if (file.size > MAX_FILE_SIZE) note("a file above 10 MiB");
-    return file === null || file.size > MAX_FILE_SIZE ? null : file.id;
-  }
-
   /** The file of a row of files that can be moved. */
   filesOf(row: StoredRow): MovedFile[] {
-    const file = this.#file(row);
-    return file === null || file.size > MAX_FILE_SIZE ? [] : [file];
+    const file = movableFile(this.#file(row));
+    return file === null ? [] : [file];
   }
 
   #file({ key, cells }: StoredRow): MovedFile | null {

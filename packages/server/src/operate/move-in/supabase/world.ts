@@ -133,7 +133,8 @@ export class DumpWorld {
       const shape = this.#shapeOf(column, placed);
       return [{ column, at: columns.indexOf(column.name), ...shape, to: newName(column, shape, { placed, taken }) }];
     });
-    return this.#fitted(placed, placed.isFiles ? ofFiles(found, this.tables[0] ?? null) : found);
+    if (placed.isFiles) return ofFiles(found, this.tables[0] ?? null);
+    return found.map((each) => this.#fitted(placed.copied.id, each));
   }
 
   #shapeOf(column: Column, { copied: { table } }: PlacedTable): Omit<PlacedColumn, "column" | "at" | "to"> {
@@ -149,31 +150,24 @@ export class DumpWorld {
     return { sqlType, type, items: column.isArray && isText ? itemsByDefault : 0, target, foreignKey };
   }
 
-  /** The columns in types that hold the values of all rows: a whole number beyond all doubles is a text, an array that is no multiple field is JSON. */
-  #fitted(placed: PlacedTable, columns: readonly PlacedColumn[]): PlacedColumn[] {
-    const large = new Set<PlacedColumn>();
-    const unfit = new Set<PlacedColumn>();
-    const most = new Map<PlacedColumn, number>();
-    const watched = columns.filter(
-      ({ sqlType, type, items }) => items > 0 || (sqlType === "bigint" && type === "integer"),
-    );
-    if (watched.length === 0) return [...columns];
-    for (const { cells } of this.dump.rows.rows(placed.copied.id))
-      for (const each of watched) {
-        const cell = cells[each.at] ?? null;
-        if (cell === null) continue;
-        if (each.items === 0 && !Number.isSafeInteger(Number(cell))) large.add(each);
-        if (each.items === 0) continue;
-        const items = itemsOf(cell);
-        const fits = items.every((item) => typeof item === "string" && item !== "" && item.length <= maxItemLength);
-        if (!fits || new Set(items).size < items.length || items.length > maxItems) unfit.add(each);
-        else if (items.length > itemsByDefault) most.set(each, maxItems);
-      }
-    return columns.map((each) => {
-      if (large.has(each)) return { ...each, type: "string" };
-      if (unfit.has(each)) return { ...each, type: "json", items: 0 };
-      return { ...each, items: most.get(each) ?? each.items };
-    });
+  /** The column in a type that holds the values of all rows: a whole number beyond all doubles is a text, an array that is no multiple field is JSON. */
+  #fitted(table: number, placed: PlacedColumn): PlacedColumn {
+    const { at, sqlType, type, to } = placed;
+    const isArray = placed.items > 0;
+    if (!isArray && (sqlType !== "bigint" || type !== "integer" || to === "id")) return placed;
+    let items = itemsByDefault;
+    for (const { cells } of this.dump.rows.rows(table)) {
+      const cell = cells[at] ?? null;
+      if (cell === null) continue;
+      if (!isArray && !Number.isSafeInteger(Number(cell))) return { ...placed, type: "string" };
+      if (!isArray) continue;
+      const found = itemsOf(cell);
+      const fits = found.every((item) => typeof item === "string" && item !== "" && item.length <= maxItemLength);
+      if (!fits || new Set(found).size < found.length || found.length > maxItems)
+        return { ...placed, type: "json", items: 0 };
+      if (found.length > itemsByDefault) items = maxItems;
+    }
+    return isArray ? { ...placed, items } : placed;
   }
 }
 

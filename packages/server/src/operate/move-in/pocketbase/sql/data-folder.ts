@@ -174,8 +174,9 @@ export class DataFolder {
   }
 
   /** The links of a user to accounts at providers. */
-  links(collectionId: string, id: string): { provider: string; providerId: string }[] {
-    const sql = "SELECT provider, providerId FROM _externalAuths WHERE collectionRef = ? AND recordRef = ? ORDER BY id";
+  links(collectionId: string, id: string): { provider: string; subject: string }[] {
+    const sql =
+      "SELECT provider, providerId AS subject FROM _externalAuths WHERE collectionRef = ? AND recordRef = ? ORDER BY id";
     return this.#file.all(sql, collectionId, id);
   }
 
