@@ -43,11 +43,12 @@ export class DumpUsers {
       );
     return {
       ...{ id: row.key, name: row.key, lines, links: this.#links(row) },
-      email: this.cell(row, "email") ?? "",
+      // A mail to the address would give a user who is banned a new password.
+      email: isClosed ? "" : (this.cell(row, "email") ?? ""),
       verifiedAt: parseDatetime(this.cell(row, "email_confirmed_at") ?? ""),
       passwordHash: this.cell(row, "encrypted_password") ?? "",
       closed: isClosed
-        ? "Users who are banned or deleted, and who move without a password and without links"
+        ? "Users who are banned or deleted, and who move without an address, without a password and without links"
         : null,
     };
   }
