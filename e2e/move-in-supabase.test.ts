@@ -4,9 +4,9 @@
  */
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { post, project, root, serve, singleService, socle, temporaryFolder } from "./kit.ts";
+import { executable, post, project, root, serve, singleService, socle, temporaryFolder, until } from "./kit.ts";
 import { type Item, list, tokenOf } from "./move-in-kit.ts";
 
 singleService("commands");
@@ -344,6 +344,7 @@ test("the report names what differs, and what stays behind", () => {
     "view: open_posts: write server queries",
     "trigger: on_auth_user_created on auth.users: write hooks",
     "1 second factor: ask these users",
+    "The dump does not say who may sign up: set auth.registration to false if nobody may",
     "Users who are banned or deleted, and who move without an address, without a password and without links: c0000000-0000-4000-8000-000000000003, d0000000-0000-4000-8000-000000000004",
   ])
     expect([line, moved.stdout.includes(line)]).toEqual([line, true]);
@@ -379,6 +380,43 @@ test("a second run changes nothing, a later dump brings what has changed, and de
   expect(database.query("SELECT sourceId FROM tips").all()).toEqual([{ sourceId: "2" }]);
   database.close();
 });
+
+test("a move goes on after kill -9, and a run without a change changes nothing", async () => {
+  const tips = Array.from({ length: 4_000 }, (_, i) => `${i + 1}\tMind the tide ${i}\n`).join("");
+  const large = sourceOf(dump.replace("1\tMind the tide\n", () => tips));
+  const own = await project();
+  for (const bytes of [1, 100_000]) {
+    const child = Bun.spawn([executable, "move-in", "supabase", large.path, "--files", large.files, ...decided], {
+      ...{ cwd: own, stdout: "ignore", stderr: "ignore" },
+    });
+    const map = join(own, "move-in-map.ndjson.unfinished");
+    await until(() => (statSync(map, { throwIfNoEntry: false })?.size ?? 0) >= bytes || child.exitCode !== null);
+    child.kill("SIGKILL");
+    await child.exited;
+    expect(child.signalCode).toBe("SIGKILL");
+  }
+  const rest = await move(own, large);
+  expect(rest).toMatchObject({ code: 0, stderr: "" });
+  const [, made, before] = /(\d+) records? made, 0 changed, (\d+) as before/.exec(rest.stdout)?.map(Number) ?? [];
+  expect([(made ?? 0) > 0, (before ?? 0) > 0, (made ?? 0) + (before ?? 0)]).toEqual([true, true, 4_032]);
+  const whole = await project();
+  await move(whole, large);
+  const rows = (of: string): unknown[] => {
+    const database = new Database(join(of, "socle.db"), { readonly: true });
+    const tables = [...items.keys()].filter((name) => name !== "users");
+    const found = [...tables, "storage_objects", "_users", "_links", "_files"].map((name) =>
+      database
+        .query<object, []>(`SELECT * FROM "${name}" ORDER BY 1, 2, 3`)
+        .all()
+        .map((row) => ({ ...row, _seq: 0, createdAt: 0, updatedAt: 0 })),
+    );
+    database.close();
+    return found;
+  };
+  expect(rows(own)).toEqual(rows(whole));
+  expect(existsSync(join(own, "socle.db-move-in"))).toBe(false);
+  expect((await move(own, large)).stdout).toContain("0 records made, 0 changed, 4032 as before");
+}, 120_000);
 
 test("a move without files, and users who come later sign in", async () => {
   const own = await project();
