@@ -29,7 +29,8 @@ const advice: readonly [part: RegExp, reason: string][] = [
 
 /** The fields that a rule demands to be the caller, beside everything else. */
 export function callerFieldsOf(rule: string): string[] {
-  const parts = /[(|]/.test(rule) ? [] : rule.split(" && ");
+  const plain = rule.replace(/"(?:[^"\\]|\\.)*"/g, '""');
+  const parts = /[(|]/.test(plain) ? [] : plain.split(" && ");
   return parts.flatMap((part) => /^([\w.]+) = @user\.id$/.exec(part)?.[1] ?? []);
 }
 

@@ -311,6 +311,10 @@ describe("policies", () => {
     expect(await ofSelect("((auth.uid() = author_id) OR done)", "TO authenticated ")).toMatchObject({
       read: "@user.id != null && (author_id = @user.id || done = true)",
     });
+    const quoted = "x && author_id = @user.id && y";
+    expect(await ofSelect(`(title = '${quoted}'::text)`, "TO authenticated ")).toMatchObject({
+      read: `@user.id != null && title = "${quoted}"`,
+    });
     expect(await ofSelect("true", "TO service_role ")).toMatchObject({ read: "admin", closed: 0 });
     expect(await ofSelect("true", "TO editors ")).toMatchObject({ read: "admin", closed: 1 });
   });

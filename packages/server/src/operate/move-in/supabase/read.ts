@@ -142,6 +142,10 @@ class Reader {
       "other",
       "Times have milliseconds: finer digits are cut. A date, and a time without a zone, are in UTC",
     );
+    this.#report(
+      "other",
+      "The dump does not say who may sign up: set auth.registration to false if nobody may, and auth.requireVerified to true if an address must be confirmed",
+    );
     for (const { table, id } of this.#world.keyless)
       this.#report(
         "left",
