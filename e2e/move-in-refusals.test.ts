@@ -8,7 +8,7 @@ import { dataFolder, decisions, move } from "./move-in-kit.ts";
 
 singleService("commands");
 
-describe("a folder that cannot be moved: one line, and nothing is written", () => {
+describe("a folder that cannot be moved: a single line, and nothing is written", () => {
   /** Changes the folder, moves, and answers the error. */
   async function refusal(
     change: (folder: string) => void,

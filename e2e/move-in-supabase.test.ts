@@ -71,7 +71,7 @@ const own = (found: Item[] | number, collection: string): string[] =>
     ? [String(found)]
     : found.map(({ id }) => items.get(collection)?.find((each) => each.id === id)?.sourceId ?? id).toSorted();
 
-test("every record, value and relation is there", () => {
+test("every record, value and relation has moved", () => {
   const picture = `/api/storage/${fileOf("ada/me #1.png")?.["file"]}`;
   expect(sorted("posts")).toEqual([
     {
@@ -324,7 +324,7 @@ test("files: public buckets are public, others follow the rules, and old address
   expect(map.get(`/auth/v1/admin/users/${adaId}`)).toBe(`/api/users/${user.ada}`);
 });
 
-test("the report names what differs, and what stays behind", () => {
+test("the report names differences and the parts that stay behind", () => {
   for (const line of [
     "From Supabase: 10 collections, 33 records, 2 files",
     'comments: UPDATE: "Change comments" USING ((auth.uid() = author_id)) WITH CHECK ((level < 3)): an update rule is about the record before and after: write a hook',
@@ -360,7 +360,7 @@ test("a path that leads out of the folder of files is a file that is missing", a
   );
 });
 
-test("a second run changes nothing, a later dump brings what has changed, and deletes when asked", async () => {
+test("a second run changes nothing; a later dump brings the changes, and with --delete the deletions", async () => {
   const own = await project();
   expect((await move(own, source)).code).toBe(0);
   const again = await move(own, source);
@@ -418,7 +418,7 @@ test("a move goes on after kill -9, and a run without a change changes nothing",
   expect((await move(own, large)).stdout).toContain("0 records made, 0 changed, 4032 as before");
 }, 120_000);
 
-test("a move without files, and users who come later sign in", async () => {
+test("a move without files, and a registration after the move", async () => {
   const own = await project();
   const done = await socle(["move-in", "supabase", source.path, "--yes"], { cwd: own });
   expect(done).toMatchObject({ code: 0, stderr: "" });
@@ -430,7 +430,7 @@ test("a move without files, and users who come later sign in", async () => {
   expect(registered.status).toBe(201);
 });
 
-describe("refused with one line, and nothing is written", () => {
+describe("a refusal is a single line, and nothing is written", () => {
   async function refusal(text: string | Uint8Array, more: readonly string[] = decided): Promise<string> {
     const own = await project();
     const { code, stderr } = await move(own, sourceOf(text), more);

@@ -14,7 +14,7 @@ singleService("commands");
 const { cwd, server, report, token, items, ids, fileOf } = await movedProject();
 const idOf = (collectionId: string, id: string): string | undefined => ids.get(`${collectionId}/${id}`);
 
-test("every record and every relation is there", () => {
+test("every record and every relation has moved", () => {
   let compared = 0;
   for (const { name, fields } of moved) {
     const records = expected.records[name] ?? [];
@@ -102,7 +102,7 @@ test("every file has the bytes, the name as uploaded, and the readers", async ()
   expect(compared).toBeGreaterThan(80);
 });
 
-test("links to providers are kept, and a link of nobody is left", () => {
+test("links to providers are kept, and a link without a user is left", () => {
   const database = new Database(join(cwd, "socle.db"), { readonly: true });
   const links = database.query("SELECT issuer, subject, provider FROM _links ORDER BY provider").all();
   database.close();

@@ -2,7 +2,7 @@
 import { count } from "../../base/kernel/index.ts";
 import { isForeignHash, issuerOf } from "../../people/auth/index.ts";
 import { normaliseEmail } from "../../people/mail/index.ts";
-import type { Choices, MovedAccount, Report } from "./source.ts";
+import type { Choices, MovedAccount, ReportFinding } from "./source.ts";
 
 /** A user as the source has the user. */
 export interface OldUser {
@@ -31,7 +31,7 @@ export class Accounts {
   /** The address of each user by the name; null for a user without an address. */
   readonly #emails = new Map<string, string | null>();
 
-  constructor(users: Iterable<OldUser>, { choices, report }: { choices: Choices; report: Report }) {
+  constructor(users: Iterable<OldUser>, { choices, report }: { choices: Choices; report: ReportFinding }) {
     this.#choices = choices;
     const holders = new Map<string, string>();
     const named = new Map<string, string[]>();

@@ -1,5 +1,11 @@
-/** Names of collections and fields that Socle takes, for names of another service; and the values of a field. */
-import { DEFINITION_LIMITS, isReservedCollectionName, isSystemFieldName, USERS } from "@socle/protocol";
+/** Names of collections and fields that Socle takes, for names of another service; values of a field, and fields of an index. */
+import {
+  DEFINITION_LIMITS,
+  type FieldDefinition,
+  isReservedCollectionName,
+  isSystemFieldName,
+  USERS,
+} from "@socle/protocol";
 
 const words = ["null", "true", "false"];
 /** The fields of accounts, and the fields that a move adds. */
@@ -31,4 +37,14 @@ export function areValues(values: readonly string[] = []): values is readonly st
   const isLine = (text: string): boolean =>
     text !== "" && text.length <= valueLength && text.trim() === text && !/\p{Cc}/u.test(text);
   return values.length > 0 && values.length <= most && values.every(isLine);
+}
+
+/** Whether Socle takes an index over some fields of a collection. */
+export function isIndexable(names: readonly string[], fields: ReadonlyMap<string, FieldDefinition>): boolean {
+  const isTakable = (name: string): boolean => {
+    const field = fields.get(name);
+    if (field === undefined) return name === "createdAt" || name === "updatedAt";
+    return field.type !== "json" && field.multiple !== true;
+  };
+  return names.length <= DEFINITION_LIMITS.indexFields && names.every(isTakable);
 }

@@ -20,7 +20,7 @@ export interface MoveFinding {
 }
 
 /** Takes a finding. */
-export type Report = (kind: MoveFinding["kind"], text: string) => void;
+export type ReportFinding = (kind: MoveFinding["kind"], text: string) => void;
 
 /** The field for the old id, which each collection gets. */
 export const sourceIdField: FieldDefinition = {

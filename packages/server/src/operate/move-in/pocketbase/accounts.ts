@@ -1,6 +1,6 @@
 /** Users of PocketBase in the neutral form, with the `authRule` that may refuse a user to sign in. */
 import type { OldUser } from "../accounts.ts";
-import type { Report } from "../source.ts";
+import type { ReportFinding } from "../source.ts";
 import { parseFilter } from "./filter.ts";
 import type { DataFolder, PbRow } from "./sql/data-folder.ts";
 import { timeOf } from "./values.ts";
@@ -11,7 +11,7 @@ export class PbUsers {
   readonly #collections: readonly PlacedCollection[];
   readonly #refuses: ReadonlyMap<PlacedCollection, (row: PbRow) => boolean>;
 
-  constructor(folder: DataFolder, { users }: World, report: Report) {
+  constructor(folder: DataFolder, { users }: World, report: ReportFinding) {
     this.#folder = folder;
     this.#collections = users;
     this.#refuses = new Map(users.map((each) => [each, refusalOf(each, report)]));
@@ -38,7 +38,7 @@ export class PbUsers {
 }
 
 /** Whether the `authRule` refuses a user to sign in. A rule that is more than truth values of the user refuses everybody. */
-function refusalOf({ pb }: PlacedCollection, report: Report): (row: PbRow) => boolean {
+function refusalOf({ pb }: PlacedCollection, report: ReportFinding): (row: PbRow) => boolean {
   const rule = pb.options["authRule"];
   if (rule === "") return () => false;
   if (typeof rule !== "string") return () => true;

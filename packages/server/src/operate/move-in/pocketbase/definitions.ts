@@ -9,8 +9,8 @@ import {
 } from "@socle/protocol";
 import { count } from "../../../base/kernel/index.ts";
 import { compilePattern } from "../../../data/fields/index.ts";
-import { areValues } from "../names.ts";
-import { type Report, sourceIdField } from "../source.ts";
+import { areValues, isIndexable } from "../names.ts";
+import { type ReportFinding, sourceIdField } from "../source.ts";
 import { callerFields, RuleTranslator, type TranslatedRule } from "./rules.ts";
 import { type DataFolder, type PbField, type RuleName, ruleNames } from "./sql/data-folder.ts";
 import { isMultiple, type NewField, type PlacedCollection, type World } from "./world.ts";
@@ -33,9 +33,9 @@ export interface BuiltDefinition {
 export class DefinitionBuilder {
   readonly #world: World;
   readonly #folder: DataFolder;
-  readonly #report: Report;
+  readonly #report: ReportFinding;
 
-  constructor(world: World, folder: DataFolder, report: Report) {
+  constructor(world: World, folder: DataFolder, report: ReportFinding) {
     this.#world = world;
     this.#folder = folder;
     this.#report = report;
@@ -146,16 +146,8 @@ export class DefinitionBuilder {
       // The email and the token of an account.
       if (collection.isUsers && parts.some((part) => ["email", "tokenKey"].includes(part?.[1] ?? ""))) continue;
       const isWhereFilled = where === undefined || /^[`"[]?\w+[`"\]]?\s*(!=|<>)\s*''\s*$/.test(where);
-      const isTakable = names.every((name) => {
-        const field = fields.get(name);
-        return (
-          name === "createdAt" ||
-          name === "updatedAt" ||
-          (field !== undefined && field.type !== "json" && field.multiple !== true)
-        );
-      });
       const tell = (text: string): void => this.#report("other", `${collection.pb.name}: ${sql}: ${text}`);
-      if (found === null || !isTakable || !isWhereFilled) {
+      if (found === null || !isIndexable(names, fields) || !isWhereFilled) {
         tell("has no counterpart: a unique index needs a hook, another one is only for speed");
         continue;
       }
@@ -178,13 +170,8 @@ export class DefinitionBuilder {
   #rules(collection: PlacedCollection, owner: string | null): CollectionRules {
     const translator = new RuleTranslator(this.#world, collection, owner);
     const { pb } = collection;
-    const translated: Readonly<Record<RuleName, TranslatedRule>> = {
-      listRule: translator.translate("listRule"),
-      viewRule: translator.translate("viewRule"),
-      createRule: translator.translate("createRule"),
-      updateRule: translator.translate("updateRule"),
-      deleteRule: translator.translate("deleteRule"),
-    };
+    const rules = ruleNames.map((name) => [name, translator.translate(name)]);
+    const translated: Readonly<Record<RuleName, TranslatedRule>> = Object.fromEntries(rules);
     const { listRule, viewRule, createRule, updateRule, deleteRule } = translated;
     const isOne = pb.listRule === pb.viewRule;
     const told = ruleNames.filter((name) => name !== "viewRule" || !isOne);

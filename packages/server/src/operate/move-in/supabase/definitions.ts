@@ -8,8 +8,8 @@ import {
   USERS,
 } from "@socle/protocol";
 import { count, parseDatetime } from "../../../base/kernel/index.ts";
-import { areValues } from "../names.ts";
-import { type Report, sourceIdField } from "../source.ts";
+import { areValues, isIndexable } from "../names.ts";
+import { type ReportFinding, sourceIdField } from "../source.ts";
 import { callerFieldsOf, PolicyTranslator } from "./policies.ts";
 import { type DumpWorld, isKnownType, type PlacedColumn, type PlacedTable } from "./world.ts";
 
@@ -30,9 +30,9 @@ export const usersDefinition: CollectionDefinition = {
 
 export class TableDefiner {
   readonly #world: DumpWorld;
-  readonly #report: Report;
+  readonly #report: ReportFinding;
 
-  constructor(world: DumpWorld, report: Report) {
+  constructor(world: DumpWorld, report: ReportFinding) {
     this.#world = world;
     this.#report = report;
   }
@@ -90,13 +90,6 @@ export class TableDefiner {
       tell(
         "shows the owner of the record, because the policies for INSERT demand the caller; only an admin changes the field",
       );
-    const { key, uniques } = table.copied.table;
-    if (
-      [key, ...uniques].some((columns) => columns.length === 1 && columns[0] === column.name) &&
-      type !== "json" &&
-      items === 0
-    )
-      field.unique = sqlType === "citext" ? "nocase" : true;
     this.#default(field, placed, tell);
     return field;
   }
@@ -127,8 +120,8 @@ export class TableDefiner {
           : `has the default ${text}, which is no constant: set the value in a beforeCreate hook`,
       );
     else if (Array.isArray(value) && value.length === 0) return;
-    else if (field.unique === undefined && (field.values?.includes(String(value)) ?? true)) field.default = value;
-    else tell(`has the default ${text}, which a unique field cannot have`);
+    else if (field.values?.includes(String(value)) ?? true) field.default = value;
+    else tell(`has the default ${text}, which is no value of the field`);
   }
 
   /** The columns that are left out, and what the table checks. */
@@ -155,37 +148,33 @@ export class TableDefiner {
   #indexes(table: PlacedTable, fields: ReadonlyMap<string, FieldDefinition>): IndexDefinition[] {
     const { key, uniques, indexes, name } = table.copied.table;
     const found = new Map<string, IndexDefinition>();
-    const of = (columns: readonly string[]): string[] | null => {
-      const names = columns.map((each) => table.column(each)?.to ?? "");
-      const isTakable = names.every((each) => {
-        const field = fields.get(each);
-        return each.endsWith("At") && field === undefined
-          ? each !== ""
-          : field !== undefined && field.type !== "json" && field.multiple !== true;
-      });
-      return isTakable && names.length <= DEFINITION_LIMITS.indexFields ? names : null;
-    };
-    for (const columns of [key, ...uniques].filter((each) => each.length > 1)) {
-      const names = of(columns);
-      if (names === null)
-        this.#report("other", `${name}: UNIQUE (${columns.join(", ")}) has no counterpart: check in a hook`);
-      else found.set(names.join(), { fields: names, unique: true });
-    }
-    for (const { columns, isUnique, sql } of indexes) {
-      const names = columns === null ? null : of(columns);
-      const only = names?.length === 1 ? fields.get(names[0] ?? "") : undefined;
-      if (names === null || found.size === DEFINITION_LIMITS.indexes)
+    // A table without a primary key has an empty key.
+    const constraints = [key, ...uniques].filter((columns) => columns.length > 0);
+    const unique = constraints.map((columns) => {
+      return { columns, isUnique: true, sql: `${name}: UNIQUE (${columns.join(", ")})` };
+    });
+    for (const { columns, isUnique, sql } of [...unique, ...indexes]) {
+      const placed = columns?.map((each) => table.column(each)) ?? [];
+      const names = placed.map((each) => each?.to ?? "");
+      const only = names.length === 1 ? fields.get(names[0] ?? "") : undefined;
+      // The id has an index.
+      if (names.join() === "id") continue;
+      const isTakable = columns !== null && isIndexable(names, fields);
+      if (isTakable && only !== undefined && isUnique) only.unique = placed[0]?.sqlType === "citext" ? "nocase" : true;
+      else if (!isTakable || found.size === DEFINITION_LIMITS.indexes)
         this.#report(
           "other",
           `${sql} has no counterpart: ${isUnique ? "check the rule in a hook" : "the index is only for speed"}`,
         );
-      else if (only !== undefined && isUnique) only.unique = true;
       // Relations and unique fields have an index.
-      else if (only === undefined || (only.type !== "relation" && only.unique === undefined))
-        if (!found.has(names.join())) found.set(names.join(), isUnique ? { fields: names, unique: true } : names);
+      else if (only?.type !== "relation" && only?.unique === undefined && !found.has(names.join()))
+        found.set(names.join(), isUnique ? { fields: names, unique: true } : names);
     }
     for (const field of fields.values())
-      if (field.unique !== undefined && field.default !== "@user.id") delete field.default;
+      if (field.unique !== undefined && field.default !== undefined && field.default !== "@user.id") {
+        this.#report("other", `${table.from}.${field.name}: has a default, which a unique field cannot have`);
+        delete field.default;
+      }
     return [...found.values()];
   }
 

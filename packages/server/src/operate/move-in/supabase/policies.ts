@@ -50,13 +50,12 @@ export class PolicyTranslator {
   }
 
   translate(command: PolicyCommand): TranslatedPolicies {
-    this.#closed = [];
-    const closed = this.#closed;
-    const rule = this.#ruleOf(command);
     // PostgreSQL changes and deletes rows that the caller may read.
     const isChange = command === "update" || command === "delete";
-    this.#closed = [];
-    const word = wordOf(isChange ? all([rule, this.#ruleOf("select")]) : rule);
+    const ofRead = isChange ? this.#ruleOf("select") : true;
+    const closed: string[] = [];
+    this.#closed = closed;
+    const word = wordOf(all([this.#ruleOf(command), ofRead]));
     return { rule: this.#owner !== null && word === `${this.#owner.to} = @user.id` ? "owner" : word, closed };
   }
 

@@ -301,7 +301,7 @@ describe("policies", () => {
     expect(found.comments.join("\n")).toContain(`"A; policy" USING (${condition.replace(/\s+/g, " ")})`);
   });
 
-  test("roles: anon is everybody, service_role nobody, and another role is closed", async () => {
+  test("roles: anon opens to everybody, service_role opens nothing, and another role is closed", async () => {
     expect(await ofSelect("done", "TO anon ")).toMatchObject({ read: "done = true", closed: 0 });
     expect(await ofSelect("done", "TO authenticated ")).toMatchObject({ read: "@user.id != null && done = true" });
     expect(await ofSelect("true", "TO authenticated ")).toMatchObject({ read: "authenticated" });
