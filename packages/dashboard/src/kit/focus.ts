@@ -2,6 +2,8 @@
 import { type RefObject, useEffect, useRef } from "react";
 
 const longestWaitMs = 3_000;
+/** The time between two looks at the focus: longer than the 10 ms after which a closed menu or dialog gives the focus back. */
+const lookMs = 20;
 
 /** Whether nothing on the page has the focus. */
 function isFocusLost(): boolean {
@@ -16,20 +18,24 @@ function isFocusLost(): boolean {
 export function focusPage(): void {
   const begin = performance.now();
   let given: HTMLElement | null = null;
+  let wasLost = false;
   const look = (): void => {
     if (performance.now() - begin > longestWaitMs) return;
     // A dialog that is closing still has the focus, and may give the focus back by itself.
     const isCovered = document.querySelector('[role="dialog"][aria-modal="true"]') !== null;
     const isKept = given !== null && document.activeElement === given;
-    if (!isCovered && !isKept && !isFocusLost()) return;
+    const isLost = !isCovered && isFocusLost();
+    if (!isCovered && !isKept && !isLost) return;
     const heading = document.querySelector<HTMLElement>("#main h1[tabindex]");
-    if (!isCovered && !isKept && heading !== null) {
+    // A focus that is lost at a single look may be on its way back to the button of a menu that was closed.
+    if (isLost && wasLost && heading !== null) {
       heading.focus({ preventScroll: true });
       given = heading;
     }
-    requestAnimationFrame(look);
+    wasLost = isLost;
+    setTimeout(look, lookMs);
   };
-  requestAnimationFrame(look);
+  setTimeout(look, lookMs);
 }
 
 /** Focuses the element of the ref once, after the first render: for a dialog whose content appears later than the dialog. */
