@@ -13,7 +13,7 @@ const tasks = {
   ],
 };
 /** Refuses the change of locked records. */
-const hook = `export function beforeUpdate({ previous }: any) {
+const hook = `export function beforeUpdate({ previous }: { previous: { title: string } }) {
   if (previous.title === "Task 299") throw new Refusal("This task is locked.");
 }
 `;
@@ -106,5 +106,58 @@ test("the panel of a record stands beside the grid, which stays in use; next and
   await page.keyboard.press("Escape");
   await page.getByRole("dialog", { name: /^Task 301/ }).waitFor({ state: "detached" });
   expect(await countOf('title = "Typed"')).toBe(0);
+  await leave(page);
+});
+
+test("the panel beside the grid is not modal: Tab leaves the panel, keys work in the grid, Escape closes the panel and gives the row the focus", async () => {
+  const page = await dashboard.open("/collections/tasks?sort=title&filter=points%20%3D%202", { width: 1_440 });
+  await settled(page);
+  const openers = page.getByRole("button", { name: "Open the record" });
+  const panel = page.getByRole("dialog", { name: /^Task/ });
+  await openers.nth(1).click();
+  // The name of the record has the focus.
+  await panel.locator("h2:focus", { hasText: "Task 301" }).waitFor();
+  expect(await panel.getAttribute("aria-modal")).toBe("false");
+  await page.keyboard.press("Shift+Tab");
+  await page.locator("#main :focus").waitFor();
+  await page.keyboard.press("Tab");
+  await panel.locator(":focus").waitFor();
+  await panel.getByRole("button", { name: "Close" }).last().focus();
+  await page.keyboard.press("Tab");
+  expect(await panel.locator(":focus").count()).toBe(0);
+
+  const cell = (row: string) => page.getByRole("row", { name: row }).getByRole("gridcell");
+  await cell("Task 303").last().click();
+  await page.keyboard.press("ArrowDown");
+  await page.getByRole("row", { name: "Task 304" }).locator(":focus").waitFor();
+  await page.keyboard.press("?");
+  await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor({ state: "detached" });
+  // The Escape was for the list alone.
+  expect(await panel.count()).toBe(1);
+  await page.getByRole("row", { name: "Task 304" }).locator(":focus").waitFor();
+  await page.keyboard.press("Escape");
+  await panel.waitFor({ state: "detached" });
+  await page.getByRole("row", { name: "Task 304" }).locator(":focus").waitFor();
+
+  await openers.nth(1).click();
+  await panel.locator("h2:focus", { hasText: "Task 301" }).waitFor();
+  await panel.getByRole("button", { name: "Next record" }).click();
+  await panel.locator("h2:focus", { hasText: "Task 302" }).waitFor();
+  await page.keyboard.press("Escape");
+  await panel.waitFor({ state: "detached" });
+  await page.getByRole("row", { name: "Task 302" }).locator(":focus").waitFor();
+
+  // A narrower window has no room beside the grid: the panel keeps the Tab key.
+  await page.setViewportSize({ width: 1_024, height: 860 });
+  await openers.nth(1).click();
+  await panel.locator("h2:focus", { hasText: "Task 301" }).waitFor();
+  expect(await panel.getAttribute("aria-modal")).toBe("true");
+  await page.keyboard.press("Shift+Tab");
+  await panel.locator(":focus").waitFor();
+  await page.keyboard.press("Escape");
+  await panel.waitFor({ state: "detached" });
+  expect(complaintsOf(page)).toEqual([]);
   await leave(page);
 });

@@ -4,6 +4,7 @@ import { type ReactNode, useEffect, useRef } from "react";
 import { text } from "../texts/index.ts";
 import { CopyAction } from "./code-block.tsx";
 import classes from "./details-drawer.module.css";
+import { layerOf } from "./layers.ts";
 
 interface DetailsDrawerProps {
   isOpen: boolean;
@@ -97,7 +98,7 @@ export function Fact({ name, value, isMono = false, copy }: FactProps) {
   );
 }
 
-/** Marks the content of a drawer, for `useEscape`. */
+/** Marks the content of a drawer, for `layerOf`. */
 export const drawerMark = { "data-drawer": true };
 
 /** Calls back for an Escape that is meant for the open drawer: a dialog on top, or an open list inside, handles its own Escape. */
@@ -106,12 +107,18 @@ export function useEscape(isOpen: boolean, onEscape: () => void): void {
   latest.current = onEscape;
   useEffect(() => {
     if (!isOpen) return undefined;
-    const listen = ({ key, isComposing, target }: KeyboardEvent): void => {
+    const listen = (event: KeyboardEvent): void => {
+      const { key, isComposing, target } = event;
       if (key !== "Escape" || isComposing || !(target instanceof Element)) return;
-      const top = [...document.querySelectorAll('[role="dialog"][aria-modal="true"]')].at(-1);
-      const isInside = target === document.body || top?.contains(target) === true;
-      if (top?.closest("[data-drawer]") === null || !isInside) return;
-      if (target.getAttribute("data-mantine-stop-propagation") !== "true") latest.current();
+      const layer = layerOf(target);
+      // A cell of the grid beside the drawer has no Escape of its own; the control of an edit in the cell has.
+      const isBeside = layer === null && target.role === "gridcell";
+      const isInside = target === document.body || isBeside || layer?.contains(target) === true;
+      if (layer?.closest("[data-drawer]") === null || !isInside) return;
+      if (target.getAttribute("data-mantine-stop-propagation") === "true") return;
+      // The same key is not for the page, too.
+      event.preventDefault();
+      latest.current();
     };
     // The capture phase comes first, before the same key closes the dialog on top.
     window.addEventListener("keydown", listen, { capture: true });

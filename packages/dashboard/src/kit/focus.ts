@@ -1,5 +1,6 @@
 /** The focus: a lost focus goes to the heading of the page, so that Tab goes on from the heading; a late dialog takes the focus. */
 import { type RefObject, useEffect, useRef } from "react";
+import { modalOnTop } from "./layers.ts";
 
 const longestWaitMs = 3_000;
 /** The time between two looks at the focus: longer than the 10 ms after which a closed menu or dialog gives the focus back. */
@@ -22,7 +23,7 @@ export function focusPage(): void {
   const look = (): void => {
     if (performance.now() - begin > longestWaitMs) return;
     // A dialog that is closing still has the focus, and may give the focus back by itself.
-    const isCovered = document.querySelector('[role="dialog"][aria-modal="true"]') !== null;
+    const isCovered = modalOnTop() !== undefined;
     const isKept = given !== null && document.activeElement === given;
     const isLost = !isCovered && isFocusLost();
     if (!isCovered && !isKept && !isLost) return;

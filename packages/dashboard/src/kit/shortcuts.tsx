@@ -4,6 +4,7 @@
  */
 import { Group, Kbd } from "@mantine/core";
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useRef, useState } from "react";
+import { layerOf } from "./layers.ts";
 
 interface Shortcut {
   readonly keys: string;
@@ -86,10 +87,10 @@ export function ShortcutProvider({ children }: { children: ReactNode }) {
     let isCovered = false;
     let isInDrawer = false;
     // The look comes before all handlers of the key: the Escape that closes a dialog is not meant for the page below.
-    const look = (): void => {
-      const top = [...document.querySelectorAll('[role="dialog"][aria-modal="true"]')].at(-1);
-      isCovered = top !== undefined;
-      isInDrawer = top?.closest("[data-drawer]") instanceof HTMLElement;
+    const look = ({ target }: KeyboardEvent): void => {
+      const layer = layerOf(target);
+      isCovered = layer !== null;
+      isInDrawer = layer?.closest("[data-drawer]") instanceof HTMLElement;
     };
     const listen = (event: KeyboardEvent): void => {
       if (event.defaultPrevented || event.altKey) return;

@@ -145,7 +145,9 @@ function RecordDialogs({ page }: { page: PageState }) {
           onStep={(id) => setSearch({ record: id }, true)}
           onClose={() => {
             setSearch({ record: undefined });
-            state.focus();
+            // The row of the record gets the focus, also after steps from record to record; a focus in the grid stays in its row.
+            const isInGrid = page.scroller.current?.contains(document.activeElement);
+            state.focus(at === -1 || isInGrid ? undefined : rows.first + at);
           }}
           onSaved={(record) => {
             shown.merge(record);

@@ -2,7 +2,7 @@
 import { Drawer, Group, Text } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
-import { type KeyboardEvent, Suspense, useEffect, useRef } from "react";
+import { type KeyboardEvent, Suspense } from "react";
 import { IconChevronDown, IconChevronUp } from "../../../icons/index.ts";
 import { drawerMark, useEscape } from "../../../kit/details-drawer.tsx";
 import { IconAction } from "../../../kit/icon-action.tsx";
@@ -29,20 +29,19 @@ interface RecordDrawerProps extends RecordEditorProps {
   onStep: (id: string) => void;
 }
 
+function focus(element: HTMLElement | null): void {
+  element?.focus();
+}
+
 export function RecordDrawer({ previous, next, onStep, ...props }: RecordDrawerProps) {
   const { collection, recordId, onClose, handlers } = props;
   // The grid stays in use beside the panel: collections.module.css leaves the room.
   const isBeside = useMediaQuery("(min-width: 75em)", false, { getInitialValueInEffect: false });
   const leave = (go: () => void): void => (handlers.current === null ? go() : handlers.current.leave(go));
   const close = (): void => leave(onClose);
-  const titleRef = useRef<HTMLHeadingElement>(null);
   const step = (id: string | undefined): void => {
     if (id !== undefined) leave(() => onStep(id));
   };
-  // Another record has the focus on its name, as the first record has.
-  useEffect(() => {
-    if (recordId !== NEW_RECORD) titleRef.current?.focus();
-  }, [recordId]);
   useEscape(true, close);
   const steps =
     recordId === NEW_RECORD
@@ -71,18 +70,23 @@ export function RecordDrawer({ previous, next, onStep, ...props }: RecordDrawerP
       position="right"
       size={isBeside ? 560 : 640}
       closeOnEscape={false}
+      trapFocus={!isBeside}
       lockScroll={!isBeside}
       attributes={{ content: { ...drawerMark, "data-is-beside": isBeside || undefined } }}
       onKeyDown={press}
     >
       {!isBeside && <Drawer.Overlay backgroundOpacity={0.25} />}
-      <Drawer.Content classNames={{ content: classes["content"] ?? "" }}>
+      <Drawer.Content
+        // The library calls each drawer modal.
+        ref={(content) => content?.setAttribute("aria-modal", String(!isBeside))}
+        classNames={{ content: classes["content"] ?? "" }}
+      >
         <div className={classes["titleBar"]}>
           <Drawer.Title
-            ref={titleRef}
+            key={recordId}
             className={`cut ${classes["title"]}`}
-            // A new record has the focus in its first field, a stored record on its name.
-            {...(recordId !== NEW_RECORD && { tabIndex: -1, "data-autofocus": true })}
+            // A new record has the focus in its first field, each stored record on its name.
+            {...(recordId !== NEW_RECORD && { ref: focus, tabIndex: -1, "data-autofocus": true })}
           >
             {title}
             {record !== undefined && (

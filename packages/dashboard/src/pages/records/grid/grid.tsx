@@ -99,6 +99,16 @@ function useShownColumns({ page: { shown: list, state, scroller } }: GridProps) 
   return { horizontal, shown };
 }
 
+/** Runs after the first layout, and after each layout with another value. */
+function useChange(value: string | undefined, run: () => void): void {
+  const last = useRef<string | null | undefined>(null);
+  useLayoutEffect(() => {
+    if (last.current === value) return;
+    last.current = value;
+    run();
+  });
+}
+
 /** The visible rows and columns, and the scrolls that follow the active cell. */
 function useShownPart(props: GridProps) {
   const { state, scroller, shown: list } = props.page;
@@ -120,17 +130,14 @@ function useShownPart(props: GridProps) {
   });
   // The row of the open record stays in view while a person goes from record to record.
   const open = list.rows.items.findIndex(({ id }) => id === props.page.search.record);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another record is the reason.
-  useLayoutEffect(() => {
+  useChange(props.page.search.record, () => {
     if (open >= 0) vertical.scrollToIndex(list.rows.first + open - list.rows.origin, { align: "auto" });
-  }, [props.page.search.record]);
+  });
   // The first column with a hit of a search comes into view. The pinned column is always in view.
-  const { found } = list;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a width that changes is no reason.
-  useLayoutEffect(() => {
-    const first = list.columns.visible.findIndex(({ name }) => found.split(" ").includes(name));
+  useChange(list.found, () => {
+    const first = list.columns.visible.findIndex(({ name }) => list.found.split(" ").includes(name));
     if (first > 0) horizontal.scrollToIndex(first - 1, { align: "auto" });
-  }, [found]);
+  });
   // A cell is scrolled fully into view before the edit, also after a double click on its visible part.
   // biome-ignore lint/correctness/useExhaustiveDependencies: the edit of another cell is the reason.
   useLayoutEffect(() => {

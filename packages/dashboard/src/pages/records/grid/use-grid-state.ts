@@ -71,9 +71,10 @@ function useActiveCell(options: Shown & { onOpen: (id: string) => void }) {
         wantsFocus.current = true;
         setActive(place);
       },
-      focus: (): void => {
+      /** Focuses the active cell, or the cell of its column in another row. */
+      focus: (row?: number): void => {
         wantsFocus.current = true;
-        setActive((before) => ({ ...before }));
+        setActive((before) => ({ ...before, ...(row !== undefined && { row }) }));
       },
       activate: (place: CellPlace): void => {
         const { active } = latest.current;
