@@ -84,7 +84,7 @@ test("the panel of a record stands beside the grid, which stays in use; next and
   await page.getByRole("dialog", { name: /^Task 300/ }).waitFor();
   expect(await page.locator(".mantine-Drawer-overlay").count()).toBe(0);
   expect(await violationsOf(page)).toEqual([]);
-  // The grid ends where the panel begins, so that each column can be reached.
+  // The grid ends at the panel, so that each column can be reached.
   const [grid, panel] = [await page.getByRole("grid").boundingBox(), await page.getByRole("dialog").boundingBox()];
   expect((grid?.x ?? 0) + (grid?.width ?? 2_000)).toBeLessThanOrEqual(panel?.x ?? 0);
   expect(await page.getByRole("button", { name: "Previous record" }).isDisabled()).toBe(true);

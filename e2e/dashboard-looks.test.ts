@@ -89,7 +89,7 @@ test("each value on the axis of a chart has its line, and the rows of panels end
     expect(await chart.locator(".recharts-yAxis-tick-labels text").allTextContents()).toHaveLength(5);
     expect(await chart.locator(".recharts-cartesian-grid-horizontal line").count()).toBe(5);
   }
-  // No panel leaves an empty place beside it.
+  // No panel leaves an empty place beside the panel.
   const ends = await page.locator("main section").evaluateAll((sections) => {
     const right = new Map<number, number>();
     for (const section of sections) {

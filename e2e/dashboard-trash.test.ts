@@ -13,7 +13,7 @@ async function titles(query = ""): Promise<unknown[]> {
   return items.map(({ title }) => title);
 }
 
-test("the menu of the records leads to the trash, where a record is restored and the rest is removed for good", async () => {
+test("the menu of the records leads to the trash; in the trash, a record is restored and the rest is removed for good", async () => {
   for (const title of ["first", "second", "third"]) {
     const { id } = (await api("POST", "/api/notes", { title })) as { id: string };
     if (title !== "third") await api("DELETE", `/api/notes/${id}`);
