@@ -29,7 +29,7 @@ const anyList = "limit=1";
 /** A read as code asks. */
 type Asked = Pick<Read, "method" | "args" | "as">;
 
-/** The code under the rules of a user, whose present role `Callers.recheck` finds. @param as see `CallMessage`. */
+/** The code under the rules of a user, whose present role `CallerChecks.recheck` finds. @param as see `CallMessage`. */
 export function actingAs(as: string, code: System): Acting {
   return { userId: as === "" ? null : as, role: "public", code };
 }

@@ -80,7 +80,7 @@ export type Oddity =
 export type NoteOddity = (oddity: Oddity, field: string) => void;
 
 /** Takes an oddity of a value whose field is known. */
-export type Note = (oddity: Oddity) => void;
+export type NoteInField = (oddity: Oddity) => void;
 
 export interface MovedRow {
   readonly sourceId: string;

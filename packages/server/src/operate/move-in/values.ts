@@ -1,7 +1,7 @@
 /** Values of another service as values that Socle takes: JSON, texts, relations, files and times. */
 import { type CollectionDefinition, type FieldDefinition, type JsonValue, MAX_FILE_SIZE } from "@socle/protocol";
 import { SetupError } from "../../base/kernel/index.ts";
-import type { Choices, Note, NoteOddity } from "./source.ts";
+import type { Choices, NoteInField, NoteOddity } from "./source.ts";
 
 const maxLevels = 100;
 
@@ -16,7 +16,7 @@ function levelsOf(text: string): number {
 }
 
 /** @param mapped a text inside of the JSON as Socle takes the text. @throws SyntaxError. */
-export function jsonOf(text: string, note: Note, mapped: (text: string) => string): JsonValue {
+export function jsonOf(text: string, note: NoteInField, mapped: (text: string) => string): JsonValue {
   if (levelsOf(text) > maxLevels) {
     note("JSON of more than 100 levels, which becomes a text");
     return text;
@@ -41,7 +41,7 @@ interface ValueReader<P extends Placed> {
   readonly definition: CollectionDefinition;
   readonly note: NoteOddity;
   /** @throws SyntaxError for a value of another form. */
-  read(placed: P, at: { readonly field: FieldDefinition; readonly note: Note }): JsonValue;
+  read(placed: P, at: { readonly field: FieldDefinition; readonly note: NoteInField }): JsonValue;
   /** The old place of a value, for the error. */
   place(placed: P): string;
 }
@@ -65,7 +65,7 @@ export function valuesOf<P extends Placed>(
   return values;
 }
 
-export function textOf(text: string, note: Note): string {
+export function textOf(text: string, note: NoteInField): string {
   if (text.includes("\0")) note("a text with U+0000, which becomes U+FFFD");
   return text.replaceAll("\0", "\ufffd");
 }
@@ -74,14 +74,14 @@ export function textOf(text: string, note: Note): string {
 export function danglingId(
   id: string,
   { dangling }: Choices,
-  { field, note }: { field: FieldDefinition; note: Note },
+  { field, note }: { field: FieldDefinition; note: NoteInField },
 ): string | null {
   note("an id of no record");
   return dangling === "clear" && field.required !== true ? null : id;
 }
 
 /** The file itself if the file can be moved; null for another file. */
-export function movableFile<F extends { readonly size: number }>(file: F | null, note: Note = () => undefined) {
+export function movableFile<F extends { readonly size: number }>(file: F | null, note: NoteInField = () => undefined) {
   if (file !== null && file.size <= MAX_FILE_SIZE) return file;
   note(file === null ? "a file that is missing" : "a file above 10 MiB");
   return null;

@@ -3,7 +3,7 @@ import { statSync } from "node:fs";
 import { AppError, type Preview, type Principal, previewOf, shareOf } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { ChainPlace, History } from "../journal/index.ts";
-import { Callers, rightsOf } from "./callers.ts";
+import { CallerChecks, rightsOf } from "./caller-checks.ts";
 import type { CommitEntry, MigrationSite } from "./entry.ts";
 import { ReadOnly } from "./read-only.ts";
 import { Rehearsal, type RehearsalOptions } from "./rehearsal.ts";
@@ -61,7 +61,7 @@ export class Database {
   readonly reader: Reader;
   /** Reads on the event loop, for reads that an index answers quickly. */
   readonly rows: Pick<SnapshotReader, keyof Reader | "within">;
-  readonly callers: Callers;
+  readonly callers: CallerChecks;
   readonly #logger: Logger;
   readonly #reader: SnapshotReader;
   /** Null in a reader process. */
@@ -102,7 +102,7 @@ export class Database {
       });
       closers.push(() => this.#reader.close());
       this.reader = this.rows = this.#reader;
-      this.callers = new Callers(this.#reader);
+      this.callers = new CallerChecks(this.#reader);
       this.#threads = new ReaderThreads({ path, entry: statementThread(), ...adminReads });
       const maxWaiting = callersAtOnce * maxQueries;
       const entry = options.queryThread ?? statementThread();

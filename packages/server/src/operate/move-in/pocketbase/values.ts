@@ -4,7 +4,7 @@ import { basename } from "node:path";
 import type { CollectionDefinition, FieldDefinition, JsonValue } from "@socle/protocol";
 import { isObject } from "../../../base/kernel/index.ts";
 import { cleanName } from "../../../files/storage/index.ts";
-import type { Choices, MovedFile, Note, NoteOddity } from "../source.ts";
+import type { Choices, MovedFile, NoteInField, NoteOddity } from "../source.ts";
 import { danglingId, jsonOf, movableFile, textOf, valuesOf } from "../values.ts";
 import type { DataFolder, PbField, PbRow } from "./sql/data-folder.ts";
 import { isMultiple, type NewField, type PlacedCollection, type World } from "./world.ts";
@@ -88,7 +88,7 @@ export class RowValues {
   }
 
   /** A text that is an id is the new id; addresses of files are the new addresses. */
-  #text(raw: string, note: Note): string {
+  #text(raw: string, note: NoteInField): string {
     const text = textOf(raw, note);
     if (idForm.test(text)) {
       const collection = this.#world.collections.find(({ pb }) => this.#folder.has(pb.name, text));
@@ -157,7 +157,7 @@ interface Place {
   readonly collection: PlacedCollection;
   readonly placed: NewField;
   readonly field: FieldDefinition;
-  readonly note: Note;
+  readonly note: NoteInField;
 }
 
 function ofItems(field: FieldDefinition, items: string[]): JsonValue {

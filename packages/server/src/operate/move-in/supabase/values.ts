@@ -3,7 +3,7 @@ import { statSync } from "node:fs";
 import { basename, join, sep } from "node:path";
 import type { CollectionDefinition, FieldDefinition, JsonValue } from "@socle/protocol";
 import { parseDatetime } from "../../../base/kernel/index.ts";
-import type { Choices, MovedFile, Note, NoteOddity } from "../source.ts";
+import type { Choices, MovedFile, NoteInField, NoteOddity } from "../source.ts";
 import { danglingId, jsonOf, movableFile, textOf, valuesOf } from "../values.ts";
 import { type Item, itemsOf } from "./arrays.ts";
 import type { StoredRow } from "./sql/work-rows.ts";
@@ -51,7 +51,7 @@ export class DumpValues {
     return { ...values, file: movableFile(this.#file(row), (oddity) => note(oddity, "file"))?.id ?? null };
   }
 
-  #value(cell: string | null, at: { placed: PlacedColumn; field: FieldDefinition; note: Note }): JsonValue {
+  #value(cell: string | null, at: { placed: PlacedColumn; field: FieldDefinition; note: NoteInField }): JsonValue {
     const { placed, field, note } = at;
     if (cell === null) return placed.items > 0 ? [] : null;
     if (placed.target !== null) return this.#target(placed.target, cell, at);
@@ -63,7 +63,7 @@ export class DumpValues {
     return this.#scalar(cell, placed, note);
   }
 
-  #item(item: Item, placed: PlacedColumn, note: Note): JsonValue {
+  #item(item: Item, placed: PlacedColumn, note: NoteInField): JsonValue {
     if (Array.isArray(item)) return item.map((each) => this.#item(each, placed, note));
     if (item === null) return null;
     if (/^jsonb?$/.test(placed.sqlType)) return this.json(item, note);
@@ -77,7 +77,7 @@ export class DumpValues {
     return this.mapped(item, note);
   }
 
-  #scalar(cell: string, { type, sqlType }: PlacedColumn, note: Note): JsonValue {
+  #scalar(cell: string, { type, sqlType }: PlacedColumn, note: NoteInField): JsonValue {
     const unknown = (): null => {
       note("a number or a time that Socle does not know, which becomes null");
       return null;
@@ -99,17 +99,21 @@ export class DumpValues {
   }
 
   /** The id of a target, also of a target that is gone. */
-  #target(target: PlacedTable, key: string, { field, note }: { field: FieldDefinition; note: Note }): string | null {
+  #target(
+    target: PlacedTable,
+    key: string,
+    { field, note }: { field: FieldDefinition; note: NoteInField },
+  ): string | null {
     if (this.#world.dump.rows.has(target.copied.id, key)) return target.idFor(key);
     return danglingId(target.idFor(key), this.#choices, { field, note });
   }
 
-  json(cell: string, note: Note): JsonValue {
+  json(cell: string, note: NoteInField): JsonValue {
     return jsonOf(cell, note, (text) => this.mapped(text, note));
   }
 
   /** A text that is an id is the new id; the address of a file is the new address. */
-  mapped(text: string, note: Note): string {
+  mapped(text: string, note: NoteInField): string {
     if (uuidForm.test(text)) return this.#world.holderOf(text)?.idFor(text) ?? text;
     const [, bucket = "", path = ""] = this.#files === undefined ? [] : (address.exec(text) ?? []);
     if (bucket !== "") {

@@ -1,4 +1,4 @@
-/** Callers: checked again when a right is used, because a session may have ended since the request came; and the rights of the transactions of a caller. */
+/** Checks of callers: callers are checked again when a right is used, because a session may have ended since the request came; and the rights of the transactions of a caller. */
 import { type Acting, AppError, type Bearer, isAdmin, type Principal } from "../../base/kernel/index.ts";
 import type { Reader } from "./store.ts";
 import type { TransactOptions } from "./transaction.ts";
@@ -9,7 +9,7 @@ import type { TransactOptions } from "./transaction.ts";
  */
 type CallerGuard = (reader: Reader, caller: Bearer | Acting) => Principal;
 
-export class Callers {
+export class CallerChecks {
   readonly #reader: Reader;
   #guard: CallerGuard | null = null;
 
