@@ -146,6 +146,7 @@ export const pages = {
   events: "/events",
   sockets: "/sockets",
   mails: "/mails",
+  backups: "/backups",
   keys: "/keys",
   api: "/api",
   operation: "/api?operation=createPosts",

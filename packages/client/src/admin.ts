@@ -35,6 +35,7 @@ import type {
   UserFactors,
   Visibility,
 } from "@socle/protocol";
+import { BackupAdmin } from "./admin-backups.ts";
 import { FailureAdmin } from "./admin-failures.ts";
 import { MailAdmin } from "./admin-mails.ts";
 import { ScriptAdmin } from "./admin-scripts.ts";
@@ -257,6 +258,7 @@ export class AdminClient {
   readonly mails: MailAdmin;
   readonly failures: FailureAdmin;
   readonly undo: UndoAdmin;
+  readonly backups: BackupAdmin;
   /** The service keys. */
   readonly keys: KeysClient;
   readonly #transport: Requests;
@@ -269,6 +271,7 @@ export class AdminClient {
     this.mails = new MailAdmin(transport);
     this.failures = new FailureAdmin(transport);
     this.undo = new UndoAdmin(transport);
+    this.backups = new BackupAdmin(transport);
     this.keys = new KeysClient(transport, "/api/admin/keys");
   }
 

@@ -20,6 +20,7 @@ export type {
   UserAdmin,
   UserQuery,
 } from "./admin.ts";
+export type { BackupAdmin } from "./admin-backups.ts";
 export type { FailureAdmin, FailureQuery } from "./admin-failures.ts";
 export type { MailAdmin, MailQuery } from "./admin-mails.ts";
 export type { QueueQuery, RunQuery, ScriptAdmin } from "./admin-scripts.ts";

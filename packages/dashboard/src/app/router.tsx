@@ -14,6 +14,7 @@ import { ErrorState } from "../kit/states.tsx";
 import { LoginPage, SetupPage } from "../pages/login/front-pages.tsx";
 import {
   readApiSearch,
+  readBackupSearch,
   readDiagramSearch,
   readEventSearch,
   readFailureSearch,
@@ -205,6 +206,13 @@ const keys = createRoute({
   component: lazyRouteComponent(() => import("../pages/keys/keys-page.tsx"), "KeysPage"),
 });
 
+const backups = createRoute({
+  getParentRoute: () => inside,
+  path: "/backups",
+  validateSearch: readBackupSearch,
+  component: lazyRouteComponent(() => import("../pages/backups/backups-page.tsx"), "BackupsPage"),
+});
+
 const api = createRoute({
   getParentRoute: () => inside,
   path: "/api",
@@ -242,6 +250,7 @@ const tree = root.addChildren([
     sockets,
     mails,
     keys,
+    backups,
     api,
     settings,
     account,

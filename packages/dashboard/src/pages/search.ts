@@ -192,6 +192,11 @@ export const readKeySearch = searchOf({
   key: choiceOf(["new"]),
 });
 
+export const readBackupSearch = searchOf({
+  /** The name of the backup whose drawer is open. */
+  backup: textParam,
+});
+
 export const readApiSearch = searchOf({
   /** Words of an operation. */
   search: textParam,

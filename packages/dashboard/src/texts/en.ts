@@ -1,6 +1,7 @@
 /** Every text of the dashboard, in English. A section belongs to a page or part; functions take the values inside a text. */
 import { account } from "./en/account.ts";
 import { api } from "./en/api.ts";
+import { backups } from "./en/backups.ts";
 import { editor } from "./en/editor.ts";
 import { failures } from "./en/failures.ts";
 import { first } from "./en/first.ts";
@@ -29,7 +30,23 @@ export const en = {
   ...settings,
   ...mails,
   ...undo,
-  ...{ account, api, overview, editor, schema, diagram, users, storage, jobs, keys, sockets, failures, trace, trash },
+  ...{
+    account,
+    api,
+    backups,
+    overview,
+    editor,
+    schema,
+    diagram,
+    users,
+    storage,
+    jobs,
+    keys,
+    sockets,
+    failures,
+    trace,
+    trash,
+  },
   import: transfer.importing,
   export: transfer.exporting,
 };

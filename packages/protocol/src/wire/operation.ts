@@ -273,6 +273,22 @@ export const logEntry = named("LogEntry", () =>
 );
 export type LogEntry = TypeOf<typeof logEntry>;
 
+/** From 0 to 1. */
+const part = { ...number, schema: { type: "number", minimum: 0, maximum: 1 } };
+
+/** A verification of a backup (`POST /api/admin/backups/{name}/verify`). */
+export const backupCheck = named("BackupCheck", () =>
+  object({
+    state: enumOf(["running", "passed", "failed"]),
+    startedAt: time,
+    endedAt: orNull(time),
+    progress: part,
+    /** Empty while the verification runs. An error makes the verification fail. */
+    findings: arrayOf(object({ state: enumOf(["ok", "info", "error"]), subject: string, text: string })),
+  }),
+);
+export type BackupCheck = TypeOf<typeof backupCheck>;
+
 /** A backup (`GET /api/admin/backups`). */
 export const backupEntry = named("BackupEntry", () =>
   object({
@@ -282,9 +298,34 @@ export const backupEntry = named("BackupEntry", () =>
     size: orNull(count),
     startedAt: time,
     endedAt: orNull(time),
-    /** From 0 to 1. */
-    progress: { ...number, schema: { type: "number", minimum: 0, maximum: 1 } },
+    progress: part,
     error: orNull(string),
+    /** The last verification since the start of the service; null without one. */
+    check: orNull(backupCheck),
   }),
 );
 export type BackupEntry = TypeOf<typeof backupEntry>;
+
+/** The extent of the continuous backup (`GET /api/admin/backups/continuous`). */
+export const continuousExtent = named("ContinuousExtent", () =>
+  object({
+    /** The folder, or the address of the bucket. */
+    place: string,
+    /** The first and the last moment that can be restored; null without a snapshot. */
+    from: orNull(time),
+    to: orNull(time),
+    /** The position of the last commit. */
+    position: count,
+    /** The newest first. */
+    snapshots: arrayOf(object({ name: string, position: count, bytes: count, madeAt: time })),
+    /** Times whose moments cannot be restored, the oldest first. */
+    gaps: arrayOf(object({ from: time, to: time })),
+    /** Seconds since the oldest write that is not in the place; 0 without such a write. */
+    behind: number,
+    /** Whether a write waits for longer than `backup.every` allows. */
+    isLate: boolean,
+    /** Why nothing leaves, in a line; null while the place takes the segments. */
+    problem: orNull(string),
+  }),
+);
+export type ContinuousExtent = TypeOf<typeof continuousExtent>;

@@ -18,7 +18,7 @@ import { Histories } from "../operate/history/index.ts";
 import type { SpanExporter } from "../operate/traces/index.ts";
 import { positionsOf, type RoleParts } from "./parts.ts";
 import type { Scripts } from "./scripts.ts";
-import { dataPathsOf, type Service } from "./service.ts";
+import { dataPathsOf, knownSchemas, type Service } from "./service.ts";
 
 export interface ApiOptions {
   service: Service;
@@ -65,6 +65,7 @@ export function buildApi(options: ApiOptions): { api: ApiParts; backups: Backups
     events,
     logger: logger.for("backup"),
     paths: dataPathsOf(config),
+    schemas: knownSchemas,
     storage,
     version: options.build,
   });

@@ -153,6 +153,7 @@ function backupStat({ last, error, behind }: Overview["backup"]): Stat {
     value,
     hint: error ?? late ?? (last === null ? words.noBackupHint : words.backupHint),
     isBad: error !== null,
+    to: { to: "/backups" },
   };
 }
 

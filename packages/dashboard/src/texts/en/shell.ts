@@ -16,6 +16,7 @@ export const shell = {
   events: "Events",
   sockets: "Live connections",
   mails: "Mails",
+  backups: "Backups",
   keys: "Service keys",
   api: "API",
   settings: "Settings",

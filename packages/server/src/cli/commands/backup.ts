@@ -1,7 +1,6 @@
 /** `socle backup`, `socle restore`, `socle verify` and `socle vacuum`: the data of an installation as a whole. */
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { resolve } from "node:path";
 import { askService, build, dataPathsOf, keepFilesPrivate, knownSchemas } from "../../app/index.ts";
 import { count, printable, refuseIrreplaceable, SetupError } from "../../base/kernel/index.ts";
 import {
@@ -18,7 +17,7 @@ import {
   putRight,
   restoreBackup,
   sourceOf,
-  unpack,
+  verifyBackup,
   verifyContinuous,
   verifyData,
 } from "../../operate/backup/index.ts";
@@ -182,34 +181,9 @@ function table(findings: readonly Finding[]): string {
   return rows.map(([state, subject, text]) => `${state.padEnd(5)}  ${subject.padEnd(width)}  ${text}\n`).join("");
 }
 
-async function verifyBackup(file: string, paths: DataPaths, invocation: CommandInvocation): Promise<Finding[]> {
-  const head = await reading({ file, label: "Verify", paths }, invocation, async (archive) => {
-    const folder = mkdtempSync(join(tmpdir(), "socle-verify-"));
-    try {
-      return await unpack(archive, { folder, files: null, depth: "full" });
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
-    }
-  });
-  const { counts, missing } = head;
-  const hasFiles = head.files === "in the archive";
-  const whole = hasFiles ? counts.files - missing.length : 0;
-  const files: Finding = hasFiles
-    ? { state: "ok", subject: "files", text: `${count(whole, "file")} whole` }
-    : { state: "info", subject: "files", text: `${count(counts.files, "file")} in the storage, not in the backup` };
-  return [
-    { state: "info", subject: "backup", text: `made by ${head.socle} at ${head.createdAt}` },
-    { state: "ok", subject: "checksums", text: `${count(whole + 1, "checksum")} as the manifest says` },
-    { state: "ok", subject: "database", text: `${count(counts.records, "record")}, ${count(counts.users, "user")}` },
-    files,
-    ...missing.map(
-      (id): Finding => ({ state: "error", subject: "files", text: `${id} had no bytes when the backup was made` }),
-    ),
-  ];
-}
-
 async function verifyFile(file: string, paths: DataPaths, invocation: CommandInvocation): Promise<Finding[]> {
-  if (!(await isBackupPlace(file, paths))) return verifyBackup(file, paths, invocation);
+  if (!(await isBackupPlace(file, paths)))
+    return reading({ file, label: "Verify", paths }, invocation, (archive) => verifyBackup(archive));
   const identity = (): Promise<Identity> => identityOf(invocation);
   const place = new BackupPlace(addressOfPlace(file), { keys: paths.files.s3, identity });
   return verifyContinuous(place, { paths, schemas: knownSchemas, identity });

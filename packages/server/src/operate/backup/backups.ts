@@ -1,6 +1,6 @@
 /** The backups of a running service: made on request or by a schedule, a single backup at a time; listed, read, removed. */
 import { statSync } from "node:fs";
-import type { BackupEntry } from "@socle/protocol";
+import type { BackupEntry, ContinuousExtent } from "@socle/protocol";
 import { type Config, keptBackups } from "../../base/config/index.ts";
 import {
   AppError,
@@ -16,8 +16,11 @@ import { nextTime, Schedules } from "../../code/jobs/index.ts";
 import type { BucketObject, ByteRange, FileBody, Storage } from "../../files/storage/index.ts";
 import type { Database } from "../../store/database/index.ts";
 import type { EventLog } from "../../store/events/index.ts";
-import { type Encryption, encryptionFor, isRecipient } from "./archive.ts";
+import { type Encryption, encryptionFor, isRecipient, type ManifestHead } from "./archive.ts";
+import { BackupPlace } from "./backup-place.ts";
+import { BackupChecks } from "./checks.ts";
 import { type ContinuousState, latenessOf } from "./continuous.ts";
+import { surveyOf } from "./continuous-restore.ts";
 import { backupFolder, type DataPaths } from "./data-paths.ts";
 import { makeBackup } from "./make-backup.ts";
 import { BackupTarget, backupName, timeOfName } from "./target.ts";
@@ -28,7 +31,7 @@ const progressEveryMs = 1_000;
 
 type BackupConfig = Pick<
   Config,
-  "backup.target" | "backup.schedule" | "backup.keep" | "backup.log" | "backup.recipient"
+  "backup.target" | "backup.schedule" | "backup.keep" | "backup.log" | "backup.recipient" | "backup.continuous"
 >;
 
 export interface BackupsOptions {
@@ -39,6 +42,8 @@ export interface BackupsOptions {
   paths: DataPaths;
   config: BackupConfig;
   version: string;
+  /** The versions of the tables that this build knows. */
+  schemas: ManifestHead["schema"];
   /** Null without a continuous backup. */
   continuous: { readonly state: ContinuousState } | null;
   /** Backups are due by this clock. */
@@ -72,6 +77,7 @@ interface Work {
 export class Backups {
   readonly #options: BackupsOptions;
   readonly #target: BackupTarget;
+  readonly #checks: BackupChecks;
   readonly #schedules: Schedules<{ name: string; schedule: string; timezone: string }>;
   readonly #stopping = new AbortController();
   #running: RunningBackup | null = null;
@@ -88,6 +94,7 @@ export class Backups {
   constructor(options: BackupsOptions) {
     this.#options = options;
     this.#target = new BackupTarget(options.config["backup.target"], options.paths);
+    this.#checks = new BackupChecks(options);
     const { clock } = options;
     this.#schedules = new Schedules({ clock, now: () => clock.now(), onDue: () => this.#beginDue() });
   }
@@ -116,6 +123,7 @@ export class Backups {
   async stop(): Promise<void> {
     this.#schedules.stop();
     this.#stopping.abort(new Error("the service stops"));
+    await this.#checks.stop();
     await this.#running?.ended.catch(() => undefined);
     await this.#told;
   }
@@ -135,6 +143,7 @@ export class Backups {
         endedAt: toTimestamp(modifiedAt),
         progress: 1,
         error: null,
+        check: this.#checks.of(name),
       };
     });
     // Of entries with the same name, the last counts.
@@ -171,6 +180,44 @@ export class Backups {
     return found;
   }
 
+  /** Begins to verify a stored backup. @throws AppError `not_found`; as `BackupChecks.begin`. */
+  async verify(name: string): Promise<BackupEntry> {
+    await this.find(name);
+    this.#checks.begin(name, this.#target.addressOf(name));
+    const entry = (await this.list()).find((each) => each.name === name);
+    if (entry === undefined) throw new AppError("not_found", "The backup does not exist.");
+    return entry;
+  }
+
+  /** The extent of the continuous backup. @throws AppError `not_found` without a continuous backup, `unavailable` while the place does not answer. */
+  async extent(): Promise<ContinuousExtent> {
+    const { config, paths } = this.#options;
+    const address = config["backup.continuous"];
+    const state = this.continuous;
+    if (address === undefined || state === null)
+      throw new AppError("not_found", "There is no continuous backup: backup.continuous is not set.");
+    const place = new BackupPlace(address, { keys: paths.files.s3 });
+    // A new service has no segment yet.
+    const survey = await surveyOf(place, paths).catch((thrown) =>
+      thrown instanceof SetupError ? null : unreachable(thrown),
+    );
+    const { snapshots, gaps } = survey ?? { snapshots: [], gaps: [] };
+    const [newest, oldest] = [snapshots[0], snapshots.at(-1)];
+    return {
+      place: place.address,
+      from: oldest === undefined ? null : toTimestamp(oldest.madeAt),
+      to: newest === undefined ? null : toTimestamp(Math.max(survey?.last.to ?? 0, newest.madeAt)),
+      position: survey?.last.last ?? 0,
+      snapshots: snapshots.map((each) => ({ ...each, madeAt: toTimestamp(each.madeAt) })),
+      gaps: gaps
+        .filter(({ number }) => number > 1)
+        .map(({ from, to }) => ({ from: toTimestamp(from), to: toTimestamp(to) })),
+      behind: state.behindMs / 1_000,
+      isLate: state.behindMs > state.allowedMs,
+      problem: state.problem,
+    };
+  }
+
   read(name: string, range: ByteRange | null): Promise<FileBody> {
     return this.#target.read(name, range);
   }
@@ -184,6 +231,7 @@ export class Backups {
     if (wasFailure && name !== this.#undelivered) return;
     if (name === this.#undelivered) this.#undelivered = null;
     else await this.find(name);
+    this.#checks.forget(name);
     await this.#target.remove(name).catch(unreachable);
   }
 
@@ -218,6 +266,7 @@ export class Backups {
       endedAt: null,
       progress: 0,
       error: null,
+      check: null,
     };
     this.#running = { entry, ended: this.#follow(work, entry) };
     return this.#running;
@@ -307,6 +356,7 @@ export class Backups {
       const all = await this.#target.list();
       for (const { name } of count > 0 ? all.slice(0, -count) : all.filter(isOld)) {
         await this.#target.remove(name);
+        this.#checks.forget(name);
         logger.info(`Backup ${name} was removed: backup.keep is ${keep}`);
       }
     } catch (error) {

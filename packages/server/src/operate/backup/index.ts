@@ -18,3 +18,4 @@ export { restoreBackup, setAside, unpack } from "./restore.ts";
 export { type Snapshot, Snapshots } from "./snapshots.ts";
 export { sourceOf } from "./target.ts";
 export { type Finding, verifyData } from "./verify.ts";
+export { verifyBackup } from "./verify-backup.ts";

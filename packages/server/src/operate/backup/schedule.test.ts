@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openApi, temporaryFolder } from "../../../test/kit.ts";
-import { dataPathsOf } from "../../app/index.ts";
+import { dataPathsOf, knownSchemas } from "../../app/index.ts";
 import { type Alarm, Clock, SetupError } from "../../base/kernel/index.ts";
 import { Logger } from "../../base/logging/index.ts";
 import { Backups, checkBackups } from "./backups.ts";
@@ -36,6 +36,7 @@ function open(schedule: string, clock: Clock): Backups {
     config: { ...config, "backup.schedule": schedule },
     continuous: null,
     version: "test",
+    schemas: knownSchemas,
     clock,
   });
 }
@@ -97,6 +98,7 @@ describe("a target that cannot be written is a warning at the start", () => {
       config: { ...config, "backup.schedule": schedule, "backup.target": target },
       continuous: null,
       version: "test",
+      schemas: knownSchemas,
     });
     backups.start();
     await backups.stop();

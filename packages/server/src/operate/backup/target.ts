@@ -30,6 +30,7 @@ export function timeOfName(name: string): number | null {
  * database, which keeps the backup until the upload is complete.
  */
 export class BackupTarget {
+  readonly #address: string;
   readonly #store: Folder | Bucket;
   readonly #folder: string;
   readonly #uploads: PartUploads | null;
@@ -37,6 +38,7 @@ export class BackupTarget {
   /** @param address a folder, or `s3://BUCKET/PREFIX`. @throws SetupError for a bucket without keys. */
   constructor(address: string, { database, files }: DataPaths) {
     const isRemote = isBucket(address);
+    this.#address = address;
     this.#store = isRemote ? new Bucket(address, files.s3) : new Folder(address);
     this.#folder = isRemote ? backupFolder(database) : address;
     this.#uploads = isRemote ? new PartUploads(address, files.s3) : null;
@@ -63,6 +65,11 @@ export class BackupTarget {
   /** Null for a name without a whole backup. */
   async find(name: string): Promise<BucketObject | null> {
     return timeOfName(name) === null ? null : this.#store.find(name);
+  }
+
+  /** The path or the address of a whole backup. */
+  addressOf(name: string): string {
+    return this.#uploads === null ? join(this.#folder, name) : `${this.#address.replace(/\/+$/, "")}/${name}`;
   }
 
   read(name: string, range: ByteRange | null): Promise<FileBody> {

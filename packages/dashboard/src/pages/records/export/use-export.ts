@@ -121,16 +121,17 @@ function hasPicker(target: object): target is PickerWindow {
 /** Characters gathered before a write. */
 const gathered = 1_048_576;
 
-/** Asks for the place of the file, if the browser can ask. Rejects with an AbortError when the user closes the question. */
 async function openSink(name: string, type: string): Promise<Sink> {
-  if (!hasPicker(window)) return blobSink(name, type);
+  const stream = await chosenFile(name, type);
+  return stream === null ? blobSink(name, type) : gathering(stream);
+}
+
+/** Asks for the place of a file; null if the browser cannot ask. Rejects with an AbortError when the user closes the question. */
+export async function chosenFile(name: string, type: string): Promise<FileSystemWritableFileStream | null> {
+  if (!hasPicker(window)) return null;
   const extension = `.${name.split(".").at(-1)}`;
-  const stream = await askWhere(window, {
-    suggestedName: name,
-    types: [{ description: name, accept: { [type]: [extension] } }],
-  });
-  if (stream === null) return blobSink(name, type);
-  return gathering(stream);
+  const types = [{ description: name, accept: { [type]: [extension] } }];
+  return askWhere(window, { suggestedName: name, types });
 }
 
 /** The chosen file. Null when the browser or its policy forbids the question: the export is then a download. */

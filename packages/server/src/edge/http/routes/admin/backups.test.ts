@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type BackupEntry, type EventEntry, type Page, parseChannel } from "@socle/protocol";
+import { type BackupCheck, type BackupEntry, type EventEntry, type Page, parseChannel } from "@socle/protocol";
 import { emptyPaths, restoreTo } from "../../../../../test/backups.ts";
 import { openFiles } from "../../../../../test/files.ts";
 
@@ -107,6 +107,67 @@ test("a failed backup is reported, with its reason, and counted", async () => {
   const metrics = new TextDecoder().decode((await request("GET", "/metrics", { token })).bytes);
   expect(metrics).toContain("socle_backup_failures_total 1\n");
   expect((await make()).state).toBe("completed");
+});
+
+async function checked(name: string): Promise<BackupCheck> {
+  const { status, body } = await request<BackupEntry>("POST", `/api/admin/backups/${name}/verify`, { token });
+  expect(status).toBe(202);
+  expect(body.check).toMatchObject({ state: "running", endedAt: null, findings: [] });
+  for (;;) {
+    const check = (await list()).find((entry) => entry.name === name)?.check;
+    if (check && check.state !== "running") return check;
+    await Bun.sleep(5);
+  }
+}
+
+test("a verification tells a whole backup from a damaged backup, and leaves nothing behind", async () => {
+  const whole = await make();
+  expect(whole.check).toBeNull();
+  const verify = `/api/admin/backups/${whole.name}/verify`;
+  const passed = await checked(whole.name);
+  expect(passed).toMatchObject({ state: "passed", progress: 1 });
+  expect(passed.findings.map(({ state, subject }) => `${state} ${subject}`)).toEqual([
+    "info backup",
+    "ok checksums",
+    "ok database",
+    "ok files",
+  ]);
+  // One bit in the middle of the archive.
+  const path = join(folder, whole.name);
+  const bytes = await Bun.file(path).bytes();
+  const middle = Math.floor(bytes.length / 2);
+  bytes[middle] = (bytes[middle] ?? 0) ^ 1;
+  writeFileSync(path, bytes);
+  const both = await Promise.all([request("POST", verify, { token }), request("POST", verify, { token })]);
+  expect(both.map(({ status }) => status).sort()).toEqual([202, 409]);
+  let failed = (await list()).find(({ name }) => name === whole.name)?.check;
+  while (failed?.state === "running") {
+    await Bun.sleep(5);
+    failed = (await list()).find(({ name }) => name === whole.name)?.check;
+  }
+  expect(failed).toMatchObject({ state: "failed", findings: [{ state: "error" }] });
+  expect(failed?.findings[0]?.text).toContain("is damaged or cut off");
+  expect(readdirSync(`${config.database}-backup`).filter((name) => name.startsWith("socle-verify"))).toEqual([]);
+  expect((await request("POST", verify, { token, body: { deep: true } })).status).toBe(400);
+  expect((await request("POST", "/api/admin/backups/none/verify", { token })).status).toBe(404);
+  // The outcome goes with the backup.
+  expect((await request("DELETE", `/api/admin/backups/${whole.name}`, { token })).status).toBe(204);
+  expect((await list()).some(({ name }) => name === whole.name)).toBe(false);
+});
+
+test("an encrypted backup is not verified by the service, which has no key", async () => {
+  const name = "socle-2026-01-01T00-00-00-000Z.tar.zst.age";
+  writeFileSync(join(folder, name), "age-encryption.org/v1\n");
+  const { status, body } = await request("POST", `/api/admin/backups/${name}/verify`, { token });
+  expect(status).toBe(400);
+  expect(JSON.stringify(body)).toContain("socle verify FILE --identity KEY");
+  expect((await list()).find((entry) => entry.name === name)?.check).toBeNull();
+});
+
+test("without a continuous backup, its extent does not exist", async () => {
+  const { status, body } = await request("GET", "/api/admin/backups/continuous", { token });
+  expect(status).toBe(404);
+  expect(JSON.stringify(body)).toContain("backup.continuous is not set");
 });
 
 test("no channel of realtime has the events of backups", () => {

@@ -1,4 +1,4 @@
-/** `/api/admin/backups`: making, listing, downloading and removing backups. */
+/** `/api/admin/backups`: making, listing, verifying, downloading and removing backups; the extent of the continuous backup. */
 import * as wire from "@socle/protocol/wire";
 import { AppError, quote } from "../../../../base/kernel/index.ts";
 import type { Admin } from "../../../../operate/admin/index.ts";
@@ -11,7 +11,7 @@ const nothing: wire.Shape<object> = {
   read(value) {
     const [key] = Object.keys(Object(value));
     if (key !== undefined)
-      throw new AppError("bad_request", `${quote(key)} cannot be set here; a backup needs no body.`);
+      throw new AppError("bad_request", `${quote(key)} cannot be set here; the request needs no body.`);
     return {};
   },
 };
@@ -33,6 +33,25 @@ export function backupRoutes(api: { admin: Admin }): Routes {
         answers: { 202: answer(wire.backupEntry, "The backup has begun.") },
         errors: [409],
         handle: (_, admin, _body) => api.admin.backups.begin(admin),
+      }),
+    },
+    "/api/admin/backups/continuous": {
+      GET: route({
+        summary: "The extent of the continuous backup",
+        access,
+        answers: { 200: wire.continuousExtent },
+        errors: [404, 503],
+        handle: () => api.admin.backups.extent(),
+      }),
+    },
+    "/api/admin/backups/:name/verify": {
+      POST: route({
+        summary: "Begin to verify a backup",
+        access,
+        body: optionalBody(nothing),
+        answers: { 202: answer(wire.backupEntry, "The verification has begun.") },
+        errors: [404, 409],
+        handle: (exchange, _admin, _body) => api.admin.backups.verify(exchange.param("name")),
       }),
     },
     "/api/admin/backups/:name": {
