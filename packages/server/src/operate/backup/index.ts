@@ -14,7 +14,7 @@ export {
 export { gapText, missingText, segmentsOf, verifyContinuous } from "./continuous-verify.ts";
 export { backupFolder, type DataPaths, driverOf, hasMoves, putRight } from "./data-paths.ts";
 export { makeBackup } from "./make-backup.ts";
-export { restoreBackup, setAside, unpack } from "./restore.ts";
+export { restoreBackup, setAside } from "./restore.ts";
 export { type Snapshot, Snapshots } from "./snapshots.ts";
 export { sourceOf } from "./target.ts";
 export { type Finding, verifyData } from "./verify.ts";

@@ -8,7 +8,7 @@ import { sourceOf } from "./target.ts";
 import type { Finding } from "./verify.ts";
 import { verifyBackup } from "./verify-backup.ts";
 
-export interface VerifyRequest {
+interface VerifyRequest {
   /** A path, or an address of a bucket. */
   readonly file: string;
   /** Without the secret key of the store, which stands beside `files` as text: a `Secret` cannot be sent to a thread. */
