@@ -122,12 +122,13 @@ test("a value, a type and a collection get another name or type, with the record
   await settled(page);
   expect([await violationsOf(page), await overflowOf(page)]).toEqual([[], 0]);
   await page.getByRole("button", { name: "Review changes" }).click();
-  await page.getByText("wip becomes doing in every record").waitFor();
+  await page.getByText("wip becomes doing in 1 record, and in the rules").waitFor();
   await page.getByRole("button", { name: "Apply" }).click();
   await page.getByText("Collection jobs was changed").waitFor();
   await page.getByRole("button", { name: "Actions of the collection" }).click();
   await page.getByRole("menuitem", { name: "Rename…" }).click();
   await page.getByRole("textbox", { name: "New name" }).fill("tasks");
+  await page.keyboard.press("Tab");
   await page.getByText('A collection is called "tasks" already.').waitFor();
   await page.getByRole("textbox", { name: "New name" }).fill("runs");
   expect(await violationsOf(page)).toEqual([]);

@@ -78,8 +78,8 @@ export interface MigrationStep {
   from?: string;
   /** For a relation: the new target collection. For a collection: the new name. For a type: the new type. For a trash: the time that deleted records are kept. */
   to?: string;
-  /** For values: the values that take the place of other values. */
-  renamed?: readonly { from: string; to: string }[];
+  /** For values: the values that take the place of other values, with the records that have the value. */
+  renamed?: readonly { from: string; to: string; records: number }[];
   /** For permissions: the rules that become others. */
   rules?: { operation: Operation | "history"; from: Rule; to: Rule }[];
   /** For a new required field: the default that existing records get. */
@@ -97,6 +97,17 @@ export interface MigrationPlan {
   steps: MigrationStep[];
   /** How many the collection has. */
   records: number;
+  /** Of other collections: the changes that follow from the change. Absent without such changes. */
+  following?: Pick<MigrationPlan, "collection" | "steps">[];
+  /** Of a rename: the files of code with an old name as a word. Absent without such a file. */
+  code?: NamingFile[];
+}
+
+/** A file of code with the old names of a rename, and the numbers of the lines, from 1: the first 20 lines. */
+export interface NamingFile {
+  path: string;
+  names: string[];
+  lines: number[];
 }
 
 /** A trial: an operation that an admin tries as another caller (`POST /api/admin/collections/{name}/try`). */

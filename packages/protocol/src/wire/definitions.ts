@@ -177,8 +177,8 @@ export const migrationStep = named("MigrationStep", () =>
     from: optional(string),
     /** For a relation: the new target collection. For a collection: the new name. For a type: the new type. For a unique field: "nocase", without regard to case. */
     to: optional(string),
-    /** For values: the values that take the place of other values. */
-    renamed: optional(arrayOf(object({ from: string, to: string }))),
+    /** For values: the values that take the place of other values, with the records that have the value. */
+    renamed: optional(arrayOf(object({ from: string, to: string, records: count }))),
     /** For permissions: the rules that become others. */
     rules: optional(arrayOf(object({ operation: string, from: rule, to: rule }))),
     /** For a new required field: the default that existing records get. */
@@ -198,6 +198,10 @@ export const migrationPlan = named("MigrationPlan", () =>
     steps: arrayOf(migrationStep),
     /** How many the collection has. */
     records: count,
+    /** Of other collections: the changes that follow from the change. */
+    following: optional(arrayOf(object({ collection: string, steps: arrayOf(migrationStep) }))),
+    /** Of a rename: the files of code with an old name as a word. */
+    code: optional(arrayOf(object({ path: string, names: arrayOf(string), lines: arrayOf(count) }))),
   }),
 );
 

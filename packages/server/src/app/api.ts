@@ -92,6 +92,7 @@ export function buildApi(options: ApiOptions): { api: ApiParts; backups: Backups
     readiness,
     realtime,
     scriptFiles: () => scripts.host.states(),
+    code: () => scripts.code(),
     previews: scripts.previews,
     spans: options.spans ?? null,
     version,

@@ -11,12 +11,14 @@ import { Jobs, jobOf } from "../code/jobs/index.ts";
 import { checkMigration, MigrationStopped, Migrations } from "../code/migrations/index.ts";
 import { Previews } from "../code/previews/index.ts";
 import {
+  type CodeFile,
   findScripts,
   fingerprint,
   type Lane,
   middlewaresOf,
   QueryPool,
   Reads,
+  readCode,
   type Script,
   ScriptHost,
   type ScriptHostOptions,
@@ -166,6 +168,11 @@ export class Scripts {
     await this.#migrations.run({ signal, goesOnAt: "the next start" });
     if (hasSchedules) await this.jobs.start();
     this.#tell("Loaded");
+  }
+
+  /** The modules of the user's code, as on the disk. */
+  code(): CodeFile[] {
+    return readCode(this.#root());
   }
 
   /** Loads the files again. Runs go on; a file that does not load keeps the last version. */

@@ -42,13 +42,13 @@ function NewCollectionForm(props: {
   const changeTab = useTabChange();
   const surroundings = useMemo(() => ({ collections: names, isNew: true }), [names]);
   const form = useSchemaForm({ storageKey: `-${source ?? first.name}`, first, base: null, surroundings });
-  const { draft, problems, apply, isDirty } = form;
+  const { draft, problems, shown, apply, isDirty } = form;
   const [wasTried, setTried] = useState(false);
   const input = useRef<HTMLInputElement>(null);
   const name = draft.name.trim();
   // A relation may point to the new collection itself, and the new name may equal an existing name.
   const targets = useMemo(() => [...new Set([...names, ...(name === "" ? [] : [name]), "users"])], [names, name]);
-  const nameProblem = problems.find(({ key, part }) => key === null && part === "name")?.message;
+  const nameProblem = shown.find(({ key, part }) => key === null && part === "name")?.message;
 
   const creation = useMutation({
     mutationFn: () => {
@@ -67,6 +67,7 @@ function NewCollectionForm(props: {
   });
   const create = (): void => {
     setTried(true);
+    form.settle();
     const problem = problems[0];
     if (form.pending !== null) changeTab("json");
     else if (problem === undefined) {
@@ -90,7 +91,7 @@ function NewCollectionForm(props: {
 
   return (
     <>
-      <div className={`stretch ${classes["body"]}`}>
+      <div className={`stretch ${classes["body"]}`} {...form.inputs}>
         {form.wasRestored && isDirty && (
           <Box px={16} py={12}>
             <RestoredNotice onDiscard={() => form.reset(first, null)} onClose={form.acknowledge} />
@@ -144,7 +145,7 @@ function NewCollectionForm(props: {
       )}
       <ChangeBar
         summary={words.fieldCount(keptFields(draft).length)}
-        problems={isDirty ? problems.filter(({ part }) => part !== "name" || wasTried).length : 0}
+        problems={isDirty ? shown.filter(({ part }) => part !== "name" || wasTried).length : 0}
       >
         <Action
           label={words.create}

@@ -91,6 +91,7 @@ function SchemaEditor(props: { entry: CollectionEntry; isDeleted: boolean; tab: 
   const discard = (): void => reset(draftOf(entry.definition, true), stored);
   const review = (): void => {
     const first = problems[0];
+    form.settle();
     if (form.pending !== null) changeTab("json");
     else if (first === undefined && change !== null && !isOther) setDialog("review");
     else if (first !== undefined) changeTab(tabOf(first, draft));
@@ -151,7 +152,7 @@ function SchemaEditor(props: { entry: CollectionEntry; isDeleted: boolean; tab: 
           {form.wasRestored && isDirty && !isOther && <RestoredNotice onDiscard={discard} onClose={form.acknowledge} />}
         </Box>
       )}
-      <div className={`stretch ${classes["body"]}`}>
+      <div className={`stretch ${classes["body"]}`} {...form.inputs}>
         <SchemaTabs form={form} tab={tab} stored={entry.definition} surroundings={surroundings} targets={targets} />
         {tab !== "json" && (
           <Dim px={{ base: 12, sm: 16 }} pt={12} pb={20}>
@@ -207,9 +208,9 @@ interface ChangesProps {
 
 /** The bar that sums up the changes and opens their review. */
 function Changes({ form, ref, isBlocked, onDiscard, onReview }: ChangesProps) {
-  const { problems, pending, change } = form;
+  const { problems, shown, pending, change } = form;
   return (
-    <ChangeBar summary={summaryOf(form)} problems={problems.length + (pending === null ? 0 : 1)}>
+    <ChangeBar summary={summaryOf(form)} problems={shown.length + (pending === null ? 0 : 1)}>
       <Action label={text.schema.discard} onClick={onDiscard} />
       <Action
         label={text.schema.review}

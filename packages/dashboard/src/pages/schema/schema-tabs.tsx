@@ -51,10 +51,10 @@ export function SchemaTabs(props: {
   foot?: ReactNode;
 }) {
   const { form, tab, stored, surroundings, targets, lead, foot } = props;
-  const { draft, apply, problems, pending, setPending } = form;
+  const { draft, apply, problems, shown, pending, setPending } = form;
   const change = useTabChange();
   const countOf = (of: SchemaTab): number =>
-    problems.filter((each) => (each.key !== null || each.part !== "name") && tabOf(each, draft) === of).length;
+    shown.filter((each) => (each.key !== null || each.part !== "name") && tabOf(each, draft) === of).length;
   const counts = {
     fields: countOf("fields"),
     permissions: countOf("permissions"),
@@ -88,13 +88,7 @@ export function SchemaTabs(props: {
         </Tabs.List>
         <Tabs.Panel value="fields">
           {lead}
-          <FieldsTab
-            draft={draft}
-            apply={apply}
-            problems={problems}
-            targets={targets}
-            isNewCollection={stored === null}
-          />
+          <FieldsTab draft={draft} apply={apply} problems={shown} targets={targets} isNewCollection={stored === null} />
           {foot}
         </Tabs.Panel>
         <Tabs.Panel value="permissions">
@@ -110,7 +104,7 @@ export function SchemaTabs(props: {
           </PermissionsTab>
         </Tabs.Panel>
         <Tabs.Panel value="indexes">
-          <IndexesTab draft={draft} apply={apply} problems={problems} />
+          <IndexesTab draft={draft} apply={apply} problems={shown} />
         </Tabs.Panel>
         <Tabs.Panel value="json" className={classes["jsonPanel"]}>
           <JsonTab

@@ -1,5 +1,5 @@
 /** The state of the form: the draft, the stored definition at its start, its problems, and its copy for a reload. */
-import { useCallback, useMemo, useReducer, useState } from "react";
+import { type DOMAttributes, useCallback, useMemo, useReducer, useState } from "react";
 import { drafts, useDraft } from "../../kit/use-draft.tsx";
 import { changeOf, isTouched, type SchemaChange, type StoredDefinition } from "./draft/change.ts";
 import { type Problem, problemsOf, type Surroundings } from "./draft/checks.ts";
@@ -26,6 +26,12 @@ export interface SchemaForm extends Kept {
   readonly change: SchemaChange | null;
   readonly isDirty: boolean;
   readonly problems: readonly Problem[];
+  /** The problems without those of the text that the user is typing: a problem appears when its input was left, and goes at once. */
+  readonly shown: readonly Problem[];
+  /** Handlers of the element around the inputs. */
+  readonly inputs: Pick<DOMAttributes<HTMLElement>, "onInput" | "onFocus" | "onBlur">;
+  /** Shows all problems. */
+  settle(): void;
   /** Whether the draft comes from before a reload, and the user has not yet confirmed the notice. */
   readonly wasRestored: boolean;
   setPending(typed: string | null): void;
@@ -35,6 +41,22 @@ export interface SchemaForm extends Kept {
   /** Deletes the copy for a reload, before the user leaves the page. */
   forget(): void;
   acknowledge(): void;
+}
+
+function useSettled(problems: readonly Problem[]): Pick<SchemaForm, "shown" | "inputs" | "settle"> {
+  /** The problems at the first key in an input; null while the user types nothing. */
+  const [before, setBefore] = useState<readonly Problem[] | null>(null);
+  const settle = (): void => setBefore(null);
+  const shown = useMemo(
+    () => problems.filter(({ key, part }) => before?.some((each) => each.key === key && each.part === part) ?? true),
+    [problems, before],
+  );
+  const typed = ({ target }: { target: EventTarget }): void => {
+    const isText =
+      target instanceof HTMLTextAreaElement || (target instanceof HTMLInputElement && target.type === "text");
+    if (isText) setBefore((known) => known ?? problems);
+  };
+  return { shown, settle, inputs: { onInput: typed, onFocus: settle, onBlur: settle } };
 }
 
 export function useSchemaForm(options: {
@@ -52,6 +74,7 @@ export function useSchemaForm(options: {
   const [base, setBase] = useState(kept === null ? options.base : kept.content.base);
   const [pending, setPending] = useState(kept?.content.pending ?? null);
   const problems = useMemo(() => problemsOf(draft, surroundings), [draft, surroundings]);
+  const settled = useSettled(problems);
   const change = useMemo(() => (base === null ? null : changeOf(draft, base.definition)), [draft, base]);
   const isChanged = base === null ? isTouched(draft, first) : change !== null || problems.length > 0;
   const isDirty = isChanged || pending !== null;
@@ -67,5 +90,17 @@ export function useSchemaForm(options: {
     [acknowledge],
   );
   const wasRestored = restoredAt !== null;
-  return { ...content, change, isDirty, problems, wasRestored, setPending, apply, reset, forget, acknowledge };
+  return {
+    ...content,
+    ...settled,
+    change,
+    isDirty,
+    problems,
+    wasRestored,
+    setPending,
+    apply,
+    reset,
+    forget,
+    acknowledge,
+  };
 }

@@ -193,7 +193,17 @@ export const plan = {
   onlyNew: "For new records alone",
   getDefault: (records: number, value: string) =>
     `${count(records, "record")} ${records === 1 ? "gets" : "get"} ${value}`,
-  renamedValue: (from: string, to: string) => `${from} becomes ${to} in every record`,
+  renamedValue: (from: string, to: string, records: number) =>
+    `${from} becomes ${to} in ${count(records, "record")}, and in the rules`,
+  steps: "Steps",
+  inIndex: (names: readonly string[]) => `The index on ${names.join(", ")} follows`,
+  inSequence: (field: string) => `The sequence of ${field} follows`,
+  inSearch: "The search follows",
+  follows: (name: string) => `Collection ${name} follows`,
+  codeTitle: (files: number) =>
+    `${count(files, "file")} of code ${files === 1 ? "has" : "have"} the old name as a word`,
+  codeBody: "The service changes no code: change these files yourself. A word may mean something else.",
+  codeLines: (lines: readonly number[]) => `${lines.length === 1 ? "line" : "lines"} ${lines.join(", ")}`,
   values: (field: string) => `Change the values of \`${field}\``,
   changed: (what: string, from: string | number | undefined, to: string | number | undefined) =>
     `${what}: ${from ?? "none"} → ${to ?? "none"}`,

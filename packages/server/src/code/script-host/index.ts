@@ -24,6 +24,7 @@ export type { BrokenScript, Lane, Script, ScriptKind, ScriptOwners } from "./loa
 export type { PreviewProcesses } from "./preview-processes.ts";
 export type {
   CallMessage,
+  CodeFile,
   FoundHandler,
   HandlerSchemas,
   Read,

@@ -154,7 +154,7 @@ describe("a value gets another name", () => {
     expect<unknown>(planned.body["steps"]).toContainEqual({
       step: "values",
       field: "status",
-      renamed: [{ from: "wip", to: "doing" }],
+      renamed: [{ from: "wip", to: "doing", records: 1 }],
       records: 2,
     });
     const events = await eventsSince(service);

@@ -46,7 +46,7 @@ export {
 } from "./plan.ts";
 export { planChange, type SchemaChange } from "./plan-change.ts";
 export { givenRules, partsAt, type RuleSite, ruleSource, rulesAt, withRule } from "./rules.ts";
-export { checkRecords, countDropped } from "./sql/data-check.ts";
+export { checkRecords, countDropped, countText } from "./sql/data-check.ts";
 export { plannedTables, unknownFields } from "./sql/planned-tables.ts";
 export { viewSql } from "./sql/view-rows.ts";
 export { countRecords } from "./table.ts";

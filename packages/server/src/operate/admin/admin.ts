@@ -4,7 +4,7 @@ import type { Config } from "../../base/config/index.ts";
 import type { Clock, SignedIn } from "../../base/kernel/index.ts";
 import type { Logger, LogRing } from "../../base/logging/index.ts";
 import type { Previews } from "../../code/previews/index.ts";
-import type { FileState } from "../../code/script-host/index.ts";
+import type { CodeFile, FileState } from "../../code/script-host/index.ts";
 import { type Collection, countTrash, forgetTrash } from "../../data/collections/index.ts";
 import type { Queries } from "../../data/queries/index.ts";
 import type { Providers, UserDeletions } from "../../people/auth/index.ts";
@@ -52,6 +52,8 @@ export interface AdminOptions extends OverviewSources, StatusOptions, Pick<Socke
   log: LogRing;
   /** The files of functions and jobs, with the outcome of the last load. */
   scriptFiles: () => readonly FileState[];
+  /** The files of the user's code, as on the disk. */
+  code: () => readonly CodeFile[];
   previews: Previews;
 }
 

@@ -13,6 +13,7 @@ import {
   USERS,
 } from "@socle/protocol";
 import { AppError, isObject, quote, SetupError, type SignedIn } from "../../base/kernel/index.ts";
+import type { CodeFile } from "../../code/script-host/index.ts";
 import {
   type Collection,
   type CollectionPlan,
@@ -40,7 +41,7 @@ import {
   type Waiter,
 } from "../../store/database/index.ts";
 import type { AdminChanges } from "./admin-changes.ts";
-import { tellChange } from "./schema-plan.ts";
+import { filesNaming, tellChange } from "./schema-plan.ts";
 
 /** Makes a change from the definitions before the change. */
 type ChangeBuilder = (definitions: Definitions) => SchemaChange;
@@ -202,6 +203,8 @@ interface SchemaAdminOptions {
   changes: AdminChanges;
   collections: Collections;
   records: Records;
+  /** The files of the user's code, as on the disk. */
+  code: () => readonly CodeFile[];
 }
 
 /** Collections for admins: every change is a migration, with the events and the audit entries. */
@@ -255,9 +258,11 @@ export class SchemaAdmin {
 
   /** The migration that `migrate` or `drop` would run. Throws as `migrate` and `drop` do. */
   async plan({ build }: CollectionChange, waiter: Waiter): Promise<MigrationPlan> {
-    const [plan] = (await this.#plan(build, waiter)).changes;
+    const [plan, ...others] = (await this.#plan(build, waiter)).changes;
     if (plan === undefined) throw new Error("A change without a plan");
-    return plan;
+    const following = others.map(({ collection, steps }) => ({ collection, steps }));
+    const code = filesNaming(plan, this.#options.code);
+    return { ...plan, ...(following.length > 0 && { following }), ...(code.length > 0 && { code }) };
   }
 
   /** The dropped values that can be restored, newest first. */

@@ -1,8 +1,10 @@
 /** The plan of a schema change in the form for callers: the steps, with the number of records that each step concerns. */
-import { FIELD_OPERATIONS, type MigrationPlan, type MigrationStep, OPERATIONS } from "@socle/protocol";
+import { FIELD_OPERATIONS, type MigrationPlan, type MigrationStep, type NamingFile, OPERATIONS } from "@socle/protocol";
+import type { CodeFile } from "../../code/script-host/index.ts";
 import {
   type CollectionPlan,
   countDropped,
+  countText,
   type RuleSite,
   rulesAt,
   type SchemaChange,
@@ -29,16 +31,52 @@ export async function tellChange({ change, plans, reader, recordsOf }: ToldChang
     const all = await recordsOf((plan.before ?? plan.after).name);
     const steps: MigrationStep[] = [];
     for (const step of plan.steps) {
-      const { stricter: _, ...shown } = { stricter: null, ...step };
+      const { stricter: _, renamed: __, ...shown } = { stricter: null, renamed: null, ...step };
       const concerned = "field" in step || step.step === "index" || step.step === "search" ? all : 0;
       const rules = step.step === "permissions" ? { rules: changedRules(plan, step.field ?? null) } : {};
       const records = step.step === "drop" ? await countDropped(reader, plan, step.field) : concerned;
-      steps.push({ ...shown, ...rules, records });
+      steps.push({ ...shown, ...rules, ...(await tellValues(reader, plan, step)), records });
     }
     const action = plan.before === null ? "create" : "update";
     told.push({ collection: plan.after.name, action, steps, records: all });
   }
   return told;
+}
+
+/** The renamed values of a step, with the records that have the value. */
+async function tellValues(
+  reader: SlowReader,
+  plan: CollectionPlan,
+  step: CollectionPlan["steps"][number],
+): Promise<Pick<MigrationStep, "renamed">> {
+  if (step.step !== "values" || step.renamed === undefined) return {};
+  const { field } = step;
+  const renamed: NonNullable<MigrationStep["renamed"]>[number][] = [];
+  for (const { from, to } of step.renamed)
+    renamed.push({ from, to, records: await countText(reader, plan, { field, text: from }) });
+  return { renamed };
+}
+
+/** Named files, and named lines of a file, at most. */
+const [maxFiles, maxLines] = [100, 20];
+
+/** The files of code with the old names of a plan as words: a word may mean something else. */
+export function filesNaming(plan: MigrationPlan, code: () => readonly CodeFile[]): NamingFile[] {
+  const names = plan.steps.flatMap(({ step, from = "", renamed = [] }) =>
+    step === "rename" || step === "renameCollection" ? [from] : renamed.map((value) => value.from),
+  );
+  if (names.length === 0) return [];
+  const words = names.map((name) => ({
+    name,
+    word: new RegExp(`(?<![\\p{L}\\p{N}_])${RegExp.escape(name)}(?![\\p{L}\\p{N}_])`, "u"),
+  }));
+  const files = code().flatMap(({ path, content }): NamingFile[] => {
+    const found = words.filter(({ word }) => word.test(content));
+    if (found.length === 0) return [];
+    const lines = content.split("\n").flatMap((line, i) => (found.some(({ word }) => word.test(line)) ? [i + 1] : []));
+    return [{ path, names: found.map(({ name }) => name), lines: lines.slice(0, maxLines) }];
+  });
+  return files.slice(0, maxFiles);
 }
 
 /**

@@ -1,15 +1,13 @@
 /** A migration's plan in words: a line per step, with the old and the new value, and whether values are dropped. */
 import {
   type CollectionDefinition,
-  FIELD_OPERATIONS,
   type FieldDefinition,
+  isRuleWord,
   type MigrationPlan,
   type MigrationStep,
-  OPERATIONS,
 } from "@socle/protocol";
 import { text } from "../../../texts/index.ts";
-import { noPermissions } from "../draft/draft.ts";
-import { effectiveRule, sentenceOf } from "../permissions/rules.ts";
+import { sentenceOf } from "../permissions/rules.ts";
 
 type Tone = "add" | "change" | "drop" | "loss";
 
@@ -47,21 +45,35 @@ function shownDefault(field: FieldDefinition | undefined): string | undefined {
   return field?.default === undefined ? undefined : JSON.stringify(field.default);
 }
 
-function permissionDetails({ before, after }: PlanContext): string[] {
-  const [old, next] = [
-    { ...noPermissions, ...before?.permissions },
-    { ...noPermissions, ...after.permissions },
-  ];
-  return OPERATIONS.flatMap((operation) => {
-    const [was, is] = [effectiveRule(old, operation).rule, effectiveRule(next, operation).rule];
-    return was === is ? [] : [`${words.changed(operation, was, is)} · ${sentenceOf(operation, is)}`];
+/** The differing rules in force, and what the new rules mean. */
+function permissionDetails({ field, rules = [] }: MigrationStep): string[] {
+  return rules.map(({ operation, from, to }) => {
+    const change = words.changed(operation, from, to);
+    return field === undefined && operation !== "history" && isRuleWord(to)
+      ? `${change} · ${sentenceOf(operation, to)}`
+      : change;
   });
+}
+
+/** The indexes, sequences and the search that name a field: the parts of the definition that follow a rename. */
+function followers({ before }: PlanContext, name: string): string[] {
+  const { fields = [], indexes = [], search = [] } = before ?? {};
+  const inIndexes = indexes
+    .map((index) => ("fields" in index ? index.fields : index))
+    .filter((names) => names.includes(name));
+  const inSequences = fields.filter(({ sequence }) => Array.isArray(sequence) && sequence.includes(name));
+  return [
+    ...inIndexes.map((names) => words.inIndex(names)),
+    ...inSequences.map((field) => words.inSequence(field.name)),
+    ...(search.includes(name) ? [words.inSearch] : []),
+  ];
 }
 
 /** A step with the facts that its words name. */
 interface Facts
   extends Required<Pick<MigrationStep, "field" | "fields" | "from" | "to" | "renamed" | "unique" | "on" | "records">> {
   readonly context: PlanContext;
+  readonly step: MigrationStep;
   /** The field before and after the change. */
   readonly old: FieldDefinition | undefined;
   readonly next: FieldDefinition | undefined;
@@ -86,7 +98,11 @@ const wordsBy: { readonly [step: string]: (facts: Facts) => Words } = {
   },
   renameCollection: ({ from, to, records }) => [words.renameCollection(from, to), words.keepValues(records)],
   follow: ({ field, from, to }) => [words.follow(field, from, to)],
-  rename: ({ field, from, records }) => [words.rename(from, field), words.keepValues(records)],
+  rename: ({ field, from, records, context }) => [
+    words.rename(from, field),
+    words.keepValues(records),
+    ...followers(context, from),
+  ],
   require: ({ field, records }) => [words.require(field), words.checked(records)],
   unique: ({ field, on, to, records }) => {
     if (!on) return [words.notUnique(field)];
@@ -98,7 +114,7 @@ const wordsBy: { readonly [step: string]: (facts: Facts) => Words } = {
   retarget: ({ field, from, to }) => [words.retarget(field, from, to)],
   values: ({ field, old, next, renamed, records }) => [
     words.values(field),
-    ...renamed.map((value) => words.renamedValue(value.from, value.to)),
+    ...renamed.map((value) => words.renamedValue(value.from, value.to, value.records)),
     words.changed("values", old?.values?.join(", "), next?.values?.join(", ")),
     words.checked(records),
   ],
@@ -110,19 +126,15 @@ const wordsBy: { readonly [step: string]: (facts: Facts) => Words } = {
     words.changed("default", shownDefault(old), shownDefault(next)),
     words.onlyNew,
   ],
-  permissions: ({ field, context, old, next }) => {
-    if (field === "") return [words.permissions, ...permissionDetails(context)];
-    const changes = FIELD_OPERATIONS.flatMap((operation) => {
-      const [was, is] = [old?.permissions?.[operation], next?.permissions?.[operation]];
-      return was === is ? [] : [words.changed(operation, was, is)];
-    });
-    return [words.fieldRules(field), ...changes];
-  },
+  permissions: ({ field, step }) => [
+    field === "" ? words.permissions : words.fieldRules(field),
+    ...permissionDetails(step),
+  ],
   rules: ({ field, old, next, records }) => [words.rules(field), ...ruleDetails(old, next), words.checked(records)],
   index: ({ fields, unique, on, records }) =>
     on ? [words.index(fields, unique), words.concerns(records)] : [words.noIndex(fields)],
   search: ({ fields, records }) => [words.search(fields), words.concerns(records)],
-  trash: ({ next: _, ...step }) => [words.trash(step.context.after?.trash)],
+  trash: ({ context }) => [words.trash(context.after.trash)],
   query: () => [words.query],
   order: () => [words.order],
 };
@@ -138,7 +150,7 @@ export function wordsOf(step: MigrationStep, context: PlanContext): StepWords {
   const oldName = context.plan.steps.find((each) => each.step === "rename" && each.field === field)?.from ?? field;
   const [old, next] = [fieldIn(context.before, oldName), fieldIn(context.after, field)];
   const given = step.default === undefined ? undefined : JSON.stringify(step.default);
-  const facts = { field, fields, from, to, renamed, unique, on, records, context, old, next, given };
+  const facts = { field, fields, from, to, renamed, unique, on, records, context, step, old, next, given };
   const [title, ...details] = wordsBy[step.step]?.(facts) ?? [step.step, words.concerns(records)];
   return { tone: toneOf(step), title, details };
 }

@@ -21,6 +21,7 @@ export function RenameDialog(props: {
   const { definition } = base;
   const [typed, setTyped] = useState(definition.name);
   const [isReviewed, setReviewed] = useState(false);
+  const [wasLeft, setLeft] = useState(false);
   const input = useFirstFocus<HTMLInputElement>();
   const name = typed.trim();
   const isSame = name === definition.name;
@@ -37,14 +38,15 @@ export function RenameDialog(props: {
     );
   return (
     <Modal opened onClose={onClose} title={words.title(definition.name)}>
-      <Form onSubmit={() => !isSame && problem === null && setReviewed(true)}>
+      <Form onSubmit={() => (!isSame && problem === null ? setReviewed(true) : setLeft(true))}>
         <Stack>
           <Dim size="sm">{words.body}</Dim>
           <TextInput
             ref={input}
             label={words.name}
             value={typed}
-            error={problem}
+            error={wasLeft && problem}
+            onBlur={() => setLeft(true)}
             onChange={(event) => setTyped(event.currentTarget.value)}
             spellCheck={false}
             autoComplete="off"
@@ -54,7 +56,7 @@ export function RenameDialog(props: {
             label={text.schema.review}
             isBusy={false}
             onCancel={onClose}
-            disabled={isSame || problem !== null}
+            disabled={isSame || (wasLeft && problem !== null)}
           />
         </Stack>
       </Form>

@@ -2,7 +2,7 @@
  * The review before a change is applied: the plan of the service in words, or the contradictions after a refusal. If data would be
  * lost, the user has to type the name of the collection.
  */
-import { Group, Modal, Progress, Stack, Text } from "@mantine/core";
+import { Box, Group, Modal, Progress, Stack, Text } from "@mantine/core";
 import type { CollectionDefinition, CollectionEntry, MigrationPlan } from "@socle/protocol";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { type KeyboardEvent, useState } from "react";
@@ -125,7 +125,10 @@ function PlanForm(props: ReviewProps & { plan: MigrationPlan; onBusy: (isBusy: b
     <Form onSubmit={() => isAllowed && !applying.isPending && applying.mutate()} onKeyDown={submitByKeys}>
       <Stack>
         <Dim size="sm">{plan.steps.length === 0 ? words.nothing : words.intro(plan.records)}</Dim>
-        {plan.steps.length > 0 && <PlanSteps context={{ before: base.definition, after, plan }} />}
+        {plan.steps.length > 0 && (
+          <PlanSteps steps={plan.steps} context={{ before: base.definition, after, plan }} label={words.steps} />
+        )}
+        <Following plan={plan} />
         {plan.steps.some(({ step }) => step === "permissions") && (
           <section aria-label={text.schema.effect.title}>
             <Text size="sm" fw={600} mb={4}>
@@ -143,14 +146,16 @@ function PlanForm(props: ReviewProps & { plan: MigrationPlan; onBusy: (isBusy: b
         {contradictions !== null && <Contradictions collection={name} list={contradictions} />}
         {applying.isError && contradictions === null && <Complaint>{messageOf(applying.error)}</Complaint>}
         {applying.isPending && <Applying />}
-        <FormFoot
-          label={loss > 0 ? words.applyLoss : words.apply}
-          isBusy={applying.isPending}
-          onCancel={onClose}
-          color={loss > 0 ? "red.8" : "verdigris"}
-          disabled={!isAllowed}
-          ref={loss === 0 ? button : undefined}
-        />
+        <div className={classes["foot"]}>
+          <FormFoot
+            label={loss > 0 ? words.applyLoss : words.apply}
+            isBusy={applying.isPending}
+            onCancel={onClose}
+            color={loss > 0 ? "red.8" : "verdigris"}
+            disabled={!isAllowed}
+            ref={loss === 0 ? button : undefined}
+          />
+        </div>
       </Stack>
     </Form>
   );
@@ -174,10 +179,40 @@ function Applying() {
 
 const icons = { add: IconPlus, change: IconPencil, drop: IconMinus, loss: IconAlertTriangle };
 
-function PlanSteps({ context }: { context: PlanContext }) {
+/** What follows from the change elsewhere: other collections, and files of code, which the user changes. */
+function Following({ plan }: { plan: MigrationPlan }) {
+  const { following = [], code = [] } = plan;
   return (
-    <ul className={`plain ${classes["steps"]}`}>
-      {context.plan.steps.map((step, i) => {
+    <>
+      {following.map(({ collection: name, steps }) => (
+        <Box key={name} component="section" aria-label={words.follows(name)}>
+          <Text size="sm" fw={600} mb={4}>
+            {words.follows(name)}
+          </Text>
+          <PlanSteps steps={steps} context={{ before: null, after: { name, fields: [] }, plan }} label={name} />
+        </Box>
+      ))}
+      {code.length > 0 && (
+        <Notice tone="warn" title={words.codeTitle(code.length)}>
+          <Text size="sm">{words.codeBody}</Text>
+          <ul className={`plain ${classes["code"]}`}>
+            {code.map(({ path, names, lines }) => (
+              <li key={path}>
+                <span className="mono">{path}</span> · {words.codeLines(lines)} · {names.join(", ")}
+              </li>
+            ))}
+          </ul>
+        </Notice>
+      )}
+    </>
+  );
+}
+
+function PlanSteps(props: { steps: MigrationPlan["steps"]; context: PlanContext; label: string }) {
+  const { steps, context, label } = props;
+  return (
+    <ul className={`plain ${classes["steps"]}`} aria-label={label}>
+      {steps.map((step, i) => {
         const { tone, title, details } = wordsOf(step, context);
         const Icon = icons[tone];
         return (

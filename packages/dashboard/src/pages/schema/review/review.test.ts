@@ -1,6 +1,6 @@
 /** Tests of the plan in words, and of the reading of a refusal. */
 import { expect, test } from "bun:test";
-import type { CollectionDefinition, MigrationPlan, MigrationStep } from "@socle/protocol";
+import type { CollectionDefinition, FieldDefinition, MigrationPlan, MigrationStep } from "@socle/protocol";
 import { draftOf, noPermissions } from "../draft/draft.ts";
 import { implicitIndexes } from "../indexes/implicit.ts";
 import { effectiveRule, sentenceOf, warningsOf } from "../permissions/rules.ts";
@@ -44,8 +44,35 @@ test("steps in words", () => {
   expect(rules?.details).toEqual(["max: 200 → 100", "The field may be empty", "120 records checked"]);
 });
 
+test("a renamed field names the indexes, the sequence and the search that follow; a renamed value its records", () => {
+  const no: FieldDefinition = { name: "no", type: "integer", sequence: ["title"] };
+  const named: CollectionDefinition = {
+    ...before,
+    fields: [...before.fields, no],
+    indexes: [["title", "owner"], ["owner"]],
+    search: ["title"],
+  };
+  const rename: MigrationStep = { step: "rename", field: "headline", from: "title", records: 120 };
+  const plan: MigrationPlan = { collection: "posts", action: "update", steps: [rename], records: 120 };
+  expect(wordsOf(rename, { before: named, after, plan }).details).toEqual([
+    "120 records keep the values",
+    "The index on title, owner follows",
+    "The sequence of no follows",
+    "The search follows",
+  ]);
+  const [values] = say({ step: "values", field: "slug", renamed: [{ from: "a", to: "b", records: 2 }], records: 9 });
+  expect(values?.details[0]).toBe("a becomes b in 2 records, and in the rules");
+});
+
 test("permissions are described by their effect: an inherited rule changes, too", () => {
-  const [permissions] = say({ step: "permissions", records: 120 });
+  const rules = (["create", "update", "delete"] as const).map((operation) => {
+    return { operation, from: "public", to: operation === "create" ? "authenticated" : "owner" };
+  });
+  const [permissions, ofField] = say(
+    { step: "permissions", rules, records: 120 },
+    { step: "permissions", field: "slug", rules: [{ operation: "read", from: "public", to: "a = 1" }], records: 120 },
+  );
+  expect(ofField?.details).toEqual(["read: public → a = 1"]);
   expect(permissions?.details.map((line) => line.split(" · ")[0])).toEqual([
     "create: public → authenticated",
     "update: public → owner",

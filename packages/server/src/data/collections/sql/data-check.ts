@@ -97,6 +97,14 @@ class DataCheck {
     return this.#count(this.#isSet(field));
   }
 
+  /** How many records have a text that gets another name. */
+  async withText(field: string, text: string): Promise<number> {
+    const old = this.#before.get(originOf(this.#plan, field));
+    const column = this.#column(originOf(this.#plan, field));
+    const item = `EXISTS (SELECT 1 FROM json_each(${column}) _item WHERE _item.value = ?)`;
+    return this.#count(old?.multiple === true ? item : `${column} = ?`, text);
+  }
+
   async #refuseStep(step: PlanStep, field: FieldDefinition): Promise<void> {
     const name = field.name;
     const value = this.#value(name);
@@ -328,6 +336,15 @@ export async function checkRecords(reader: SlowReader, plans: readonly Collectio
 /** The number of records with a value in a field that a plan drops. */
 export function countDropped(reader: SlowReader, plan: CollectionPlan, field: string): Promise<number> {
   return new DataCheck(reader, plan).dropped(field);
+}
+
+/** The number of records with a text in a field, before a plan; `field` is the name after the plan. */
+export function countText(
+  reader: SlowReader,
+  plan: CollectionPlan,
+  { field, text }: { field: string; text: string },
+): Promise<number> {
+  return new DataCheck(reader, plan).withText(field, text);
 }
 
 /** How a value of records that is no value any more gets a new name; empty if no value is new. */
