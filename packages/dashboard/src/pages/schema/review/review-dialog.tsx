@@ -179,7 +179,7 @@ function Applying() {
 
 const icons = { add: IconPlus, change: IconPencil, drop: IconMinus, loss: IconAlertTriangle };
 
-/** What follows from the change elsewhere: other collections, and files of code, which the user changes. */
+/** The changes of other collections that follow, and the files of code that the user has to change. */
 function Following({ plan }: { plan: MigrationPlan }) {
   const { following = [], code = [] } = plan;
   return (
