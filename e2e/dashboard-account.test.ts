@@ -85,7 +85,7 @@ test("the menu of the user and the palette lead to the page", async () => {
   await page.goto(`${origin}/_/users`);
   await settled(page);
   await page.keyboard.press("Control+k");
-  await page.getByRole("dialog").getByPlaceholder("A page, a collection, an action …").fill("your acc");
+  await page.getByRole("dialog").getByPlaceholder("A page, a record, an email, an id …").fill("your acc");
   await page.keyboard.press("Enter");
   await page.waitForURL("**/_/account");
   expect(complaintsOf(page)).toEqual([]);

@@ -74,7 +74,7 @@ test("the list of shortcuts and the palette: every page is reached by keyboard",
   const page = await dashboard.open("/");
   await page.keyboard.press("?");
   const list = page.getByRole("dialog", { name: "Keyboard shortcuts" });
-  await list.getByText("Find a page, a collection or an action").waitFor();
+  await list.getByText("Find pages, records, users and actions").waitFor();
   expect(await violationsOf(page)).toEqual([]);
   await page.keyboard.press("Escape");
   await list.waitFor({ state: "detached" });
@@ -82,7 +82,7 @@ test("the list of shortcuts and the palette: every page is reached by keyboard",
   await page.keyboard.press("u");
   await page.getByRole("heading", { level: 1, name: "Users" }).waitFor();
   await page.keyboard.press("Control+k");
-  await page.getByRole("dialog").getByPlaceholder("A page, a collection, an action …").fill("records of pos");
+  await page.getByRole("dialog").getByPlaceholder("A page, a record, an email, an id …").fill("records of pos");
   await page.keyboard.press("Enter");
   await page.waitForURL("**/_/collections/posts");
   await leave(page);
@@ -91,7 +91,7 @@ test("the list of shortcuts and the palette: every page is reached by keyboard",
 test("the palette finds a part of a schema and a theme; the opened page has the focus", async () => {
   const page = await dashboard.open("/users");
   await page.keyboard.press("Control+k");
-  const search = page.getByRole("dialog").getByPlaceholder("A page, a collection, an action …");
+  const search = page.getByRole("dialog").getByPlaceholder("A page, a record, an email, an id …");
   await search.fill("permissions of pos");
   expect(await violationsOf(page)).toEqual([]);
   await page.keyboard.press("Enter");
@@ -114,17 +114,17 @@ test("the palette keeps the keys that were typed during its loading, and no page
     await route.continue();
   });
   await page.keyboard.press("Control+k");
-  await page.getByPlaceholder("A page, a collection, an action …").waitFor();
+  await page.getByPlaceholder("A page, a record, an email, an id …").waitFor();
   expect(await violationsOf(page)).toEqual([]);
   // "n" is the shortcut of a new record.
   await page.keyboard.type("new rec");
   loading.resolve();
-  const search = page.getByRole("dialog").getByPlaceholder("A page, a collection, an action …");
+  const search = page.getByRole("dialog").getByPlaceholder("A page, a record, an email, an id …");
   await search.waitFor();
   await page.keyboard.type("ord");
   expect(await search.inputValue()).toBe("new record");
   expect(page.url()).toEndWith("/_/collections/posts");
-  expect(await page.getByPlaceholder("A page, a collection, an action …").count()).toBe(1);
+  expect(await page.getByPlaceholder("A page, a record, an email, an id …").count()).toBe(1);
   await page.keyboard.press("Escape");
   await search.waitFor({ state: "detached" });
   await leave(page);
@@ -149,7 +149,7 @@ test("the palette has labels with the query at the begin of a word before labels
   const page = await dashboard.open("/users");
   await page.keyboard.press("Control+k");
   // "co" is inside of "Records of authors", and begins "comments".
-  await page.getByRole("dialog").getByPlaceholder("A page, a collection, an action …").fill("of co");
+  await page.getByRole("dialog").getByPlaceholder("A page, a record, an email, an id …").fill("of co");
   const labels = page.getByRole("dialog").locator("[data-action]");
   await labels.filter({ hasText: "Records of comments" }).waitFor();
   const shown = await labels.allInnerTexts();

@@ -35,10 +35,10 @@ afterAll(() => dashboard.server.stop());
 test("a collection and a record by the keyboard alone", async () => {
   const page = await dashboard.open("/collections");
   await page.keyboard.press("Control+k");
-  await page.getByRole("dialog").getByPlaceholder("A page, a collection, an action …").fill("new coll");
+  await page.getByRole("dialog").getByPlaceholder("A page, a record, an email, an id …").fill("new coll");
   await page.keyboard.press("Enter");
   await page.waitForURL("**/collections/-/new");
-  await page.getByPlaceholder("A page, a collection, an action …").waitFor({ state: "detached" });
+  await page.getByPlaceholder("A page, a record, an email, an id …").waitFor({ state: "detached" });
   // The name has the focus from the start.
   await page.locator("input:focus").waitFor();
   await page.keyboard.type("notes");

@@ -1,4 +1,4 @@
-/** The command palette (Ctrl/⌘-K): every page, every collection, the main actions. */
+/** The command palette (Ctrl/⌘-K): pages, collections, actions, runs and settings by their names; records, users and ids by a search. */
 import { USERS } from "@socle/protocol";
 import "@mantine/spotlight/styles.css";
 import { useMantineColorScheme } from "@mantine/core";
@@ -14,20 +14,27 @@ import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import {
+  IconBolt,
+  IconClockPlay,
   IconDatabase,
   IconDownload,
+  IconFileText,
+  IconHash,
   IconHierarchy2,
   IconPlus,
   IconSchema,
   IconSearch,
+  IconSettings,
   IconUpload,
   IconUserCircle,
 } from "../icons/index.ts";
 import { Keys } from "../kit/index.ts";
-import { collectionsQuery } from "../service/queries.ts";
+import { useScriptFiles } from "../service/live.ts";
+import { collectionsQuery, configQuery } from "../service/queries.ts";
 import { text } from "../texts/index.ts";
 import { pages, themes } from "./navigation.tsx";
 import classes from "./palette.module.css";
+import { useFinds } from "./use-finds.ts";
 
 type SpotlightActions = SpotlightProps["actions"][number];
 
@@ -54,6 +61,31 @@ function matching(query: string, actions: SpotlightActions[]): SpotlightActions[
       return found.length === 0 ? [] : [{ ...each, actions: found }];
     })
     .sort((a, b) => best(b) - best(a));
+}
+
+/** Actions that are shown: without finds, and beside finds, which stand below. */
+const [mostKnown, mostBesideFinds] = [30, 12];
+
+/** The first actions of groups. */
+function limited(groups: readonly SpotlightActions[], most: number): SpotlightActions[] {
+  let left = most;
+  return groups.flatMap((group): SpotlightActions[] => {
+    if (!isActionsGroup(group) || left === 0) return [];
+    const actions = group.actions.slice(0, left);
+    left -= actions.length;
+    return [{ ...group, actions }];
+  });
+}
+
+const findKinds = [
+  { kind: "byId", label: text.palette.byId, icon: IconHash },
+  { kind: "records", label: text.palette.records, icon: IconFileText },
+  { kind: "users", label: text.palette.users, icon: IconUserCircle },
+] as const;
+
+/** The name of a job, by its file. */
+function jobOf(path: string): string {
+  return path.replace(/^jobs\/|\.[a-z]+$/g, "");
 }
 
 function listElement(): HTMLElement | null {
@@ -94,7 +126,11 @@ interface PaletteProps {
 export function Palette({ query, onQuery, isEntered, onFocus, onClose }: PaletteProps) {
   const navigate = useNavigate();
   const { setColorScheme } = useMantineColorScheme();
-  const { data: collections = [], isPending } = useQuery(collectionsQuery);
+  const { data, isPending } = useQuery(collectionsQuery);
+  const collections = data ?? [];
+  const { data: config } = useQuery(configQuery);
+  const scripts = { function: useScriptFiles("function", false) ?? [], job: useScriptFiles("job", false) ?? [] };
+  const { finds, isSearching, isFailed } = useFinds(query, data);
   const [hasFocus, setFocus] = useState(false);
   useEffect(() => {
     spotlight.open();
@@ -102,10 +138,6 @@ export function Palette({ query, onQuery, isEntered, onFocus, onClose }: Palette
     return () => clearTimeout(timer);
   }, []);
   const [isEarly, setEarly] = useState(false);
-  useEffect(() => {
-    if ((isEntered || isEarly) && hasFocus && !isPending) runFirst();
-  }, [isEntered, isEarly, hasFocus, isPending]);
-
   const perCollection = collections.flatMap(({ name }): SpotlightActionData[] => {
     const params = { name };
     const { tabs } = text.schema;
@@ -154,13 +186,62 @@ export function Palette({ query, onQuery, isEntered, onFocus, onClose }: Palette
     { group: text.palette.collections, actions: perCollection },
     { group: text.palette.actions, actions },
   ];
+  const isTyped = query.trim() !== "";
+  const named: SpotlightActionGroupData[] = [
+    {
+      group: text.palette.code,
+      actions: [
+        ...scripts.function
+          .filter(({ kind }) => kind === "function")
+          .map(({ filePath: file }) =>
+            actionOf(
+              text.palette.runsOf(file),
+              IconBolt,
+              () => void navigate({ to: "/functions", search: { tab: "runs", file } }),
+            ),
+          ),
+        ...scripts.job
+          .map(({ filePath }) => jobOf(filePath))
+          .map((job) =>
+            actionOf(text.palette.job(job), IconClockPlay, () => void navigate({ to: "/jobs", search: { job } })),
+          ),
+      ],
+    },
+    {
+      group: text.palette.settings,
+      actions: (config?.keys ?? []).map(({ key }) =>
+        actionOf(key, IconSettings, () => void navigate({ to: "/settings", search: { search: key } })),
+      ),
+    },
+  ];
+  const known = matching(query, isTyped ? [...groups, ...named] : groups);
+  const found = findKinds.flatMap(({ kind, label, icon: Icon }): SpotlightActionGroupData[] => {
+    const actions = finds
+      .filter((find) => find.kind === kind)
+      .map(({ id, label, about, link }) => ({
+        ...actionOf(label, Icon, () => void navigate(link)),
+        id,
+        description: about,
+      }));
+    return actions.length === 0 ? [] : [{ group: label, actions }];
+  });
+  const shown = [...limited(known, found.length === 0 ? mostKnown : mostBesideFinds), ...found];
+  const isEmpty = shown.length === 0;
+  useEffect(() => {
+    if (!isEmpty && !hasSelected()) selectFirst();
+  }, [isEmpty]);
+  const isWaiting = isPending || (isEmpty && isSearching);
+  useEffect(() => {
+    if ((isEntered || isEarly) && hasFocus && !isWaiting) runFirst();
+  }, [isEntered, isEarly, hasFocus, isWaiting]);
+
   return (
     <Spotlight
       store={store}
       shortcut={null}
-      actions={groups}
+      actions={shown}
       highlightQuery
-      filter={matching}
+      filter={(_query, actions) => actions}
       // The search field keeps its position while the list below grows and shrinks.
       attributes={{ content: { "aria-label": text.shortcuts.palette } }}
       centered={false}
@@ -169,13 +250,13 @@ export function Palette({ query, onQuery, isEntered, onFocus, onClose }: Palette
       query={query}
       onQueryChange={(next) => {
         onQuery(next);
+        setEarly(false);
         setTimeout(selectFirst, 0);
       }}
-      limit={30}
       overlayProps={{ backgroundOpacity: 0.4, blur: 0 }}
       scrollable
       maxHeight={440}
-      nothingFound={text.palette.nothing}
+      nothingFound={isSearching ? text.palette.searching : isFailed ? text.palette.failed : text.palette.nothing}
       onSpotlightClose={onClose}
       searchProps={{
         onFocus: () => {

@@ -20,6 +20,7 @@ import {
 } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { text } from "../../texts/index.ts";
+import { spanLink } from "./span-link.ts";
 import classes from "./trace.module.css";
 import { type WaterfallRow, waterfallOf } from "./waterfall.ts";
 
@@ -42,34 +43,10 @@ function isGoing({ status }: TraceSpan): boolean {
 }
 
 /** The name of a span: a link to the page of the span, if the span has a page. */
-function SpanName({ span: { kind, id, name } }: { span: TraceSpan }) {
-  const shown = kind === "transaction" ? "" : visible(name);
-  const job = kind === "job" ? /^jobs\/(\w[^/]*?)\.[a-z]+(?::|$)/.exec(name)?.[1] : undefined;
-  if (kind === "event")
-    return (
-      <TextLink to="/events" search={{ event: id }}>
-        {shown}
-      </TextLink>
-    );
-  if (kind === "function")
-    return (
-      <TextLink to="/functions" search={{ tab: "runs", run: id }}>
-        {shown}
-      </TextLink>
-    );
-  if (job !== undefined)
-    return (
-      <TextLink to="/jobs" search={{ job, run: id }}>
-        {shown}
-      </TextLink>
-    );
-  if (kind === "mail")
-    return (
-      <TextLink to="/mails" search={{ mail: id }}>
-        {shown}
-      </TextLink>
-    );
-  return shown;
+function SpanName({ span }: { span: TraceSpan }) {
+  const shown = span.kind === "transaction" ? "" : visible(span.name);
+  const link = spanLink(span);
+  return link === null ? shown : <TextLink {...link}>{shown}</TextLink>;
 }
 
 function Part({ span, depth }: WaterfallRow) {

@@ -29,7 +29,7 @@ import { Deletions } from "./deletions.ts";
 import { type LongWrite, writeHooked } from "./hooked-write.ts";
 import { type ImportedRows, type ImportOutcome, importIn } from "./imports.ts";
 import { RecordCounts, RecordEffects, recordsChanged, Versions } from "./record-effects.ts";
-import { fieldLimits, isAnyRecordId, missingRecord, recordTableOf } from "./record-table.ts";
+import { fieldLimits, isAnyRecordId, isRecordId, missingRecord, recordTableOf } from "./record-table.ts";
 import type { Body, Lookups } from "./references.ts";
 import { Reversals } from "./reversals.ts";
 import { Rights } from "./rights.ts";
@@ -136,6 +136,14 @@ export class Records {
   /** @throws AppError; a record that an expression keeps the caller from reading is `not_found`. */
   get(collection: Collection, principal: Principal, id: string): StoredRecord {
     return this.getIn(this.#options.database.reader, collection, { principal, id });
+  }
+
+  /** The name of the collection of a record, whoever may read the record; null for an id without a record. */
+  collectionOf(id: string): string | null {
+    if (!isRecordId(id)) return null;
+    const { collections, database } = this.#options;
+    const found = collections.all().find((each) => database.reader.get(recordTableOf(each).exists, id) !== null);
+    return found?.name ?? null;
   }
 
   /** As `get`, in a reader's view. */

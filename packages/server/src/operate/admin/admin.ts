@@ -1,7 +1,7 @@
 /** The admin module's face: everything that only an admin may do, by the noun. */
 import type { EffectiveConfig, EventEntry } from "@socle/protocol";
 import type { Config } from "../../base/config/index.ts";
-import type { Clock, SignedIn } from "../../base/kernel/index.ts";
+import { AppError, type Clock, quote, type SignedIn } from "../../base/kernel/index.ts";
 import type { Logger, LogRing } from "../../base/logging/index.ts";
 import type { Previews } from "../../code/previews/index.ts";
 import type { CodeFile, FileState } from "../../code/script-host/index.ts";
@@ -101,6 +101,13 @@ export function buildAdmin(options: AdminOptions) {
     /** See `auditPages`. @throws AppError `unavailable` when too many wait for a thread. */
     audit(asked: Parameters<typeof auditPages>[1], waiter: Waiter): AsyncGenerator<string, void, void> {
       return auditPages((range) => events.audit(range, waiter), asked);
+    },
+
+    /** The collection of a record. @throws AppError `not_found` for an id without a record. */
+    place(id: string): { id: string; collection: string } {
+      const collection = options.records.collectionOf(id);
+      if (collection === null) throw new AppError("not_found", `There is no record ${quote(id)}.`);
+      return { id, collection };
     },
 
     /** Erases the values of a record in the event log. @throws AppError `not_found` for a record without an event. */

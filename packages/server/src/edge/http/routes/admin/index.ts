@@ -79,6 +79,15 @@ function overviewRoutes(api: Parts): Routes {
         handle: () => api.admin.config(),
       }),
     },
+    "/api/admin/records/:id": {
+      GET: route({
+        summary: "The collection of a record",
+        access,
+        answers: { 200: wire.object({ id: wire.string, collection: wire.string }) },
+        errors: [404],
+        handle: (exchange) => api.admin.place(exchange.param("id")),
+      }),
+    },
     "/api/admin/providers": {
       GET: listRoute({
         summary: "The providers of sign-ins, and the presets",

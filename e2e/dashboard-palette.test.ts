@@ -1,0 +1,129 @@
+/** The command palette: records by words, users by email, records and runs by id, files of code, settings; with few requests. */
+import { afterAll, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
+import {
+  complaintsOf,
+  type Dashboard,
+  leave,
+  looks,
+  openDashboard,
+  overflowOf,
+  settled,
+  violationsOf,
+} from "./dashboard.ts";
+
+const dashboard: Dashboard = await openDashboard({
+  collections: [
+    { name: "posts", fields: [{ name: "title", type: "string" }], search: ["title"] },
+    { name: "notes", fields: [{ name: "text", type: "string" }], search: ["text"] },
+    { name: "hidden", fields: [{ name: "title", type: "string" }] },
+  ],
+  files: { "functions/posts/on-create.ts": "export const onCreate = ({ logger }) => logger.info('made');\n" },
+});
+afterAll(() => dashboard.server.stop());
+const { api } = dashboard;
+const post = (await api("POST", "/api/posts", { title: "walrus at the pole" })) as { id: string };
+const note = (await api("POST", "/api/notes", { text: "a walrus, again" })) as { id: string };
+const secret = (await api("POST", "/api/hidden", { title: "walrus" })) as { id: string };
+await api("POST", "/api/admin/users", { email: "walrus@example.com", password: "correct horse battery" });
+
+async function palette(path = "/", look = {}): Promise<{ page: Page; field: ReturnType<Page["locator"]> }> {
+  const page = await dashboard.open(path, look);
+  await page.getByRole("heading", { level: 1 }).waitFor();
+  await page.keyboard.press("Control+k");
+  const field = page.getByRole("dialog").getByPlaceholder("A page, a record, an email, an id …");
+  await field.waitFor();
+  return { page, field };
+}
+
+test("words find records of all searched collections and users, in groups, with a request after a pause", async () => {
+  for (const look of looks) {
+    const { page, field } = await palette("/", look);
+    const asked: string[] = [];
+    page.on("request", (request) => {
+      if (/\/api\/query$|admin\/users\?search/.test(request.url())) asked.push(request.url());
+    });
+    await field.focus();
+    await page.keyboard.type("walrus", { delay: 20 });
+    const list = page.getByRole("dialog");
+    await list.getByText("walrus at the pole").waitFor();
+    await list.getByText("a walrus, again").waitFor();
+    await list.getByText("walrus@example.com").waitFor();
+    expect(await list.locator("[data-action]").count()).toBe(3);
+    expect(asked.length).toBe(2);
+    await settled(page);
+    if (process.env["SHOTS"])
+      await page.screenshot({ path: `/tmp/grid-shots/palette-${look.theme}-${look.width}.png` });
+    expect([await violationsOf(page), await overflowOf(page)]).toEqual([[], 0]);
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/record=rec_/);
+    expect(complaintsOf(page)).toEqual([]);
+    await leave(page);
+  }
+});
+
+test("an id opens the record of any collection; Enter before the answer waits for the answer", async () => {
+  const { page, field } = await palette();
+  const answer = Promise.withResolvers<void>();
+  await page.route("**/api/admin/records/*", async (route) => {
+    await answer.promise;
+    await route.continue();
+  });
+  await field.fill(secret.id);
+  await page.keyboard.press("Enter");
+  answer.resolve();
+  await page.waitForURL(`**/collections/hidden?record=${secret.id}`);
+  await leave(page);
+});
+
+test("the id of a request leads to its trace, and an id of nothing finds nothing", async () => {
+  const answer = await fetch(`${dashboard.server.url}/api/posts`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json", Authorization: `Bearer ${dashboard.token}` },
+    body: '{"title":"traced"}',
+  });
+  const request = answer.headers.get("x-request-id") ?? "";
+  const { page, field } = await palette();
+  await field.fill(request);
+  await page.getByText("Trace of Request").click();
+  await page.waitForURL(`**/trace/${request}`);
+  await page.keyboard.press("Control+k");
+  await field.fill("rec_00000000-0000-7000-8000-000000000000");
+  await page.getByText("Nothing matches").waitFor();
+  expect(complaintsOf(page)).toEqual([]);
+  await leave(page);
+});
+
+test("a file of code and a setting are found by name; without a query, no setting is listed", async () => {
+  const { page, field } = await palette();
+  expect(await page.getByRole("dialog").getByText("limits.").count()).toBe(0);
+  await field.fill("on-create");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/functions\?tab=runs&file=/);
+  await page.keyboard.press("Control+k");
+  await field.fill("limits.queryTime");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/settings\?search=limits.queryTime/);
+  await leave(page);
+});
+
+test("a further key ends the search that is on its way", async () => {
+  const { page, field } = await palette();
+  const first = Promise.withResolvers<void>();
+  await page.route("**/api/query", async (route) => {
+    if (route.request().postData()?.includes('"wal*"')) await first.promise;
+    await route.continue().catch(() => undefined);
+  });
+  const ended = page.waitForEvent("requestfailed", (request) => request.url().endsWith("/api/query"));
+  const sent = page.waitForRequest((request) => request.url().endsWith("/api/query"));
+  await field.fill("wal");
+  await sent;
+  await field.fill("walrus at");
+  await ended;
+  first.resolve();
+  await page.getByText("walrus at the pole").waitFor();
+  expect(await page.getByText("a walrus, again").count()).toBe(0);
+  await leave(page);
+});
+
+expect([post.id, note.id].every((id) => id.startsWith("rec_"))).toBe(true);
