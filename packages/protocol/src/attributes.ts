@@ -4,6 +4,7 @@
  * of `FieldDefinition` and a row of the table.
  */
 import { FIELD_TYPES, type FieldDefinition, type FieldType, ON_DELETE, TEXT_FORMATS, USERS } from "./collections.ts";
+import { VECTOR_METRICS } from "./vector.ts";
 
 /** The limits of a definition. */
 export const DEFINITION_LIMITS = {
@@ -39,6 +40,7 @@ const forms = {
   collection: (value: unknown) => typeof value === "string",
   unique: (value: unknown) => typeof value === "boolean" || value === "nocase",
   format: (value: unknown) => TEXT_FORMATS.some((format) => format === value),
+  metric: (value: unknown) => VECTOR_METRICS.some((metric) => metric === value),
   onDelete: (value: unknown) => ON_DELETE.some((action) => action === value),
   /** Texts, or texts with the former names. */
   values: (value: unknown) => Array.isArray(value) && value.every(isValueOrRename),
@@ -74,8 +76,13 @@ export const ATTRIBUTES: { readonly [name in AttributeName]: Attribute } = {
   min: { form: "number", types: bounded, isRule: true },
   max: { form: "number", types: bounded, isRule: true },
   regex: { form: "string", types: texts, isRule: true },
-  unique: { form: "unique", types: FIELD_TYPES.filter((type) => type !== "json" && type !== "geo") },
+  unique: {
+    form: "unique",
+    types: FIELD_TYPES.filter((type) => type !== "json" && type !== "geo" && type !== "vector"),
+  },
   format: { form: "format", types: texts, isRule: true },
+  dimensions: { form: "number", types: ["vector"] },
+  metric: { form: "metric", types: ["vector"], isRule: true },
   collection: { form: "collection", types: ["relation"] },
   owner: { form: "boolean", types: ["relation"], target: "users" },
   onDelete: { form: "onDelete", types: ["relation"] },
@@ -168,7 +175,7 @@ type Shape = Readonly<Record<"type", unknown> & Pick<FieldDefinition, "multiple"
 
 /** Whether an index can hold the values of a field: short values with an order. */
 export function isIndexable({ type, multiple }: Shape): boolean {
-  return type !== "json" && multiple !== true;
+  return type !== "json" && type !== "vector" && multiple !== true;
 }
 
 /** Whether the search can find the words of a field. */

@@ -1,7 +1,8 @@
 /** Definitions of collections and fields, and records in answers. */
 import { ROLES } from "./auth.ts";
+import type { VectorMetric } from "./vector.ts";
 
-/** The field types: the nine of the spec ("Field definition"), and places. */
+/** The field types: the nine of the spec ("Field definition"), places and vectors. */
 export const FIELD_TYPES = [
   "string",
   "text",
@@ -13,6 +14,7 @@ export const FIELD_TYPES = [
   "relation",
   "file",
   "geo",
+  "vector",
 ] as const;
 export type FieldType = (typeof FIELD_TYPES)[number];
 
@@ -95,6 +97,10 @@ export interface FieldDefinition {
   unique?: boolean | "nocase";
   /** For a string or text: the form of the text; of each item of a multiple field. `isFormatted` has the check. */
   format?: TextFormat;
+  /** For a vector: the count of its numbers, from 1 to `MAX_DIMENSIONS`. */
+  dimensions?: number;
+  /** For a vector: the distance that `nearest(field, […])` sorts by; `cosine` by default. */
+  metric?: VectorMetric;
   /** For a relation: the target collection. */
   collection?: string;
   /** For a relation: the effect on the record when the target is deleted. By default, the reference stays. */

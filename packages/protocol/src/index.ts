@@ -18,5 +18,6 @@ export * from "./storage.ts";
 export * from "./testing.ts";
 export * from "./texts.ts";
 export * from "./transfer.ts";
+export * from "./vector.ts";
 export * from "./versions.ts";
 export type * from "./wire/index.ts";

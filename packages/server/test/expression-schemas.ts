@@ -104,6 +104,7 @@ const columnTypes: { readonly [valueType in ValueType]: string } = {
   datetime: "TEXT",
   json: "TEXT",
   geo: "TEXT",
+  vector: "TEXT",
 };
 
 function stored({ valueType, multiple }: FieldSpec, value: Fields[string]): Value {

@@ -48,6 +48,7 @@ export function readCell(cell: CsvCell, field: FieldDefinition, style: CellStyle
     case "datetime":
       return readDate(text, style);
     case "json":
+    case "vector":
       return readJson(text);
     case "geo":
       return readPlace(text);

@@ -234,6 +234,8 @@ class Parser {
     const [word = ""] = token.names;
     const literal = token.names.length === 1 ? literals.get(word) : undefined;
     if (literal !== undefined) return { type: "value", value: literal, offset, end };
+    if (word === "nearest" && this.#isAt("(") && !this.#isNameAhead(1))
+      throw new FilterSyntaxError(offset, "nearest(field, [numbers]) can only sort a list");
     const call = token.names.length === 1 && this.#isAt("(") ? calls.find((one) => one === word) : undefined;
     if (call === undefined || (call === "distance" && this.#isNameAhead(1))) return this.#path(token, level);
     return this.#call(call, offset, level);

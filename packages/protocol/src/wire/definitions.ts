@@ -1,6 +1,7 @@
 /** Definitions of collections, migrations and trials of rules, as the document has them. */
 
 import { FIELD_TYPES, NAME_PATTERN, ON_DELETE, OPERATIONS, TEXT_FORMATS } from "../collections.ts";
+import { VECTOR_METRICS } from "../vector.ts";
 import { user } from "./accounts.ts";
 import {
   about,
@@ -40,6 +41,8 @@ const field = {
   regex: optional(string),
   unique: optional(either(boolean, constant("nocase"))),
   format: optional(enumOf(TEXT_FORMATS)),
+  dimensions: optional(count),
+  metric: optional(enumOf(VECTOR_METRICS)),
   collection: optional(string),
   onDelete: optional(enumOf(ON_DELETE)),
   anyTarget: optional(boolean),

@@ -30,6 +30,7 @@ function exampleItem({ type, regex, min, max, values }: FieldDefinition): JsonVa
     relation: undefined,
     file: undefined,
     geo: { lat: 52.52, lon: 13.405 },
+    vector: undefined,
   };
   return others[type];
 }

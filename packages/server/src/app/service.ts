@@ -269,6 +269,7 @@ export function assemble(database: Database, options: Omit<ServiceOptions, "onFa
     logger: logger.for("queries"),
     records,
     slowQueryMs: config["log.slowQuery"],
+    vectorMemory: config["limits.vectorMemory"],
     views,
   });
   const storageLogger = logger.for("storage");

@@ -100,6 +100,7 @@ const values: { [path in KeyPath]: [unknown, string, unknown] } = {
   "limits.roomState": ["1KiB", "1KiB", 1_024],
   "limits.queries": [5, "5", 5],
   "limits.queryTime": ["5s", "5", 5_000],
+  "limits.vectorMemory": ["1MiB", "1MiB", 1_048_576],
   "limits.endpoints": [9, "9", 9],
   "limits.endpointBody": ["2KiB", "2048", 2_048],
   "limits.queuedRuns": [9, "9", 9],

@@ -51,6 +51,11 @@ export const limitKeys = {
   ),
   "limits.queries": key(wholeNumber(1, 10_000), 256, "queries of a caller that wait for a reader thread"),
   "limits.queryTime": key(duration(10), "10s", "how long a query may run on a reader thread"),
+  "limits.vectorMemory": key(
+    size(0, 1_024 ** 4),
+    "256MiB",
+    "bytes of the vectors that a process keeps in memory for `nearest(…)`, of the fields that were asked for last; a field with more vectors is read from the disk for each list",
+  ),
   "limits.endpoints": key(
     wholeNumber(1, 100_000),
     1_000,

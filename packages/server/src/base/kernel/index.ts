@@ -100,3 +100,12 @@ export {
   quote,
 } from "./text.ts";
 export { LoopTurns, nextTurn, stepsPerLook } from "./turn.ts";
+export {
+  cosineDistance,
+  decodeVector,
+  encodeVector,
+  lengthOf,
+  numbersOf,
+  vectorDistance,
+  writeVector,
+} from "./vectors.ts";

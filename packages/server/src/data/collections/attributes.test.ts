@@ -3,7 +3,10 @@ import { describe, expect, test } from "bun:test";
 import { FIELD_TYPES, type FieldType } from "@socle/protocol";
 import { parseDefinition } from "./index.ts";
 
-const base = (type: FieldType): object => (type === "relation" ? { collection: "users" } : {});
+const base = (type: FieldType): object => {
+  if (type === "vector") return { dimensions: 2 };
+  return type === "relation" ? { collection: "users" } : {};
+};
 
 async function problemOf(field: object): Promise<string | null> {
   const definition = { name: "things", fields: [{ name: "f", ...field }] };
@@ -38,7 +41,7 @@ const attributes: { readonly [attribute: string]: Cases } = {
   required: { good: each(FIELD_TYPES, [true, false]), malformed: notBoolean },
   unique: {
     good: each(
-      FIELD_TYPES.filter((type) => type !== "json" && type !== "geo"),
+      FIELD_TYPES.filter((type) => type !== "json" && type !== "geo" && type !== "vector"),
       [true],
     ),
     malformed: ["yes", "NOCASE", 1, [], {}].map((value) => [value, /must be true, false or "nocase"/]),
@@ -58,6 +61,23 @@ const attributes: { readonly [attribute: string]: Cases } = {
         /breaks a rule of its own field: it must be an e-mail address/,
       ],
     ],
+  },
+  dimensions: {
+    good: each(["vector"], [1, 384, 4_096]),
+    malformed: notNumber,
+    fields: [
+      [{ type: "vector" }, /a vector needs "dimensions", the count of its numbers, from 1 to 4096/],
+      [{ type: "vector", dimensions: 0 }, /"dimensions" is a whole number from 1 to 4096, not 0/],
+      [{ type: "vector", dimensions: 4_097 }, /from 1 to 4096, not 4097/],
+      [{ type: "vector", dimensions: 1.5 }, /from 1 to 4096, not 1.5/],
+      [{ type: "vector", dimensions: 2, default: [1] }, /it must be an array of 2 numbers, not of 1/],
+      [{ type: "vector", dimensions: 2, multiple: true }, /"multiple" means nothing on type vector/],
+    ],
+  },
+  metric: {
+    good: each(["vector"], ["cosine", "l2"]),
+    malformed: ["dot", "L2", 1, true, []].map((value) => [value, /must be cosine or l2/]),
+    fields: [[{ type: "vector", dimensions: 1, default: [0] }, /must not be zeros alone/]],
   },
   min: {
     good: { ...each(["string", "text"], [0, 5]), ...each(["integer", "float"], [-5, 0, 1.5]) },
@@ -245,6 +265,7 @@ const attributes: { readonly [attribute: string]: Cases } = {
       boolean: [true, false],
       datetime: ["@now", "2026-03-01", "2026-03-01T09:30:00+01:00"],
       json: [{}, [1], "x", 0, false],
+      vector: [[0.5, -1]],
       geo: [{ lat: 1, lon: -2.5 }],
       relation: ["@user.id"],
     },
@@ -316,7 +337,7 @@ for (const [attribute, { good, malformed, fields = [] }] of Object.entries(attri
             expect(await problemOf({ type, ...base(type), [attribute]: value })).toMatch(message);
           });
     test("null counts as an absent attribute", async () => {
-      for (const type of FIELD_TYPES.filter((each) => attribute !== "collection" || each !== "relation"))
+      for (const type of FIELD_TYPES.filter((each) => !Object.hasOwn(base(each), attribute)))
         expect(
           parseDefinition({ name: "things", fields: [{ name: "f", type, ...base(type), [attribute]: null }] }),
         ).toEqual(parseDefinition({ name: "things", fields: [{ name: "f", type, ...base(type) }] }));

@@ -232,6 +232,9 @@ function fieldsOf(definition: CollectionDefinition): ReadonlyMap<string, SchemaF
       }),
       ...(field.multiple !== true && field.values !== undefined && { order: { values: field.values, column: first } }),
       ...(valueType === "geo" && { place: { lat: first, lon: second } }),
+      ...(valueType === "vector" && {
+        vector: { dimensions: field.dimensions ?? 0, metric: field.metric ?? "cosine" },
+      }),
     };
   });
   const times = isView(definition) ? [] : RECORD_TIMES.map((name) => systemField(name, leading.has(name)));

@@ -26,6 +26,7 @@ import {
   type Rule,
   TEXT_FORMATS,
   USERS,
+  VECTOR_METRICS,
 } from "@socle/protocol";
 import { duration } from "../../base/config/index.ts";
 import { AppError, isObject, nearest, oneOf, quote } from "../../base/kernel/index.ts";
@@ -56,6 +57,7 @@ const formsInWords: { readonly [form in AttributeForm]: string } = {
   collection: "must be the name of a collection",
   unique: 'must be true, false or "nocase"',
   format: `must be ${oneOf(TEXT_FORMATS)}`,
+  metric: `must be ${oneOf(VECTOR_METRICS)}`,
   onDelete: `must be ${oneOf(ON_DELETE)}`,
   values: 'must be an array of texts, or of { "name", "renamedFrom" } for a text with another name before',
   scope: "must be true, or an array of names of fields",

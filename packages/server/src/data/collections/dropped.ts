@@ -24,7 +24,7 @@ interface Restore {
 }
 
 /** The attributes that the field of the values must have, as the dropped field had. */
-const fixed = ["type", "multiple", "collection", "owner"] as const;
+const fixed = ["type", "multiple", "collection", "owner", "dimensions"] as const;
 
 /**
  * The change that restores a drop.

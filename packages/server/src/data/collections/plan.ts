@@ -274,6 +274,11 @@ function compareField(
       `field "${name}": its type cannot change from ${old.type} to ${field.type}; add a field with another name${advice}`,
     );
   }
+  if (old.dimensions !== field.dimensions)
+    throw new AppError(
+      "bad_request",
+      `field "${name}": its dimensions cannot change from ${old.dimensions} to ${field.dimensions}; add a field with another name`,
+    );
   const steps: PlanStep[] = [];
   if (isWidened) steps.push({ step: "type", field: name, from: old.type, to: field.type });
   if (old.collection !== field.collection)

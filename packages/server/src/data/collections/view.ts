@@ -111,11 +111,12 @@ function fieldOfOrigin({ origin }: ShapeColumn, definitions: Definitions): Field
   const found = viewColumns(source).find((each) => each.name === name)?.field;
   if (found === undefined) return null;
   if (name === ownerColumn) return { name, type: "relation", collection: USERS, owner: true };
-  const { type, multiple, collection, format, owner, values } = found;
+  const { type, multiple, collection, format, owner, values, dimensions, metric } = found;
   // The items of a multiple field have a table beside the table of records.
   if (multiple === true) return { name, type: "json" };
   const kept = { ...(format && { format }), ...(owner && { owner }), ...(values && { values }) };
-  return { name, type, ...(collection && { collection }), ...kept };
+  const shape = { ...(dimensions && { dimensions }), ...(metric && { metric }) };
+  return { name, type, ...(collection && { collection }), ...shape, ...kept };
 }
 
 function computedField({ name, type }: ShapeColumn): FieldDefinition | null {

@@ -2,7 +2,7 @@
  * Expressions: conditions over a record, with known names and types that fit, and the operands of conditions. `lookup.ts`
  * looks up the names.
  */
-import type { GeoPoint } from "@socle/protocol";
+import type { GeoPoint, VectorShape } from "@socle/protocol";
 import type { Comparison, Macro } from "@socle/protocol/filter";
 import { AppError, startOfToday } from "../../base/kernel/index.ts";
 import type { ValueType } from "../fields/index.ts";
@@ -39,6 +39,8 @@ export interface SchemaField {
   readonly order?: { readonly values: readonly string[]; readonly column: string };
   /** For a place: the columns of the degrees, unquoted. */
   readonly place?: { readonly [axis in keyof GeoPoint]: string };
+  /** For a vector. */
+  readonly vector?: VectorShape;
 }
 
 /** The records of a collection for expressions, and for a class of callers. */
@@ -329,4 +331,5 @@ export const valueTypeNames: { readonly [valueType in ValueType]: string } = {
   datetime: "a datetime",
   json: "JSON",
   geo: "a place",
+  vector: "a vector",
 };

@@ -84,6 +84,7 @@ const examples: { readonly [valueType in ValueType]: string } = {
   datetime: 'a datetime such as "2026-03-01" or "2026-03-01T09:30:00Z", or @now',
   json: "a text, a number, true, false or null",
   geo: "null, or distance(field, lat, lon) < 5km for the places nearby",
+  vector: "null",
 };
 
 interface Side {
@@ -203,13 +204,18 @@ function asDatetime(side: Side): Side {
   return { ...side, operand: { type: "value", value, valueType: "datetime" } };
 }
 
+/** Whether the values of an operand are compared with null alone. */
+function hasNoEqual({ valueType }: Operand): boolean {
+  return valueType === "geo" || valueType === "vector";
+}
+
 /** Whether values of the two types can be equal at all. JSON holds texts, numbers and booleans, but no times. */
 function fit(a: Operand, b: Operand): boolean {
-  if (a.valueType === "geo" && b.valueType === "geo") return false;
+  if (a.valueType === b.valueType && hasNoEqual(a)) return false;
   if (a.valueType === "null" || b.valueType === "null" || a.valueType === b.valueType)
     return a.valueType !== "json" || b.valueType !== "json";
   const other = a.valueType === "json" ? b.valueType : b.valueType === "json" ? a.valueType : null;
-  return other !== null && other !== "datetime" && other !== "geo";
+  return other !== null && other !== "datetime" && !["geo", "vector"].includes(other);
 }
 
 function refuse(left: Side, right: Side, why: string): ExpressionError {

@@ -12,6 +12,7 @@ import {
   type FieldDefinition,
   isUnique,
   type JsonValue,
+  MAX_DIMENSIONS,
   mayHave,
   SCOPE_TYPES,
 } from "@socle/protocol";
@@ -74,6 +75,10 @@ const problemsOf: Problems = {
       return [`lists texts of one line, 1 to ${valueLength} characters, without space at an end, not ${quote(odd)}`];
     return twinProblems("lists", all);
   },
+  dimensions: ({ dimensions }) =>
+    Number.isInteger(dimensions) && Number(dimensions) >= 1 && Number(dimensions) <= MAX_DIMENSIONS
+      ? []
+      : [`is a whole number from 1 to ${MAX_DIMENSIONS}, not ${quote(dimensions)}`],
   default(field) {
     const { type, default: value, regex } = field;
     if (type === "relation" && field.multiple === true) return callerProblems(field);
@@ -219,6 +224,8 @@ export function attributeProblems(field: FieldDefinition, warnings: string[]): s
   find(rules);
   if (field.type === "relation" && field.collection === undefined)
     problems.push(`${where}: a relation needs "collection", the name of the collection it points to`);
+  if (field.type === "vector" && field.dimensions === undefined)
+    problems.push(`${where}: a vector needs "dimensions", the count of its numbers, from 1 to ${MAX_DIMENSIONS}`);
   // A default is looked at by the other rules, so the other rules must be in order.
   if (problems.length > 0) return problems;
   for (const name of ATTRIBUTE_NAMES)

@@ -68,6 +68,28 @@ const rows: { readonly [type in FieldType]: Row } = {
       5,
     ],
   },
+  vector: {
+    accepted: [
+      [[1, -2.5], "AACAPwAAIMA="],
+      [[0.1, 1e-9], "zczMPV9wiTA="],
+      [[0.123456789, 0], "6tb8PQAAAAA=", [0.123456791, 0]],
+    ],
+    refused: [
+      [],
+      [1],
+      [1, 2, 3],
+      [0, 0],
+      [1, "2"],
+      [1, null],
+      [1, Number.NaN],
+      [Number.POSITIVE_INFINITY, 1],
+      [1e16, 0],
+      [1e-16, 0],
+      "[1,2]",
+      5,
+      {},
+    ],
+  },
 };
 
 test("every type of the protocol is in the registry, under its own name", () => {
@@ -77,7 +99,7 @@ test("every type of the protocol is in the registry, under its own name", () => 
 });
 
 for (const type of FIELD_TYPES) {
-  const field = { name: "f", type };
+  const field = { name: "f", type, ...(type === "vector" && { dimensions: 2 }) };
   for (const [value, stored, answered = value] of rows[type].accepted)
     test(`${type}: ${JSON.stringify(value)} is stored as ${JSON.stringify(stored)} and comes back`, () => {
       expect(typeOf(field).encode(value)).toBe(stored);

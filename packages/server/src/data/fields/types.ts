@@ -12,12 +12,15 @@ import {
   geoProblem,
   type JsonSchema,
   type JsonValue,
+  MAX_DIMENSIONS,
+  type VectorShape,
+  vectorProblem,
 } from "@socle/protocol";
-import { parseDatetime } from "../../base/kernel/index.ts";
+import { encodeVector, numbersOf, parseDatetime } from "../../base/kernel/index.ts";
 import type { Value } from "../../store/database/index.ts";
 
 /** How expressions compare the values of a field. Ids of records and of files are text. */
-export type ValueType = "text" | "number" | "boolean" | "datetime" | "json" | "geo";
+export type ValueType = "text" | "number" | "boolean" | "datetime" | "json" | "geo" | "vector";
 
 /** The operators of an update, which make a value from the stored value: see `operators.ts`. */
 export type OperatorName = "$increment" | "$add" | "$remove";
@@ -238,6 +241,27 @@ const geo: FieldType = {
   typescript: { type: "{ lat: number; lon: number }", note: "a place, in degrees" },
 };
 
+/** A vector, stored with 32 bits for each number: see `encodeVector`. */
+function vectorOf({ dimensions = MAX_DIMENSIONS, metric = "cosine" }: Partial<VectorShape>): FieldType {
+  const problem = (value: unknown): string | null => vectorProblem(value, { dimensions, metric });
+  return {
+    ...scalar,
+    name: "vector",
+    column: "TEXT",
+    valueType: "vector",
+    expected: `an array of ${dimensions} numbers`,
+    encode: (value) => (problem(value) === null ? encodeVector(value as number[]) : undefined),
+    problem,
+    decode: (stored) => numbersOf(String(stored)),
+    mayBeLong: () => true,
+    schema: { type: "array", items: { type: "number" }, minItems: dimensions, maxItems: dimensions },
+    typescript: { type: "number[]", note: `a vector of ${dimensions} numbers` },
+  };
+}
+
+/** The types of vectors, by shape. */
+const vectors = new Map<string, FieldType>();
+
 const types: { readonly [name in FieldTypeName]: FieldType } = {
   string,
   text,
@@ -249,6 +273,7 @@ const types: { readonly [name in FieldTypeName]: FieldType } = {
   relation,
   file,
   geo,
+  vector: vectorOf({}),
 };
 
 /** The stored form of a multiple field without items, which is never null. */
@@ -284,7 +309,9 @@ export function maxItemsOf({ max = DEFINITION_LIMITS.itemsByDefault }: FieldDefi
   return max;
 }
 
-export function typeOf({ type, multiple }: Pick<FieldDefinition, "type" | "multiple">): FieldType {
+export function typeOf(field: Pick<FieldDefinition, "type" | "multiple" | "dimensions" | "metric">): FieldType {
+  const { type, multiple, dimensions, metric } = field;
+  if (type === "vector") return vectors.getOrInsertComputed(`${dimensions} ${metric}`, () => vectorOf(field));
   return multiple === true ? (multipleTypes[type] ?? types[type]) : types[type];
 }
 

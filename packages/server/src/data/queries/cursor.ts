@@ -91,6 +91,7 @@ const leastOf: { readonly [type in ValueType]: string | null } = {
   boolean: "0",
   json: null,
   geo: null,
+  vector: null,
 };
 
 /** The names of the sort keys among the columns of a position: `_k0`, `_k1`, …. No field begins with an underscore. */

@@ -27,12 +27,13 @@ import {
   separated,
 } from "../expressions/index.ts";
 import type { Decision } from "../permissions/index.ts";
+import { hasVector } from "./nearest.ts";
 import type { GroupsPlan, PagePlan, SearchPlan, SortPlan } from "./plan.ts";
 import { type QueryParameter, type QueryText, queryParameters, refuseParameter } from "./query-text.ts";
 import { type Dependencies, isForEverybody, type ReadScope, type Source, whereOf } from "./read-scope.ts";
 import { matchOrder, parseSearchText } from "./search.ts";
 import { parseSelection } from "./selection.ts";
-import { keyPlans, parseSort, type Sort } from "./sort.ts";
+import { keyPlans, nearestPlan, parseSort, type Sort } from "./sort.ts";
 import { foundIn, parseGroups } from "./sql/groups.ts";
 
 /** The bounds of a page, and the values without the parameter. */
@@ -138,8 +139,10 @@ interface QueryParts extends Pick<ListQuery, "sort" | "plan" | "countsAll"> {
 }
 
 function queryOfRecords(listed: Listed): QueryParts {
-  const { collection, text, scope, source, schema, conditions } = listed;
+  const { collection, text, scope, source, schema } = listed;
   const sort = parseSort(text.sort, collection, schema);
+  const nearest = sort.keys.flatMap(({ operand }) => (operand.type === "nearest" ? [operand] : []));
+  const conditions = [...listed.conditions, ...nearest.map(hasVector)];
   const [limit, offset] = [readWhole(text, "limit"), readWhole(text, "offset")];
   if (text.offset !== undefined && text.cursor !== undefined)
     throw refuseParameter("offset", 'it cannot stand beside "cursor", which says where the page begins');
@@ -159,10 +162,14 @@ function queryOfRecords(listed: Listed): QueryParts {
     search,
     selection: isSelected ? parseSelection(source, text, scope) : source.whole,
     where,
-    isTried: !isSearched && !conditions.some(looksInside) && !sort.keys.some(({ operand }) => isInside(operand)),
+    isTried:
+      !isSearched &&
+      !conditions.some(looksInside) &&
+      !sort.keys.some(({ operand }) => operand.type !== "nearest" && isInside(operand)),
     // An offset counts the records of the whole list, and not of a part.
     isLookedUp: use.isLookedUp && offset === 0,
     sort: { ...sortPlan(listed, sort, { search, options }), isIndexed: use.isOrdered && search === null },
+    nearest: search === null ? nearestPlan(collection, source.table, sort) : null,
     limit,
     offset,
     isExact: text.offset !== undefined,
@@ -279,7 +286,7 @@ function givesOrder(columns: readonly string[], equal: ReadonlySet<string>, sort
 function columnsOfSort({ keys, isSeqDescending }: Sort): string[] | null {
   const columns: string[] = [];
   for (const { operand, isDescending } of keys) {
-    if (!isOwnColumn(operand) || isDescending !== isSeqDescending) return null;
+    if (operand.type === "nearest" || !isOwnColumn(operand) || isDescending !== isSeqDescending) return null;
     columns.push(columnOf(operand));
   }
   return columns;

@@ -3,7 +3,7 @@ import { JsonText, type Principal } from "../../base/kernel/index.ts";
 import type { Collection, Collections } from "../collections/index.ts";
 import { syntaxOf } from "../expressions/index.ts";
 import type { PreparedList, Queries, QueryCaller } from "./queries.ts";
-import { refusing } from "./query-text.ts";
+import { refuseParameter, refusing } from "./query-text.ts";
 import type { Dependencies } from "./read-scope.ts";
 
 /** Records in a window, at most and without the parameter `limit`. */
@@ -76,6 +76,9 @@ export class LiveLists {
     const filter = all.get("filter") ?? "";
     if (filter !== "") refusing("filter", () => syntaxOf(filter));
     const list = this.#queries.prepare(collection, principal, String(new URLSearchParams([...all])));
+    // Each change of the collection would compare all vectors again, for each window.
+    if (list.query?.sort.keys.some(({ operand }) => operand.type === "nearest") === true)
+      throw refuseParameter("sort", "nearest(…) sorts no live query; ask for the list again when it may have changed");
     return { collection, list };
   }
 }

@@ -2,7 +2,7 @@
  * Plans: a query as plain data, which runs on the event loop or is sent to a reader thread. A plan depends on the collection,
  * on the parameters and on the rights of the caller's class; the caller's id and the time are bound when the plan runs.
  */
-import type { FieldDefinition } from "@socle/protocol";
+import type { FieldDefinition, VectorMetric } from "@socle/protocol";
 import type { LongText, SearchTerm } from "../../base/kernel/index.ts";
 import type { Value } from "../../store/database/index.ts";
 import type { EvaluationContext, SqlPart } from "../expressions/index.ts";
@@ -86,6 +86,18 @@ export interface SearchPlan {
   readonly snippets: readonly { readonly field: string; readonly column: string }[];
 }
 
+/** An order by the distance of the vectors of a field, nearest first, for candidates from memory: see `VectorMemory`. */
+export interface NearestPlan {
+  /** The name of the collection, and the quoted SQL names. */
+  readonly collection: string;
+  readonly table: string;
+  readonly column: string;
+  readonly dimensions: number;
+  readonly metric: VectorMetric;
+  /** The numbers of the query in the stored form of a vector. */
+  readonly wanted: string;
+}
+
 export interface PagePlan {
   readonly type: "records";
   readonly search: SearchPlan | null;
@@ -97,6 +109,8 @@ export interface PagePlan {
   /** See `IndexUse`. */
   readonly isLookedUp: boolean;
   readonly sort: SortPlan;
+  /** The first key of the sort, if vectors in memory can tell the first records; null for any other list. */
+  readonly nearest: NearestPlan | null;
   readonly limit: number;
   readonly offset: number;
   /** Whether a page that would be too heavy is refused: with `offset`, a page that ends early would lose records. */
@@ -163,6 +177,8 @@ export interface PageInput extends Input {
   readonly plan: PagePlan | GroupsPlan;
   /** The beginning of the page; null for the first page. */
   readonly position: CursorPosition | null;
+  /** The most bytes of the vectors that a thread keeps for `nearest` of the plan; 0 for a list that SQL alone reads. */
+  readonly vectorMemory: number;
 }
 
 export interface RecordInput extends Input {

@@ -44,6 +44,7 @@ import { parseSelection } from "./selection.ts";
 import { type FileUses, fileColumns, readableFileColumns } from "./sql/file-uses.ts";
 import { TooMuchForLoop } from "./sql/rows.ts";
 import { type RecordOutcome, type Reported, runQuery } from "./sql/run.ts";
+import { vectorBytes } from "./sql/vector-memory.ts";
 import { listChanged, type RecordPages, readByPages, readWhole } from "./whole-list.ts";
 
 /** The most parsed queries in memory, and the longest text of a query in memory. */
@@ -68,6 +69,8 @@ export interface QueriesOptions {
   logger: Logger;
   /** Slower queries, in milliseconds, are logged with advice. */
   slowQueryMs: number;
+  /** The most bytes of the vectors that a thread keeps in memory. */
+  vectorMemory: number;
   views: ViewRunner;
 }
 
@@ -210,7 +213,9 @@ export class Queries {
       if (query !== null && !this.#isCurrent(query))
         ({ query, position } = this.prepare(this.#readable(collection.name, principal), principal, list.search));
       if (query === null) throw new Error("The whole list has no pages");
-      return { input: { type: "page", plan: query.plan, position, ...this.#basics(caller, query) }, ...query };
+      const vectorMemory = this.#vectorMemoryFor(query);
+      const basics = this.#basics(caller, query);
+      return { input: { type: "page", plan: query.plan, position, vectorMemory, ...basics }, ...query };
     };
     const { outcome, ms, steps } = await this.#run<PageOutcome>(plan, caller);
     if (query === null) throw new Error("The whole list has no pages");
@@ -227,7 +232,8 @@ export class Queries {
     if (query === null) throw new Error("The whole list has no pages");
     if (isView(query.collection.definition))
       throw new AppError("bad_request", `The view "${query.collection.name}" cannot see the writes of a transaction.`);
-    const input: PageInput = { type: "page", plan: query.plan, position, ...this.#basics({ principal }) };
+    const { plan } = query;
+    const input: PageInput = { type: "page", plan, position, vectorMemory: 0, ...this.#basics({ principal }) };
     const { outcome } = this.#options.database.readOwn(maxOwnRows, () => runQuery(tx, input, { isOnLoop: false }));
     // The outcome has the type that belongs to the input.
     const found = outcome as PageOutcome;
@@ -284,7 +290,7 @@ export class Queries {
       const current = this.#readable(view.name, request.principal);
       const query = parseListQuery(current, asked, this.#scope(request.principal));
       const basics = this.#basics(request, { collection: current });
-      return { input: { type: "page", plan: query.plan, position: null, ...basics }, ...query };
+      return { input: { type: "page", plan: query.plan, position: null, vectorMemory: 0, ...basics }, ...query };
     };
     const { items } = (await this.#run<PageOutcome>(plan, request)).outcome;
     const [record] = JSON.parse(JsonText.from("", items).text) as StoredRecord[];
@@ -336,12 +342,15 @@ export class Queries {
     const { input } = plan();
     const reported = this.#runHere<T>(input);
     if (reported !== null) return reported;
-    const place = input.view === undefined ? this.#onThread : this.#inProcess;
+    const usesMemory = input.type === "page" && input.vectorMemory > 0;
+    const place = input.view !== undefined ? this.#inProcess : usesMemory ? this.#inMemory : this.#onThread;
     const run = (): Promise<Reported<T>> => this.#runAt<T>(place, plan, caller);
     return caller.inTurn === undefined ? run() : caller.inTurn(run);
   }
 
   readonly #onThread: RunPlace = (makeInput, waiter) => this.#options.database.task(makeInput, waiter);
+
+  readonly #inMemory: RunPlace = (makeInput, waiter) => this.#options.database.memoryTask(makeInput, waiter);
 
   readonly #inProcess: RunPlace = async (makeInput, waiter) => {
     const { database, views } = this.#options;
@@ -414,6 +423,13 @@ export class Queries {
     return { context, slowMs, view: viewSql(definition, (name) => collections.get(name)?.definition) };
   }
 
+  /** The bound of the vectors in memory; 0 for a list whose vectors are more than the bound, and for any other list. */
+  #vectorMemoryFor({ collection, plan }: ListQuery): number {
+    if (plan.type !== "records" || plan.nearest === null) return 0;
+    const { vectorMemory, records } = this.#options;
+    return vectorBytes(records.count(collection), plan.nearest.dimensions) <= vectorMemory ? vectorMemory : 0;
+  }
+
   #scope(principal: Principal): ReadScope {
     return new ReadScope(this.#options.collections, principal);
   }
@@ -445,6 +461,7 @@ export class Queries {
       collection: query.collection.name,
       ms: Math.round(ms),
       ...text,
+      ...(text.sort !== undefined && { sort: text.sort.slice(0, maxCharacters) }),
       ...(text.filter !== undefined && { filter: text.filter.slice(0, maxCharacters) }),
       ...(cursor === undefined ? {} : { page: "a later one" }),
       plan: steps.join("; "),

@@ -3,15 +3,19 @@ import { isObject, type LongText, releasedMemory } from "../../base/kernel/index
 import { serveThread } from "../../store/database/index.ts";
 import type { QueryInput } from "./plan.ts";
 import { runQuery } from "./sql/run.ts";
+import { VectorMemory } from "./sql/vector-memory.ts";
 
 /** A longer text crosses to the event loop as bytes. */
 const longText = 64 * 1024;
 /** The rows of a large answer, its records and its text take about so many times the bytes of the answer. */
 const copies = 4;
 
+/** The vectors of this thread. */
+const vectors = new VectorMemory();
+
 // The inputs come from `Queries` alone, as JSON.
 serveThread((reader, input) => {
-  const answer = runQuery(reader, JSON.parse(String(input)) as QueryInput, { isOnLoop: false });
+  const answer = runQuery(reader, JSON.parse(String(input)) as QueryInput, { isOnLoop: false, vectors });
   const long = longTextsOf(answer.outcome);
   const released = Object.values(long).reduce((sum, { bytes }) => sum + bytes.byteLength * copies, 0);
   // Once the answer has left: until then, the texts are in use.

@@ -1,10 +1,11 @@
 /**
- * The parameter `sort`: names of fields, paths through relations, or `distance(field, lat, lon)`; a `-` puts the greatest values
- * first.
+ * The parameter `sort`: names of fields, paths through relations, `distance(field, lat, lon)`, or `nearest(field, [numbers])`; a `-`
+ * puts the greatest values first.
  */
 
-import { isView } from "@socle/protocol";
+import { isView, USERS } from "@socle/protocol";
 import { quote } from "../../base/kernel/index.ts";
+import { identifier } from "../../store/database/index.ts";
 import { type Collection, indexesOf } from "../collections/index.ts";
 import {
   type DistanceCall,
@@ -17,7 +18,8 @@ import {
   type SqlOptions,
   sqlPart,
 } from "../expressions/index.ts";
-import type { KeyPlan } from "./plan.ts";
+import { isNearestText, type Nearest, nearestSql, parseNearest } from "./nearest.ts";
+import type { KeyPlan, NearestPlan } from "./plan.ts";
 import { distinctPartsOf, nameIn, refuseParameter, refusing } from "./query-text.ts";
 
 const maxKeys = 5;
@@ -25,7 +27,7 @@ const maxKeys = 5;
 const beyondAll = 1e9;
 
 export interface Sort {
-  readonly keys: readonly { readonly operand: Path | DistanceCall; readonly isDescending: boolean }[];
+  readonly keys: readonly { readonly operand: Path | DistanceCall | Nearest; readonly isDescending: boolean }[];
   /** Whether ties, which are broken by the order of creation, have the newest first. */
   readonly isSeqDescending: boolean;
 }
@@ -40,9 +42,12 @@ function parseKey(part: string, schema: ExpressionSchema): Sort["keys"][number] 
   const isDescending = part.startsWith("-");
   if (name.startsWith("distance("))
     return { operand: refusing("sort", () => parseDistance(name, schema)), isDescending };
+  if (isNearestText(name)) return { operand: parseNearest(name, schema), isDescending };
   const path = refusing("sort", () => parsePath(name, schema));
   if (path.valueType === "geo")
     throw refuseParameter("sort", `${quote(name)} is a place; sort by distance(${name}, lat, lon)`);
+  if (path.valueType === "vector")
+    throw refuseParameter("sort", `${quote(name)} is a vector; sort by nearest(${name}, [numbers])`);
   if (path.valueType === "json" && path.members.length === 0)
     throw refuseParameter("sort", `${quote(name)} is JSON; name what is in it, such as ${name}.size`);
   return { operand: inOrder(path), isDescending };
@@ -87,6 +92,8 @@ export function keyPlans(
   at: { table: string; options: SqlOptions },
 ): KeyPlan[] {
   return keys.map(({ operand: path, isDescending }) => {
+    if (path.type === "nearest")
+      return { ...nearestSql(path, at.table, at.options), isDescending, isNullable: false, valueType: "number" };
     const sql = operandSql(path, at.table, at.options);
     if (path.type === "call") {
       const distance = sqlPart`coalesce(${sql}, ${beyondAll})`;
@@ -103,4 +110,18 @@ export function keyPlans(
       ...(isField && { field: path.field.name }),
     };
   });
+}
+
+/** The plan for candidates from memory; null if another key comes first, the farthest come first, or the vectors are of other records. */
+export function nearestPlan(
+  { name, definition }: Collection,
+  table: string,
+  { keys: [key] }: Sort,
+): NearestPlan | null {
+  if (key?.operand.type !== "nearest" || key.isDescending) return null;
+  const { argument, wanted, metric } = key.operand;
+  // The events do not tell of all changes of users.
+  if (argument.hops.length > 0 || isView(definition) || name === USERS) return null;
+  const { column, vector } = argument.field;
+  return { collection: name, table, column: identifier(column), dimensions: vector?.dimensions ?? 0, metric, wanted };
 }

@@ -93,7 +93,7 @@ function rulesOf(field: FieldDefinition, mode: Mode): Schema {
 /** A value that is neither null nor several. */
 function singleOf(field: FieldDefinition, mode: Mode): Schema {
   if (field.values !== undefined) return { type: "string", enum: [...field.values] };
-  const { schema } = typeOf({ type: field.type });
+  const { schema } = typeOf({ ...field, multiple: false });
   // A date is answered as a time.
   if (field.type === "datetime" && mode !== "record") return { anyOf: [time, { type: "string", format: "date" }] };
   return { ...schema, ...rulesOf(field, mode) };

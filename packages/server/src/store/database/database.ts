@@ -74,6 +74,8 @@ export class Database {
   readonly #threads: ReaderThreads;
   /** Threads for reads of all callers, with a limit of time. */
   readonly #queryThreads: ReaderThreads;
+  /** The thread of `memoryTask`. */
+  readonly #memoryThread: ReaderThreads;
   /** The rows that stop probes of `readOwn` may still meet. */
   #ownRowsLeft = Number.POSITIVE_INFINITY;
   /** Migrations that run or wait. */
@@ -106,8 +108,9 @@ export class Database {
       this.#threads = new ReaderThreads({ path, entry: statementThread(), ...adminReads });
       const maxWaiting = callersAtOnce * maxQueries;
       const entry = options.queryThread ?? statementThread();
-      const share = { maxWaiting, waitingShare: maxQueries, limitMs: threadLimitMs, keepsShortThread: true };
-      this.#queryThreads = new ReaderThreads({ path, entry, ...share });
+      const share = { path, entry, maxWaiting, waitingShare: maxQueries, limitMs: threadLimitMs };
+      this.#queryThreads = new ReaderThreads({ ...share, keepsShortThread: true });
+      this.#memoryThread = new ReaderThreads({ ...share, isSingle: true });
       this.#writeSide = openWriting?.(this.#reader, this) ?? null;
       this.following = isReader ? new Following(this.#reader, this.projection) : null;
       for (const reads of this.pausableReads) this.#writeSide?.checkpointer.add(reads);
@@ -119,7 +122,7 @@ export class Database {
 
   /** The reads for this process that may hold an old state of the database. */
   get pausableReads(): readonly PausableReads[] {
-    return [this.#threads, this.#queryThreads, this.#reader, ...this.#joined];
+    return [this.#threads, this.#queryThreads, this.#memoryThread, this.#reader, ...this.#joined];
   }
 
   get #writing(): WriteSide {
@@ -391,6 +394,11 @@ export class Database {
     return this.#runFor(waiter, this.#queryThreads, (thread) => thread.task<T>(makeInput(), this.schemaVersion));
   }
 
+  /** Like `task`, on the one thread whose tasks keep in memory what they have read. */
+  memoryTask<T>(makeInput: () => unknown, waiter: Waiter): Promise<T> {
+    return this.#runFor(waiter, this.#memoryThread, (thread) => thread.task<T>(makeInput(), this.schemaVersion));
+  }
+
   /** Runs work for a caller that waits. */
   #runFor<T>(waiter: Waiter, threads: ReaderThreads, work: ThreadWork<T>): Promise<T> {
     return threads.run(async (thread) => {
@@ -438,6 +446,7 @@ export class Database {
     this.#writeSide?.writer.giveUp();
     this.#threads.giveUp();
     this.#queryThreads.giveUp();
+    this.#memoryThread.giveUp();
   }
 
   /**
@@ -447,7 +456,8 @@ export class Database {
   async close(graceMs = 8_000): Promise<void> {
     const timer = setTimeout(() => this.giveUp(), graceMs);
     const writing = this.#writeSide?.writer.close(graceMs);
-    await Promise.all([writing, this.#threads.close(), this.#queryThreads.close()]);
+    const threads = [this.#threads, this.#queryThreads, this.#memoryThread];
+    await Promise.all([writing, ...threads.map((each) => each.close())]);
     clearTimeout(timer);
     await this.#writeSide?.close();
     this.#closeAll();

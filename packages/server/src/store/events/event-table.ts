@@ -320,6 +320,29 @@ export function recordsAfter(reader: Reader, seq: number): { collection: string;
   );
 }
 
+/**
+ * The ids of the records of a collection that the events after a seq are about, and the seq of the last event. Null if the log does
+ * not tell: an event was trimmed, or is about the definition of some collection.
+ */
+export function changesSince(reader: Reader, seq: number, collection: string): { seq: number; ids: string[] } | null {
+  if ((lastTrimmed(reader)?.seq ?? 0) > seq) return null;
+  const types = ["created", "updated", "deleted"].map((verb) => `${collection}.${verb}`);
+  const rows = reader.all<{ id: string | null }>(
+    `SELECT DISTINCT iif(type IN (?, ?, ?), substr(payload, 8, 40), NULL) AS id FROM _events
+     WHERE seq > ? AND source = 'collections' AND (type IN (?, ?, ?) OR type LIKE 'system.%')`,
+    ...types,
+    seq,
+    ...types,
+  );
+  const ids = rows.flatMap(({ id }) => id ?? []);
+  return ids.length < rows.length ? null : { seq: lastSeqOf(reader), ids };
+}
+
+/** The seq of the last event, also of a trimmed event; 0 without events. */
+export function lastSeqOf(reader: Reader): number {
+  return lastGiven(reader).seq;
+}
+
 /** An event without payload, owner and actor. */
 export interface EventStamp {
   readonly type: string;

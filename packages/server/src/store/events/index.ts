@@ -2,6 +2,7 @@
 export { causeIn, causeText, traceIn } from "./cause-text.ts";
 export { type AppendedEvent, EventLog, type EventPage, type EventRecorder } from "./event-log.ts";
 export {
+  changesSince,
   type EventBasis,
   type EventHead,
   type EventRow,
@@ -10,6 +11,7 @@ export {
   eventSchema,
   type LiveEvent,
   LoggedEvent,
+  lastSeqOf,
   liveEventOf,
   newestEvent,
   parseEventId,

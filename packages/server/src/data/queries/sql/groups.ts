@@ -147,6 +147,8 @@ function parseAggregate(name: string, at: GroupsOf): GroupColumn {
 function asColumn(path: Path, name: string, parameter: "group" | "aggregate"): Path {
   if (path.valueType === "geo")
     throw refuseParameter(parameter, `${quote(name)} is a place, which has no groups and no sums`);
+  if (path.valueType === "vector")
+    throw refuseParameter(parameter, `${quote(name)} is a vector, which has no groups and no sums`);
   // Members of JSON have no type: each record would decide equality and sum.
   if (path.valueType === "json" || path.members.length > 0)
     throw refuseParameter(parameter, `${quote(name)} is JSON, which has no groups and no sums`);

@@ -3,7 +3,7 @@
  * stop probes, which bound the rows of a run on the event loop and let a statement end on a thread. On the event loop, the bytes are bounded, too.
  */
 import type { JsonValue } from "@socle/protocol";
-import { type Reader, stopProbe } from "../../../store/database/index.ts";
+import { type Reader, stopProbe, type Value } from "../../../store/database/index.ts";
 import {
   bind,
   type EvaluationContext,
@@ -15,7 +15,8 @@ import {
 } from "../../expressions/index.ts";
 import { decode } from "../../fields/index.ts";
 import { direction } from "../cursor.ts";
-import type { PointerPlan, SelectionPlan, SortPlan } from "../plan.ts";
+import type { PagePlan, PointerPlan, SelectionPlan, SortPlan } from "../plan.ts";
+import type { VectorMemory } from "./vector-memory.ts";
 
 /** The bytes of rows and of an answer on the event loop: about a millisecond of work. */
 const maxLoopBytes = 256 * 1024;
@@ -28,28 +29,35 @@ export class TooMuchForLoop extends Error {
   override readonly name = "TooMuchForLoop";
 }
 
+/** Where a run is. */
+export interface RunPlace {
+  readonly isOnLoop: boolean;
+  /** The vectors that the thread keeps; absent elsewhere. */
+  readonly vectors?: VectorMemory;
+}
+
 /** A reader of a snapshot, with the time and the caller. */
 export class Run {
   readonly #reader: Reader;
   readonly #context: EvaluationContext;
-  readonly #isOnLoop: boolean;
+  readonly #place: RunPlace;
   /** The beginning of each statement: the rows of a view, see `viewSql`. */
   readonly #view: string;
 
   constructor(
     reader: Reader,
     context: EvaluationContext,
-    { isOnLoop, view = "" }: { isOnLoop: boolean; view?: string | undefined },
+    { view = "", ...place }: RunPlace & { readonly view?: string | undefined },
   ) {
     this.#reader = reader;
     this.#context = context;
-    this.#isOnLoop = isOnLoop;
+    this.#place = place;
     this.#view = view;
   }
 
   /** To be called with the bytes of a run so far. @throws TooMuchForLoop on the event loop. */
   refuseOnLoop(bytes: number): void {
-    if (this.#isOnLoop && bytes > maxLoopBytes) throw new TooMuchForLoop();
+    if (this.#place.isOnLoop && bytes > maxLoopBytes) throw new TooMuchForLoop();
   }
 
   first<T>({ text, values }: SqlPart): T | null {
@@ -69,6 +77,20 @@ export class Run {
   /** The rows up to the last that is wanted. */
   some<T>({ text, values }: SqlPart, isLast: (row: T) => boolean): T[] {
     return this.#reader.some<T>({ sql: this.#view + text, values: bind(values, this.#context) }, isLast);
+  }
+
+  /**
+   * The hidden numbers of the first records of a page by `nearest`, as JSON, more each time; empty without vectors in memory.
+   * @param options `from` the distance at the position of the page.
+   */
+  nearest(
+    { nearest, limit, offset }: PagePlan,
+    { memory, from }: { memory: number; from: Value | undefined },
+  ): IteratorObject<string, unknown, unknown> {
+    const { vectors } = this.#place;
+    if (vectors === undefined || nearest === null || memory === 0) return [].values();
+    const records = limit + 1 + offset;
+    return vectors.nearest(this.#reader, nearest, { memory, from: typeof from === "number" ? from : null, records });
   }
 
   /** The number that a statement answers as `n`. */

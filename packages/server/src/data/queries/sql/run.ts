@@ -15,20 +15,45 @@ import {
   type SortPosition,
   segmentsAfter,
 } from "../cursor.ts";
-import type { CursorPosition, PageOutcome, PagePlan, QueryInput, RecordInput, SelectionPlan } from "../plan.ts";
+import type {
+  CursorPosition,
+  PageInput,
+  PageOutcome,
+  PagePlan,
+  QueryInput,
+  RecordInput,
+  SelectionPlan,
+} from "../plan.ts";
 import { refuseParameter } from "../query-text.ts";
 import { snippetOf } from "../search.ts";
 import { Expander } from "./expand.ts";
 import { runFileShown, runFileUses } from "./file-uses.ts";
 import { groupsSql, runGroups } from "./groups.ts";
-import { concealValues, conditionSql, maxPageBytes, orderBy, plainRecords, type Row, Run, rowBytes } from "./rows.ts";
+import {
+  concealValues,
+  conditionSql,
+  maxPageBytes,
+  orderBy,
+  plainRecords,
+  type Row,
+  Run,
+  type RunPlace,
+  rowBytes,
+} from "./rows.ts";
 
-/** The records of a segment behind a position; null for the first page. */
-function pageSql(plan: PagePlan, { segment, limit }: { segment: SqlPart | null; limit: number }): SqlPart {
+interface PagePart {
+  /** The records of a segment behind a position; null for the first page. */
+  readonly segment: SqlPart | null;
+  readonly limit: number;
+  /** The hidden numbers of the records that the page may have, as JSON; null for all records. */
+  readonly among?: string | null;
+}
+
+function pageSql(plan: PagePlan, { segment, limit, among = null }: PagePart): SqlPart {
   const { selection, sort, offset, search } = plan;
   // A literal is measurably quicker than a parameter.
   const extent = offset === 0 ? ` LIMIT ${limit}` : ` LIMIT ${limit} OFFSET ${offset}`;
-  const records = recordsSql(plan, segment);
+  const records = recordsSql(plan, segment, among);
   const page = sqlPart`${records} ORDER BY ${orderBy(sort)}${extent}`;
   if (search === null) return sqlPart`SELECT ${selection.columns} FROM ${page}`;
   const texts = search.snippets.map(({ column }, i) => `, ${column} AS _snippet${i}`);
@@ -41,9 +66,14 @@ function pageSql(plan: PagePlan, { segment, limit }: { segment: SqlPart | null; 
 }
 
 /** The records of a list, or of a segment, as SQL behind FROM. The matches of a search are always read first. */
-function recordsSql(plan: PagePlan, segment: SqlPart | null): SqlPart {
+function recordsSql(plan: PagePlan, segment: SqlPart | null, among: string | null = null): SqlPart {
   const { where, search } = plan;
   const { table } = plan.selection;
+  if (among !== null) {
+    const given: SqlPart = { text: "(SELECT value AS seq FROM json_each(?)) _among", values: [among] };
+    const joined = sqlPart`${given} CROSS JOIN ${table} ON ${table}._seq = _among.seq`;
+    return sqlPart`${joined}${conditionSql(table, [where, segment])}`;
+  }
   if (search === null) return sqlPart`${table}${conditionSql(table, [where, segment])}`;
   const matches: SqlPart = { text: `${search.table} MATCH ?`, values: [search.match] };
   const conditions = [matches, where, segment];
@@ -53,10 +83,10 @@ function recordsSql(plan: PagePlan, segment: SqlPart | null): SqlPart {
 }
 
 /** @throws AppError `bad_request` when a page that must not end early is too heavy, or expansions bring too much. */
-function runPage(run: Run, plan: PagePlan, cursor: CursorPosition | null): PageOutcome {
+function runPage(run: Run, plan: PagePlan, { position: cursor, vectorMemory }: PageInput): PageOutcome {
   const { limit, selection } = plan;
   const rows: Row[] = [];
-  const isCut = readRows(run, { plan, position: cursor }, rows);
+  const isCut = readRows(run, { plan, cursor, vectorMemory }, rows);
   const hasMore = isCut || rows.length > limit;
   if (hasMore) rows.pop();
   const last = hasMore ? rows.at(-1) : undefined;
@@ -75,7 +105,7 @@ function recordsOf(run: Run, selection: SelectionPlan, rows: Row[]): Row[] {
 /** Reads the records of a page, and a record more. Answers whether the last record made the page too heavy. */
 function readRows(
   run: Run,
-  { plan, position }: { plan: PagePlan; position: CursorPosition | null },
+  { plan, cursor, vectorMemory }: { plan: PagePlan; cursor: CursorPosition | null; vectorMemory: number },
   rows: Row[],
 ): boolean {
   let bytes = 0;
@@ -90,12 +120,19 @@ function readRows(
   };
   // The parts of a first page make SQLite choose the index of the order.
   const whole = plan.isLookedUp && plan.sort.isIndexed ? allSegments(plan.sort) : [null];
-  const segments = position === null ? whole : segmentsAfter(plan.sort, resolve(run, plan, position));
-  for (const segment of segments) {
-    const limit = plan.limit + 1 - rows.length;
-    run.some<Row>(pageSql(plan, { segment, limit }), isLast);
-    if (isCut || rows.length > plan.limit) break;
-  }
+  const position = cursor === null ? null : resolve(run, plan, cursor);
+  const segments = position === null ? whole : segmentsAfter(plan.sort, position);
+  const readAmong = (among: string | null): boolean => {
+    rows.length = bytes = 0;
+    for (const segment of segments) {
+      run.some<Row>(pageSql(plan, { segment, limit: plan.limit + 1 - rows.length, among }), isLast);
+      if (isCut || rows.length > plan.limit) return true;
+    }
+    return false;
+  };
+  // The nearest records come first: candidates that fill the page hold the whole page.
+  const candidates = run.nearest(plan, { memory: vectorMemory, from: position?.values[0] });
+  if (!candidates.some(readAmong)) readAmong(null);
   // A client that counts pages would miss the records that were left out.
   if (isCut && plan.isExact && rows.length <= plan.limit)
     throw refuseParameter(
@@ -196,9 +233,9 @@ export interface Reported<T> {
 /**
  * Runs an input. @param reader of a single snapshot. @throws TooMuchForLoop for an answer of many bytes, if `isOnLoop`.
  */
-export function runQuery(reader: Reader, input: QueryInput, { isOnLoop }: { isOnLoop: boolean }): Reported<unknown> {
+export function runQuery(reader: Reader, input: QueryInput, place: RunPlace): Reported<unknown> {
   const start = performance.now();
-  const run = new Run(reader, input.context, { isOnLoop, view: input.view });
+  const run = new Run(reader, input.context, { ...place, view: input.view });
   const outcome = outcomeOf(run, input);
   const ms = performance.now() - start;
   return { outcome, ms, steps: ms > input.slowMs ? stepsOf(run, input) : null };
@@ -209,7 +246,7 @@ function outcomeOf(run: Run, input: QueryInput): unknown {
     case "page":
       return input.plan.type === "groups"
         ? runGroups(run, input.plan, input.position)
-        : runPage(run, input.plan, input.position);
+        : runPage(run, input.plan, input);
     case "record":
       return runRecord(run, input);
     case "file uses":

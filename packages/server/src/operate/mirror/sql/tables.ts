@@ -26,6 +26,7 @@ const engineTypes: { readonly [type in FieldType]: string } = {
   datetime: "timestamptz",
   json: "jsonb",
   geo: "jsonb",
+  vector: "jsonb",
 };
 
 /** Names that PostgreSQL gives columns of its own in every table. */
@@ -63,12 +64,12 @@ function columnOf(
   const column = identifier(source);
   // PostgreSQL calls the year 0 the year 1 before Christ.
   const moment = `iif(${column} LIKE '0000-%', '0001' || substr(${column}, 5) || ' BC', ${column})`;
-  const plain = type === "datetime" ? moment : column;
+  const plain = type === "datetime" ? moment : type === "vector" ? `_numbers(${column})` : column;
   const engineType = engineTypes[type];
   return {
     name: identifier(taken.test(name) ? `_field_${name}` : name),
     type: isArray ? `${engineType}[]` : engineType,
-    value: isJson ? `json(${column})` : plain,
+    value: isJson ? `json(${plain})` : plain,
     read: (row, place) => {
       if (isArray) return `ARRAY(SELECT jsonb_array_elements_text(${row}->${place}))`;
       if (isJson) return `nullif(${row}->${place}, 'null')`;

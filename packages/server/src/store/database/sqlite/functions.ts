@@ -1,6 +1,15 @@
 /** The SQL functions that the statements of the service use and SQLite does not have. */
-import { distanceBetween, foldCase, type GeoPoint } from "@socle/protocol";
-import { containsText, matchWeight, searchText, type TimeUnit, unitStart } from "../../../base/kernel/index.ts";
+import { distanceBetween, foldCase, type GeoPoint, type VectorMetric } from "@socle/protocol";
+import {
+  containsText,
+  decodeVector,
+  matchWeight,
+  numbersOf,
+  searchText,
+  type TimeUnit,
+  unitStart,
+  vectorDistance,
+} from "../../../base/kernel/index.ts";
 import type { Value } from "../store.ts";
 import type { Connection } from "./connection.ts";
 
@@ -16,6 +25,7 @@ export function stopProbe(alias: string, column = "rowid"): string {
  * Adds `_contains(text, wanted)`, which ignores case in every alphabet; `_contains_item(json, wanted)`, the same for the texts
  * of a JSON array; `_distance(place, lat, lon)` in metres, of the JSON of a place, or `_distance(fromLat, fromLon, lat, lon)` of
  * the degrees; `_lower(text)` for every alphabet; `_match_weight(text, terms)` with the terms as JSON, see `matchWeight`;
+ * `_nearest(vector, other, metric)`, the distance of stored vectors; `_numbers(vector)` as JSON;
  * `_unit_start(time, unit, zone)`, see `unitStart`; and `_probe`, see `stopProbe`.
  * @param onProbe is called by `_probe`; the error ends the statement.
  */
@@ -39,6 +49,14 @@ export function addFunctions(connection: Connection, onProbe: () => void): void 
   connection.define("_match_weight", (text, terms) =>
     typeof text === "string" && typeof terms === "string" ? matchWeight(text, JSON.parse(terms)) : 0,
   );
+  // A statement compares all vectors with one vector.
+  let last: { stored: string; vector: Float32Array } = { stored: "", vector: new Float32Array() };
+  connection.define("_nearest", (stored, wanted, metric) => {
+    if (typeof stored !== "string" || typeof wanted !== "string") return null;
+    if (last.stored !== wanted) last = { stored: wanted, vector: decodeVector(wanted) };
+    return vectorDistance(last.vector, decodeVector(stored), metric as VectorMetric);
+  });
+  connection.define("_numbers", (stored) => (typeof stored === "string" ? JSON.stringify(numbersOf(stored)) : null));
   connection.define("_unit_start", (time, unit, zone) =>
     typeof time === "string" ? unitStart(unit as TimeUnit, time, String(zone)) : null,
   );

@@ -17,8 +17,8 @@ const longWidth = 2;
 const shortMs = 25;
 /** Interval of the looks at a long read, and at whether all reads have ended. */
 const lookMs = 5;
-/** How long an idle thread is kept. */
-const keepMs = 30_000;
+/** How long an idle thread is kept, and an idle thread that keeps what it has read. */
+const [keepMs, keepReadMs] = [30_000, 600_000];
 
 const tooMuch = "Too much is being looked at already; try again in a moment.";
 
@@ -34,6 +34,11 @@ export interface ReaderThreadsOptions {
   limitMs: number;
   /** Whether an additional thread is kept for short reads. Short reads may stop a long read, and `work` is then called again. */
   keepsShortThread?: boolean;
+  /**
+   * Whether all reads run on a single thread, which keeps in memory what tasks have read: a read that no caller waits for is stopped, and
+   * the thread stays.
+   */
+  isSingle?: boolean;
 }
 
 export type ThreadWork<T> = (thread: ThreadConnection) => Promise<T>;
@@ -69,9 +74,10 @@ export class ReaderThreads implements PausableReads {
 
   constructor(options: ReaderThreadsOptions) {
     this.#options = options;
-    const { maxWaiting, waitingShare, keepsShortThread = false } = options;
+    const { maxWaiting, waitingShare, keepsShortThread = false, isSingle = false } = options;
     const bounds = { limit: "queries", message: tooMuch, share: 1, maxWaiting, waitingShare } as const;
-    this.#admission = new Admission({ ...bounds, width: keepsShortThread ? longWidth + 1 : longWidth });
+    const width = isSingle ? 1 : keepsShortThread ? longWidth + 1 : longWidth;
+    this.#admission = new Admission({ ...bounds, width });
     this.#long = keepsShortThread ? new Admission({ ...bounds, width: longWidth }) : null;
   }
 
@@ -200,7 +206,8 @@ export class ReaderThreads implements PausableReads {
     if (signal.aborted) throw signal.reason;
     if (this.#isClosing) throw stopping();
     const thread = this.#take();
-    const abandon = (): void => thread.abandon(signal.reason);
+    const { isSingle = false } = this.#options;
+    const abandon = (): void => (isSingle ? thread.stop() : thread.abandon(signal.reason));
     signal.addEventListener("abort", abandon);
     const longFrom = performance.now() + shortMs;
     const look = (): void => {
@@ -226,7 +233,10 @@ export class ReaderThreads implements PausableReads {
     this.#busy.delete(thread);
     if (!thread.isUsable || this.#isClosing) return;
     thread.resume();
-    this.#idle.set(thread, setTimeout(() => void this.#discard(thread), keepMs).unref());
+    this.#idle.set(
+      thread,
+      setTimeout(() => void this.#discard(thread), this.#options.isSingle ? keepReadMs : keepMs).unref(),
+    );
   }
 
   #take(): ThreadConnection {
