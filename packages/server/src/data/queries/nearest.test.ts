@@ -4,7 +4,9 @@
  */
 import { expect, test } from "bun:test";
 import { openApi, type TestApi } from "../../../test/kit.ts";
+import { LiveClient } from "../../../test/live-client.ts";
 import { randomNumbers, randomSeed } from "../../../test/random.ts";
+import { openServer, until } from "../../../test/sockets.ts";
 
 interface Item {
   readonly id: string;
@@ -140,3 +142,229 @@ for (const [metric, memory] of [
     expect(few).toBeGreaterThan(3);
     expect(api.log.filter((line) => /FATAL|ERROR/.test(line))).toEqual([]);
   });
+
+test("a field that the caller may not read sorts no list, and a relation leads to no vector that the caller may not read", async () => {
+  const secret = { ...vector, permissions: { read: "admin" } };
+  const api = await openApi({
+    collections: [
+      { name: "notes", fields: [n, secret] },
+      { name: "closed", fields: [vector], permissions: { read: "admin" } },
+      {
+        name: "links",
+        fields: [
+          n,
+          { name: "to", type: "relation", collection: "notes" },
+          { name: "into", type: "relation", collection: "closed" },
+        ],
+      },
+    ],
+  });
+  const admin = await api.admin();
+  const { accessToken: ann } = await api.register("ann@example.com");
+  const embedding = [1, 2, 3, 4, 5, 6, 7];
+  const { body: note } = await api.request("POST", "/api/notes", { body: { n: 1, embedding }, token: admin });
+  await api.request("POST", "/api/links", { body: { n: 1, to: note["id"] }, token: admin });
+  const wanted = JSON.stringify(embedding);
+  const ask = async (collection: string, sort: string, token: string): Promise<[number, unknown]> => {
+    const { status, body } = await api.request("POST", `/api/${collection}/query`, { body: { sort }, token });
+    return [
+      status,
+      body["items"] === undefined
+        ? body["error"]?.["code"]
+        : (body["items"] as unknown as Item[]).map((item) => item.n),
+    ];
+  };
+  for (const [collection, path] of [
+    ["notes", "embedding"],
+    ["links", "to.embedding"],
+    ["links", "into.embedding"],
+  ] as const)
+    for (const sort of [`nearest(${path}, ${wanted})`, `-nearest(${path}, ${wanted})`]) {
+      const [status] = await ask(collection, sort, ann);
+      expect([collection, sort, status]).toEqual([
+        collection,
+        sort,
+        collection === "notes" || path === "to.embedding" ? 400 : 403,
+      ]);
+      expect([collection, sort, (await ask(collection, sort, admin))[0]]).toEqual([collection, sort, 200]);
+    }
+  expect(await ask("links", `nearest(to.embedding, ${wanted})`, admin)).toEqual([200, [1]]);
+});
+
+test("bad vectors and bad orders are refused, and change nothing", async () => {
+  const api = await openApi({
+    collections: [
+      { name: "notes", fields: [n, vector] },
+      { name: "flat", fields: [{ ...vector, dimensions: 2, metric: "l2" }] },
+    ],
+  });
+  const token = await api.admin();
+  const good = [1, 0, 0, 0, 0, 0, 0];
+  const make = async (body: string, collection = "notes"): Promise<[number, unknown]> => {
+    const headers = { "Content-Type": "application/json" };
+    const answer = await api.request("POST", `/api/${collection}`, { body, headers, token });
+    return [
+      answer.status,
+      answer.body["error"]?.["details"]?.[0 as never]?.["message"] ?? answer.body["error"]?.["message"],
+    ];
+  };
+  const bad: [string, string][] = [
+    ["[1,2]", "must be an array of 7 numbers, not of 2"],
+    ["[1,2,3,4,5,6,7,8]", "must be an array of 7 numbers, not of 8"],
+    ["[]", "must be an array of 7 numbers, not of 0"],
+    ['"[1,0,0,0,0,0,0]"', 'must be an array of 7 numbers, not "[1,0,0,0,0,0,0]"'],
+    ['{"0":1}', 'must be an array of 7 numbers, not {"0":1}'],
+    ["5", "must be an array of 7 numbers, not 5"],
+    ['[1,"2",0,0,0,0,0]', 'must be an array of 7 numbers, each finite: item 1 is "2"'],
+    ["[1,null,0,0,0,0,0]", "must be an array of 7 numbers, each finite: item 1 is null"],
+    ["[0,0,0,0,0,0,0]", 'must not be zeros alone: "metric": "cosine" compares directions, and zeros have none'],
+    ["[1e-20,0,0,0,0,0,0]", "must have a length of at least 1e-15 (the root of the sum of the squares)"],
+    ["[1e16,0,0,0,0,0,0]", "must have a length of at most 1000000000000000 (the root of the sum of the squares)"],
+  ];
+  for (const [value, message] of bad)
+    expect([value, ...(await make(`{"embedding":${value}}`))]).toEqual([value, 400, `embedding ${message}`]);
+  expect((await make('{"embedding":[1e999,0,0,0,0,0,0]}'))[0]).toBe(400);
+  expect((await make('{"embedding":[NaN,0,0,0,0,0,0]}'))[0]).toBe(400);
+  expect((await make('{"embedding":[0,0]}', "flat"))[0]).toBe(201);
+  expect(await make(JSON.stringify({ n: 1, embedding: good }))).toEqual([201, undefined]);
+  expect(await make('{"n":2,"embedding":null}')).toEqual([201, undefined]);
+  const { body } = await api.request<Page>("GET", "/api/notes", { token });
+  expect(body.items.map((item) => [item.n, item.embedding])).toEqual([
+    [2, null],
+    [1, good],
+  ]);
+  const refusals: [object, string][] = [
+    [{ sort: "embedding" }, '"sort": "embedding" is a vector; sort by nearest(embedding, [numbers]).'],
+    [
+      { sort: "nearest(embedding, [1, 2])" },
+      '"sort": the vector of nearest(embedding, …) must be an array of 7 numbers, not of 2.',
+    ],
+    [
+      { sort: `nearest(embedding, [${Array(7).fill(0)}])` },
+      '"sort": the vector of nearest(embedding, …) must not be zeros alone: "metric": "cosine" compares directions, and zeros have none.',
+    ],
+    [{ sort: "nearest(n, [1])" }, '"sort": nearest(…) takes a field of type vector, and "n" is none.'],
+    [{ sort: "nearest(gone, [1])" }, '"sort": "notes" has no field "gone"'],
+    [
+      { sort: "nearest(embedding)" },
+      '"sort": "nearest(embedding)" must be nearest(field, [numbers]), as in nearest(embedding, [0.1, 0.2]).',
+    ],
+    [{ sort: "nearest(embedding, [1,])" }, '"sort": "nearest(embedding, [1,])" must be nearest(field, [numbers])'],
+    [{ sort: "nearest(embedding, [[1]])" }, '"sort": "nearest(embedding, [[1]])" must be nearest(field, [numbers])'],
+    [
+      { filter: `nearest(embedding, [${good}]) < 1` },
+      '"filter": at position 1: nearest(field, [numbers]) can only sort a list.',
+    ],
+    [{ filter: "embedding = 5" }, "cannot be compared with"],
+    [{ filter: "embedding > null" }, ": > needs two values"],
+    [{ filter: "embedding = embedding" }, "cannot be compared with"],
+    [{ group: "embedding" }, '"group": "embedding" is a vector, which has no groups and no sums.'],
+    [{ aggregate: "sum(embedding)" }, '"aggregate": "embedding" is a vector, which has no groups and no sums.'],
+  ];
+  for (const [parameters, message] of refusals) {
+    const answer = await api.request("POST", "/api/notes/query", { body: parameters, token });
+    expect([parameters, answer.status, answer.body["error"]?.["message"]]).toEqual([
+      parameters,
+      400,
+      expect.stringContaining(message),
+    ]);
+  }
+  const empty = await query(api, "notes", { filter: "embedding = null", fields: "n" }, token);
+  expect(empty.items.map((item) => item.n)).toEqual([2]);
+});
+
+test("vectors stay beside definitions, the trash, undo, an export and a restart, and lists follow at once", async () => {
+  const fields = [n, vector];
+  const api = await openApi({ collections: [{ name: "notes", fields, trash: "30d" }] });
+  const token = await api.admin();
+  const at = (i: number): number[] =>
+    Array.from({ length: dimensions }, (_, j) => (j === i % dimensions ? 1 : 0.0001 * (i + 1)));
+  await importInto(
+    api,
+    "notes",
+    Array.from({ length: 1_500 }, (_, i) => ({ n: i, embedding: at(i) })),
+    token,
+  );
+  const put = async (body: object): Promise<[number, unknown]> => {
+    const answer = await api.request("PUT", "/api/admin/collections/notes", { body, token });
+    return [answer.status, answer.body["error"]?.["message"]];
+  };
+  const nearest = async (name = "embedding", count = 3): Promise<number[]> => {
+    const sort = `nearest(${name}, ${JSON.stringify(at(3))})`;
+    return (await query(api, "notes", { sort, limit: count, fields: "n" }, token)).items.map((item) => item.n);
+  };
+  const first = await nearest();
+  const { body: found } = await api.request<Page>("GET", `/api/notes?filter=n=${first[0]}`, { token });
+  const id = found.items[0]?.id ?? "";
+  const removed = await api.request("DELETE", `/api/notes/${id}`, { token });
+  expect(await nearest("embedding", 2)).toEqual(first.slice(1));
+  const undo = { request: removed.headers.get("X-Request-Id") };
+  api.service.undos.start(new AbortController().signal);
+  const begun = await api.request<{ id: string }>("POST", "/api/admin/undo", { body: undo, token });
+  await until(() => api.service.undos.state(begun.body.id).status === "completed");
+  expect(new Set(await nearest())).toEqual(new Set(first));
+  // The field goes, other values come, the former values return.
+  expect(await put({ fields: [n] })).toEqual([200, undefined]);
+  expect(await put({ fields: [n, { ...vector, renamedFrom: null }] })).toEqual([200, undefined]);
+  expect(await nearest()).toEqual([]);
+  const dropped = (await api.request("GET", "/api/admin/dropped", { token })).body["items"] as unknown as {
+    id: string;
+  }[];
+  const restored = await api.request("POST", `/api/admin/dropped/${dropped[0]?.id}/restore`, { token });
+  expect([restored.status, restored.body["restored"]]).toEqual([200, 1_500 as never]);
+  expect(new Set(await nearest())).toEqual(new Set(first));
+  expect(await put({ fields: [n, { ...vector, name: "place", renamedFrom: "embedding" }] })).toEqual([200, undefined]);
+  expect(new Set(await nearest("place"))).toEqual(new Set(first));
+  const renamed = { ...vector, name: "place" };
+  expect(await put({ fields: [n, { ...renamed, dimensions: 8 }] })).toEqual([
+    400,
+    expect.stringContaining('field "place": its dimensions cannot change from 7 to 8; add a field with another name'),
+  ]);
+  expect(await put({ fields: [n, { ...renamed, type: "json" }] })).toEqual([400, expect.stringContaining("place")]);
+  for (const index of [["place"], { fields: ["place"], unique: true }])
+    expect(await put({ fields: [n, renamed], indexes: [index] })).toEqual([
+      400,
+      expect.stringContaining('field "place" is vector, which cannot be indexed'),
+    ]);
+  expect(await put({ fields: [n, { ...renamed, unique: true }] })).toEqual([
+    400,
+    expect.stringContaining('"unique" means nothing on type vector'),
+  ]);
+  expect(await put({ fields: [n, { ...renamed, metric: "l2" }] })).toEqual([200, undefined]);
+  expect((await nearest("place"))[0]).toBe(3);
+  // An export, as JSON and as cells, comes back with equal numbers.
+  for (const [type, end] of [
+    ["application/x-ndjson", "ndjson"],
+    ["text/csv", "csv"],
+  ] as const) {
+    const exported = await api.answer("GET", `/api/notes/export?format=${end}`, { token });
+    const text = await exported.text();
+    const name = `copy${end}`;
+    expect(
+      (await api.request("POST", "/api/admin/collections", { body: { name, fields: [n, renamed] }, token })).status,
+    ).toBe(201);
+    const imported = await api.request("POST", `/api/${name}/import`, {
+      body: text,
+      headers: { "Content-Type": type },
+      token,
+    });
+    expect([end, imported.body["imported"]]).toEqual([end, 1_500 as never]);
+    const sort = `nearest(place, ${JSON.stringify(at(3))}),n`;
+    const [one, other] = [
+      await query(api, "notes", { sort, limit: 50 }, token),
+      await query(api, name, { sort, limit: 50 }, token),
+    ];
+    expect(other.items.map(({ n: number, ...rest }) => [number, rest["place" as never]])).toEqual(
+      one.items.map(({ n: number, ...rest }) => [number, rest["place" as never]]),
+    );
+  }
+  expect(api.log.filter((line) => /FATAL|ERROR/.test(line))).toEqual([]);
+});
+
+test("nearest sorts no live query", async () => {
+  const server = await openServer({ collections: [{ name: "notes", fields: [n, vector] }] });
+  const sort = "nearest(embedding, [1, 0, 0, 0, 0, 0, 0])";
+  const live = new LiveClient(server, { collection: "notes", limit: 10, sort });
+  await live.connect(undefined);
+  expect([live.error, live.frames]).toEqual([expect.stringContaining("nearest(…) sorts no live query"), 0]);
+});
