@@ -42,6 +42,7 @@ interface Project extends ProjectTypes {
         project: string | null;
         helpers: string[];
         place: { lat: number; lon: number } | null;
+        embedding: number[] | null;
         writer: string | null;
       };
       create: { title: string; done?: boolean; n?: number | null; project?: string | null; writer: string };
@@ -165,6 +166,15 @@ test("expansions, orders, groups and totals have types", () => {
   tasks.orderBy("-created");
   tasks.orderBy("distance(place, 52.52, 13.405)", `-distance(place,${1},${2})`, "title");
   comments.orderBy("distance(task.place,1,2)");
+  tasks.orderBy(`nearest(embedding, ${JSON.stringify([0.1, 0.2])})`);
+  comments.orderBy("nearest(task.embedding, [1])", "id");
+  tasks.where({ embedding: null });
+  // @ts-expect-error: a vector is compared with null alone
+  tasks.where({ embedding: 5 });
+  // @ts-expect-error: a vector has no order
+  tasks.orderBy("embedding");
+  // @ts-expect-error: a title is no vector
+  tasks.orderBy("nearest(title, [1])");
   // @ts-expect-error: a place has no order
   tasks.orderBy("place");
   // @ts-expect-error: a title is no place

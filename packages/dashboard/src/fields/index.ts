@@ -4,6 +4,7 @@ import { geoKind } from "./geo.tsx";
 import type { FieldKind } from "./kind.ts";
 import { booleanKind, datetimeKind, floatKind, integerKind, jsonKind, stringKind, textKind } from "./plain.tsx";
 import { fileKind, relationKind } from "./pointing.tsx";
+import { vectorKind } from "./vector.tsx";
 
 export type { CellProps, Operand, Operator, Parsed, ValueProblem } from "./kind.ts";
 export { callerEmail, callerId, noValue, ordered } from "./kind.ts";
@@ -19,4 +20,5 @@ export const kinds: { readonly [type in FieldType]: FieldKind } = {
   relation: relationKind,
   file: fileKind,
   geo: geoKind,
+  vector: vectorKind,
 };

@@ -1,4 +1,4 @@
-/** The shape of a field type in the dashboard: all that differs from type to type. `plain.tsx`, `pointing.tsx` and `geo.tsx` describe the types. */
+/** The shape of a field type in the dashboard: all that differs from type to type. `plain.tsx`, `pointing.tsx`, `geo.tsx` and `vector.tsx` describe the types. */
 import type { FieldDefinition, FieldType, JsonValue } from "@socle/protocol";
 import type { Comparison } from "@socle/protocol/filter";
 import type { ComponentType } from "react";

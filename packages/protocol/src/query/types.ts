@@ -76,6 +76,7 @@ type BackwardNames<C, Name> = Keys<BackwardIn<C, Name>> & string;
 type Keys<T> = T extends unknown ? keyof T : never;
 type IsMultiple<Value> = [NonNullable<Value>] extends [readonly unknown[]] ? true : false;
 type IsPlace<Value> = [NonNullable<Value>] extends [{ lat: number; lon: number }] ? true : false;
+type IsVector<Value> = [NonNullable<Value>] extends [readonly number[]] ? true : false;
 type IsJson<Value> = [JsonValue] extends [Value] ? true : false;
 
 /** A value in a condition. A time may be a `Date`. */
@@ -106,8 +107,8 @@ type JsonCondition =
 type ValueCondition<Value> =
   IsJson<Value> extends true
     ? JsonCondition
-    : IsPlace<Value> extends true
-      ? // A filter has the distance: filter`distance(place, ${lat}, ${lon}) < 5km`.
+    : true extends IsPlace<Value> | IsVector<Value>
+      ? // A filter has the distance of a place: filter`distance(place, ${lat}, ${lon}) < 5km`.
         null | { eq?: null; ne?: null }
       : [NonNullable<Value>] extends [readonly (infer Item)[]]
         ? Item | null | readonly Item[] | Comparisons<Item | null>
@@ -169,8 +170,19 @@ type DistanceOrder<C, Name> =
       [Field in RelationNames<C, Name>]: `distance(${Field}.${PlaceFields<C, TargetIn<C, Name, Field>>},${string})`;
     }[RelationNames<C, Name>];
 
-type SortKey<C, Name> = SortPath<C, Name> | DistanceOrder<C, Name>;
-/** A name, a path or a distance; `-` before the key sorts in descending order. */
+type VectorFields<C, Name> = {
+  [Field in keyof RecordIn<C, Name> & string]: IsVector<RecordIn<C, Name>[Field]> extends true ? Field : never;
+}[keyof RecordIn<C, Name> & string];
+
+/** `nearest(embedding, [0.1, 0.2])`: the nearest vectors first. */
+type NearestOrder<C, Name> =
+  | `nearest(${VectorFields<C, Name>},${string})`
+  | {
+      [Field in RelationNames<C, Name>]: `nearest(${Field}.${VectorFields<C, TargetIn<C, Name, Field>>},${string})`;
+    }[RelationNames<C, Name>];
+
+type SortKey<C, Name> = SortPath<C, Name> | DistanceOrder<C, Name> | NearestOrder<C, Name>;
+/** A name, a path, a distance or the nearest vectors; `-` before the key sorts in descending order. */
 export type Order<C, Name> = SortKey<C, Name> | `-${SortKey<C, Name>}`;
 
 type RelatedNames<C, Name> = RelationNames<C, Name> | BackwardNames<C, Name>;

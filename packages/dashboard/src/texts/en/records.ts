@@ -42,6 +42,7 @@ export const records = {
   moveColumn: (name: string) => `Move column ${name}`,
   sortHint: (name: string) => `${name}: click to sort, Shift-click to sort by several columns`,
 
+  numbers: (n: number) => count(n, "number"),
   emptyText: "empty",
   noItems: "none",
   brokenTarget: "The record does not exist any more.",

@@ -58,6 +58,7 @@ export const json = {
   forms: {
     unique: (key: string) => `"${key}" is true, false or "nocase".`,
     format: (key: string) => `"${key}" is email, url or markdown.`,
+    metric: (key: string) => `"${key}" is cosine or l2.`,
     boolean: (key: string) => `"${key}" is true or false.`,
     number: (key: string) => `"${key}" is a number.`,
     string: (key: string) => `"${key}" is a string.`,
@@ -110,7 +111,9 @@ export const problems = {
     relation: "The default is @user.id.",
     file: "A file has no default.",
     geo: 'The default is a place such as { "lat": 52.52, "lon": 13.405 }.',
+    vector: "The default is an array of numbers.",
   },
+  dimensions: (most: number) => `A vector has 1 to ${most} numbers.`,
   unknownScope: (name: string) => `No field is called "${name}", to count by.`,
   clearRequired: "A required field cannot be cleared.",
   sameDefault: "Every record would have the same value, and the field is unique.",

@@ -20,6 +20,7 @@ export const types = {
   },
   file: { label: "File", hint: "Points to a file in the storage", wanted: "The id of a file" },
   geo: { label: "Place", hint: "A latitude and a longitude: a shop, a stop, a photo", wanted: "null" },
+  vector: { label: "Vector", hint: "A fixed count of numbers: the embedding of a text or a picture", wanted: "null" },
 };
 
 export const fields = {
@@ -60,6 +61,14 @@ export const fields = {
     email: "Other texts are refused. The grid shows a link.",
     url: "Texts that do not begin with https:// or http:// are refused. The grid shows a link.",
     markdown: "Every text is allowed.",
+  },
+  dimensions: "Count of numbers",
+  dimensionsHint: "As the model that makes the vectors has: 384, 768, 1536. The count of a stored field cannot change.",
+  metric: "Distance of two vectors",
+  metrics: { cosine: "By the angle (cosine)", l2: "By the difference (l2)" },
+  metricHints: {
+    cosine: "The length of a vector does not count. Right for most embeddings.",
+    l2: "The length of the difference of two vectors.",
   },
   multiple: "Several values",
   multipleHint: "A value is a list of items, each at most once, in their order",
@@ -122,6 +131,7 @@ export const fields = {
     rules: "own rules",
     values: (n: number) => count(n, "value"),
     multiple: "several",
+    dimensions: (n: number) => count(n, "number"),
     min: {
       value: (min: string) => `≥ ${min}`,
       length: (min: string) => `≥ ${min} chars`,

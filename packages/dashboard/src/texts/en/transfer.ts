@@ -161,6 +161,7 @@ export const importing = {
     relation: "is no id of a record",
     file: "is no id of a file",
     geo: "is no latitude and longitude such as 52.52, 13.405",
+    vector: "is no array of numbers",
     items: "is no list",
   },
   tooLarge: "is larger than 9,007,199,254,740,991",

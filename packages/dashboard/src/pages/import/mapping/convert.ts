@@ -84,6 +84,10 @@ function convertValue(cell: Cell, field: FieldDefinition, conversion: Conversion
   if (field.multiple === true && cell !== "") return convertItems(cell, field, conversion);
   if (type === "json" && typeof cell !== "string") return convertJson(cell);
   if (type === "geo") return convertPlace(cell, field);
+  if (type === "vector" && typeof cell === "object") {
+    const numbers = plainJson(cell);
+    return numbers === undefined ? unread(cell, text.import.notA.vector) : value(numbers);
+  }
   if (typeof cell === "object" && !(cell instanceof WrittenNumber)) return unread(cell, wordsFor(type, conversion));
   const written = textOf(cell);
   if ((type === "relation" || type === "file") && written.trim() !== "")

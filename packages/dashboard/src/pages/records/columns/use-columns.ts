@@ -116,7 +116,7 @@ export function gridColumns(
         isSystem: isView(definition) || isAccountField(collection, field.name),
         // A long name needs room for its icon and its sort arrow.
         width: Math.max(kinds[field.type].width, Math.min(260, field.name.length * 8 + 56)),
-        sortPath: field.type === "json" || field.type === "geo" || field.multiple === true ? null : path,
+        sortPath: ["json", "geo", "vector"].includes(field.type) || field.multiple === true ? null : path,
         target,
       };
     }),

@@ -39,7 +39,7 @@ export function searchFilter(fields: readonly FieldDefinition[], words: string):
 /** The fields of a preview: short fields, the name first. */
 export function previewedFields(fields: readonly FieldDefinition[]): readonly FieldDefinition[] {
   const first = nameField(fields);
-  const unnamed = ["text", "json", "geo"];
+  const unnamed = ["text", "json", "geo", "vector"];
   const others = fields.filter((field) => field !== first && !unnamed.includes(field.type));
   return [...(first === null ? [] : [first]), ...others].slice(0, maxPreviewed);
 }
@@ -76,6 +76,7 @@ export function fieldHint(field: FieldDefinition): string {
   if (min !== undefined && max !== undefined) parts.push(`${min}–${max}`);
   else if (min !== undefined) parts.push(`≥ ${min}`);
   else if (max !== undefined) parts.push(`≤ ${max}`);
+  if (field.dimensions !== undefined) parts.push(String(field.dimensions));
   if (field.regex !== undefined) parts.push(`/${clip(field.regex, 40)}/`);
   if (field.values !== undefined) parts.push(clip(field.values.join(", "), 60));
   if (field.sequence !== undefined) parts.push("sequence");

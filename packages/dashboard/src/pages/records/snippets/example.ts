@@ -51,6 +51,8 @@ export function exampleOf(field: FieldDefinition): JsonValue {
     const value = exampleOf(item);
     return value === null ? null : [value];
   }
+  // A vector is long: an example has the vector alone that a record needs.
+  if (field.type === "vector") return field.required === true ? Array<number>(field.dimensions ?? 1).fill(0.1) : null;
   const { example = null, isText } = kinds[field.type];
   if (isText) return field.values === undefined ? exampleText(field) : (field.values[0] ?? null);
   if (typeof example !== "number") return example;

@@ -6,6 +6,7 @@ import {
   isReservedCollectionName,
   isSearchable,
   isSystemFieldName,
+  MAX_DIMENSIONS,
   NAME_PATTERN,
   OPERATIONS,
   RECORD_TIMES,
@@ -23,6 +24,7 @@ export type Part =
   | "max"
   | "regex"
   | "values"
+  | "dimensions"
   | "default"
   | "sequence"
   | "onDelete"
@@ -96,6 +98,12 @@ function valuesProblem(field: FieldDraft): string | null {
   return twin === undefined ? null : words.valueTwice(twin);
 }
 
+function dimensionsProblem({ dimensions: typed }: FieldDraft): string | null {
+  const dimensions = numberOf(typed) ?? 0;
+  const isCount = Number.isInteger(dimensions) && dimensions >= 1 && dimensions <= MAX_DIMENSIONS;
+  return isCount ? null : words.dimensions(MAX_DIMENSIONS);
+}
+
 /** The service's patterns run in linear time. The browser finds syntax errors; look-around and back references are checked here. */
 function regexProblem({ regex }: FieldDraft): string | null {
   if (/\(\?(?:=|!|<=|<!)/.test(regex)) return words.lookaround;
@@ -131,6 +139,7 @@ function fieldProblems(field: FieldDraft, draft: SchemaDraft, { collections }: S
     return problems;
   }
   report("values", valuesProblem(field));
+  if (has.has("dimensions")) report("dimensions", dimensionsProblem(field));
   if (field.default !== null && has.has("default")) {
     if (!isDefault(field, field.default, valuesOf(field)))
       report("default", isMultiple(field) ? words.noDefaultItems : words.noDefault[type]);
@@ -177,7 +186,7 @@ function indexProblems(draft: SchemaDraft): Problem[] {
       if (refs.indexOf(ref) < i) report(key, words.indexTwice(name));
       else if (field === undefined && !RECORD_TIMES.some((time) => time === ref)) report(key, words.indexUnknown(name));
       else if (field?.isDropped === true) report(key, words.indexDropped(name));
-      else if (field?.type === "json") report(key, words.indexJson(name));
+      else if (field?.type === "json" || field?.type === "vector") report(key, words.indexJson(name));
       else if (field?.type === "geo" && isUnique) report(key, words.indexPlace(name));
       else if (field !== undefined && isMultiple(field)) report(key, words.indexMultiple(name));
     }

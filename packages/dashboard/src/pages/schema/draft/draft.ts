@@ -21,6 +21,7 @@ import {
   SCOPE_TYPES,
   type TextFormat,
   USERS,
+  type VectorMetric,
 } from "@socle/protocol";
 import { defaultText, defaultValue } from "./defaults.ts";
 import { isMultiple, numberOf, valuesOf } from "./rules.ts";
@@ -47,6 +48,9 @@ export interface FieldDraft {
   readonly min: string;
   readonly max: string;
   readonly regex: string;
+  /** The count of the numbers of a vector, as typed. */
+  readonly dimensions: string;
+  readonly metric: VectorMetric;
   readonly collection: string;
   readonly isOwner: boolean;
   /** Whether a value is an array of items. Without a meaning for most types. */
@@ -116,7 +120,7 @@ export type WrittenField = ChangedField;
 /** A field in the form of the draft. */
 export function fieldDraft(key: string, field: WrittenField, stored: FieldDefinition | null): FieldDraft {
   const { name, type, required, unique, min, max, regex, format, ...others } = field;
-  const { collection, owner, multiple, values, ...rest } = others;
+  const { collection, owner, multiple, values, dimensions, metric, ...rest } = others;
   const { default: given, onDelete, permissions, sequence, renamedFrom: _, convertedFrom: __, ...extra } = rest;
   const isSeveral = multiple === true;
   const written = (values ?? []).map((value) => (typeof value === "string" ? { name: value } : value));
@@ -135,6 +139,8 @@ export function fieldDraft(key: string, field: WrittenField, stored: FieldDefini
     min: String(min ?? ""),
     max: String(max ?? ""),
     regex: regex ?? "",
+    dimensions: String(dimensions ?? ""),
+    metric: metric ?? "cosine",
     collection: collection ?? "",
     isOwner: owner === true,
     isMultiple: isSeveral,
@@ -178,7 +184,7 @@ export function isPlaceholder(field: FieldDraft): boolean {
 function hasOptions(field: FieldDraft): boolean {
   const { isRequired, isUnique: isOnly, isOwner, isMultiple: isSeveral, min, max, regex, collection, values } = field;
   if (field.format !== "any") return true;
-  const isTyped = [min, max, regex, collection, values].some((value) => value !== "");
+  const isTyped = [min, max, regex, collection, values, field.dimensions].some((value) => value !== "");
   return isRequired || isOnly || isOwner || isSeveral || isTyped || field.default !== null || hasRules(field);
 }
 
@@ -222,12 +228,15 @@ export function keptFields(draft: SchemaDraft): readonly FieldDraft[] {
 function setAttributes(field: FieldDraft): FieldDefinition {
   const { type, collection, onDelete, sequence, permissions, regex } = field;
   const [min, max, values] = [numberOf(field.min), numberOf(field.max), valuesOf(field)];
+  const dimensions = numberOf(field.dimensions);
   const isOwner = type === "relation" && field.isOwner;
   const isText = type === "string" || type === "text";
   return {
     name: field.name.trim(),
     type,
     ...(sequence !== null && { sequence: sequence.length === 0 ? true : [...sequence] }),
+    ...(dimensions !== null && { dimensions }),
+    ...(field.metric !== "cosine" && { metric: field.metric }),
     ...(collection !== "" && { collection }),
     ...(isOwner && { owner: true }),
     ...(onDelete !== null && { onDelete }),

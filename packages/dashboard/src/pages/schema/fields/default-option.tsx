@@ -71,7 +71,7 @@ function DefaultValue({ field, typed, problem, onPatch }: DefaultOptionProps & {
       inputWrapperOrder={["label", "input", "description", "error"]}
       value={typed}
       error={problem}
-      classNames={type === "json" || type === "geo" ? { input: "mono" } : {}}
+      classNames={["json", "geo", "vector"].includes(type) ? { input: "mono" } : {}}
       onChange={(event) => onPatch({ default: event.currentTarget.value })}
     />
   );

@@ -99,6 +99,30 @@ export const FieldOptions = memo(function FieldOptions(props: FieldOptionsProps)
           onChange={(format) => onPatch({ format })}
         />
       )}
+      {has.has("dimensions") && (
+        <TextInput
+          {...line}
+          maw={260}
+          label={words.dimensions}
+          description={words.dimensionsHint}
+          inputMode="numeric"
+          value={field.dimensions}
+          error={problem("dimensions")}
+          disabled={field.stored?.dimensions !== undefined}
+          onChange={(event) => onPatch({ dimensions: event.currentTarget.value })}
+        />
+      )}
+      {has.has("metric") && (
+        <Choice
+          {...line}
+          maw={420}
+          label={words.metric}
+          description={words.metricHints[field.metric]}
+          words={words.metrics}
+          value={field.metric}
+          onChange={(metric) => onPatch({ metric })}
+        />
+      )}
       {bounds !== null && has.has("min") && (
         <SimpleGrid cols={2} spacing="md" maw={420}>
           <Bound {...option} bound="min" label={words.min[bounds]} />

@@ -324,6 +324,7 @@ function badgesOf(field: FieldDraft, isNewCollection: boolean) {
   if (onDelete !== undefined) rule(words.badges.onDelete[onDelete]);
   if (definition.required) rule(words.badges.required);
   if (definition.unique) rule(definition.unique === "nocase" ? words.badges.ignoresCase : words.badges.unique);
+  if (definition.dimensions !== undefined) rule(words.badges.dimensions(definition.dimensions));
   if (definition.format !== undefined) rule(words.formats[definition.format]);
   if (definition.default !== undefined) rule(words.badges.default(field.default?.slice(0, 20) ?? ""));
   if (definition.permissions !== undefined) rule(words.badges.rules);

@@ -1,5 +1,5 @@
 /**
- * The control for `json`: the shared editor. The form keeps the typed text, because the text is not valid JSON at every
+ * The control for `json` and `vector`: the shared editor. The form keeps the typed text, because the text is not valid JSON at every
  * moment. A large value is shown by its beginning until the user asks for the editor.
  */
 import { Group } from "@mantine/core";
@@ -11,7 +11,12 @@ import { LargeText } from "./large-text.tsx";
 export function JsonControl(props: ControlProps) {
   const { field, value, error, label, autoFocus, typed, onTyped } = props;
   const [isForced, force] = useState(false);
-  const shown = useMemo(() => typed ?? (value === null ? "" : JSON.stringify(value, null, 2)), [typed, value]);
+  // The numbers of a vector stand in a line.
+  const indent = field.type === "vector" ? 0 : 2;
+  const shown = useMemo(
+    () => typed ?? (value === null ? "" : JSON.stringify(value, null, indent)),
+    [typed, value, indent],
+  );
   if (!isForced && isLarge(shown)) return <LargeText {...props} content={shown} onEdit={() => force(true)} />;
   const change = (next: string): void => {
     // A text that grows in the editor stays in the editor.

@@ -14,7 +14,7 @@ interface LargeTextProps extends Pick<ControlProps, "field" | "label" | "error">
 }
 
 export function LargeText({ content, field, label, error, onEdit }: LargeTextProps) {
-  const [type, ending] = field.type === "json" ? ["application/json", "json"] : ["text/plain", "txt"];
+  const [type, ending] = ["json", "vector"].includes(field.type) ? ["application/json", "json"] : ["text/plain", "txt"];
   const download = (): void => saveBlob(new Blob([content], { type }), `${field.name}.${ending}`);
   return (
     <ControlFrame label={label} error={error}>
