@@ -15,6 +15,7 @@ import { measureFiles } from "./files.ts";
 import { measureLive } from "./live.ts";
 import { generator, type Load, type LoadRequest, type LoadResult, runLoad } from "./load/index.ts";
 import { median } from "./median.ts";
+import { measureNearest } from "./nearest.ts";
 import { measureQueries } from "./queries.ts";
 import { measureRealtime } from "./realtime.ts";
 import { measureRules } from "./rules.ts";
@@ -192,6 +193,7 @@ async function main(): Promise<void> {
     if (only === undefined || only === "queries") await measureQueries({ root, folder, rounds, seconds });
     if (only === undefined || only === "admin") await measureAdmin({ root, folder, rounds });
     if (only === "distances") await measureDistances(folder);
+    if (only === "nearest") await measureNearest(folder);
     if (only === "undo") await measureUndo({ folder, rounds });
     if (only === undefined || only === "dashboard") await measureDashboard(folder);
   } finally {

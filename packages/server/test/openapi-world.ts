@@ -29,6 +29,7 @@ const collections = [
       { name: "at", type: "datetime" },
       { name: "extra", type: "json" },
       { name: "place", type: "geo" },
+      { name: "embedding", type: "vector", dimensions: 3 },
       { name: "tags", type: "string", multiple: true, max: 3 },
       { name: "parent", type: "relation", collection: "posts" },
       { name: "picture", type: "file" },

@@ -44,6 +44,10 @@ test.each<[FieldDefinition, (string | null)[]]>([
       "f?: { lat: number; lon: number } | null;",
     ],
   ],
+  [
+    { name: "f", type: "vector", dimensions: 3 },
+    ["f: number[] | null;", "f?: number[] | null;", "f?: number[] | null;"],
+  ],
   [{ name: "f", type: "json" }, ["f: JsonValue | null;", "f?: JsonValue | null;", "f?: JsonValue | null;"]],
   [
     { name: "f", type: "string", multiple: true },

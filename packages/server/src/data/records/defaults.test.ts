@@ -14,6 +14,7 @@ const fields = [
   { name: "day", type: "datetime", default: "2026-03-01" },
   { name: "j", type: "json", default: { a: [1] } },
   { name: "g", type: "geo", default: { lat: 1.5, lon: -2 } },
+  { name: "v", type: "vector", dimensions: 2, default: [0.5, -1] },
   { name: "by", type: "relation", collection: "users", default: "@user.id" },
   { name: "plain", type: "string" },
 ];
@@ -55,6 +56,7 @@ describe("create", () => {
       day: "2026-03-01T00:00:00.000Z",
       j: { a: [1] },
       g: { lat: 1.5, lon: -2 },
+      v: [0.5, -1],
       by: ann.user.id,
       plain: null,
     };

@@ -29,6 +29,7 @@ const values: { readonly [type in FieldType]?: readonly unknown[] } = {
   datetime: [null, "2026-03-01T09:30:00.000Z", "1999-12-31T00:00:00.000Z"],
   json: [null, "", {}, [1, "x"], "text"],
   relation: [null, target],
+  vector: [null, [1, 0], [0.5, -0.25]],
 };
 const arrays: { readonly [type in FieldType]?: readonly unknown[] } = {
   string: [[], ["a"], ["ab", "a"], ["b", "a", "é漢😀"], ["abc"]],
@@ -71,12 +72,13 @@ const field = (name: string): fc.Arbitrary<FieldDefinition> =>
         name,
         type,
         ...(required && { required }),
-        ...(unique && type !== "json" && type !== "geo" && !multiple && { unique }),
+        ...(unique && type !== "json" && type !== "geo" && type !== "vector" && !multiple && { unique }),
         ...(multiple && { multiple }),
         ...(hasBounds && min !== undefined && { min }),
         ...(hasBounds && max !== undefined && { max }),
         ...(isText && regex !== undefined && { regex }),
         ...(type === "relation" && { collection: "targets" }),
+        ...(type === "vector" && { dimensions: 2 }),
       };
     });
 
@@ -105,7 +107,11 @@ function indexesOf(choices: readonly IndexChoice[], fields: readonly FieldDefini
         (name === "createdAt" && !unique) ||
         fields.some(
           (each) =>
-            each.name === name && each.type !== "json" && !(unique && each.type === "geo") && each.multiple !== true,
+            each.name === name &&
+            each.type !== "json" &&
+            each.type !== "vector" &&
+            !(unique && each.type === "geo") &&
+            each.multiple !== true,
         ),
     );
     const long = { fields: left, ...(unique && { unique }) };

@@ -5,12 +5,13 @@ import { randomNumbers, randomSeed } from "../../../test/random.ts";
 
 const { raw, open } = await mirrorWorlds();
 const rounds = 12;
-const types = ["string", "text", "integer", "float", "boolean", "datetime", "json", "geo"] as const;
+const types = ["string", "text", "integer", "float", "boolean", "datetime", "json", "geo", "vector"] as const;
 
 interface Field {
   name: string;
   type: (typeof types)[number];
   multiple?: boolean;
+  dimensions?: number;
   renamedFrom?: string | null;
   convertedFrom?: "integer";
 }
@@ -27,7 +28,12 @@ let names = 0;
 function newField(): Field {
   const type = types[below(types.length)] ?? "string";
   names += 1;
-  return { name: `f${names}`, type, ...(type === "string" && random() < 0.5 && { multiple: true }) };
+  return {
+    name: `f${names}`,
+    type,
+    ...(type === "string" && random() < 0.5 && { multiple: true }),
+    ...(type === "vector" && { dimensions: 3 }),
+  };
 }
 
 function randomValue({ type, multiple }: Field): unknown {
@@ -41,6 +47,7 @@ function randomValue({ type, multiple }: Field): unknown {
     boolean: random() < 0.5,
     datetime: new Date(below(4e12)).toISOString(),
     geo: { lat: random() * 180 - 90, lon: below(361) - 180 },
+    vector: [0.1, below(9) + 1, -0.25],
     json: { n: random(), list: [null, `x${below(9)}`] },
   };
   return values[type];
