@@ -331,6 +331,7 @@ test("the commands report each mistake in a single line", async () => {
   expect((await failing(["vacuum"]))[1]).toContain("is in use");
   expect((await failing(["verify", "--repair"]))[1]).toContain("is in use");
   expect((await socle(["backup", file, "--passphrase"], { cwd, stdin: "tell nobody\n" })).code).toBe(0);
+  expect(readFileSync(file).toString("latin1")).toStartWith("age-encryption.org/v1\n");
   expect((await failing(["restore", file, "--force"]))[1]).toContain("is in use");
   await server.stop();
   expect((await failing(["restore", file]))[1]).toContain("--force");

@@ -87,7 +87,7 @@ export interface Load {
 let next = 0;
 
 /** The pause after an acknowledged write: a fault meets some write at each moment, and the machine computes for the instances. */
-const pauseMs = 20;
+const pauseMs = 50;
 /** The pause after a write that was not acknowledged. */
 const longPauseMs = 100;
 

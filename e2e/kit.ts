@@ -164,11 +164,13 @@ export const patience = 120_000;
 /** Waits for a condition; a test that waits too long fails. */
 export async function until(condition: () => boolean | Promise<boolean>, milliseconds = patience): Promise<void> {
   const start = performance.now();
-  while (!(await condition())) {
-    const waited = performance.now() - start;
-    if (waited > milliseconds) throw new Error("Waited too long");
-    // A condition often asks the service: a long wait asks less often, and leaves the processor to the other tests.
-    await Bun.sleep(Math.min(20, 2 + waited / 50));
+  for (;;) {
+    const askedAt = performance.now();
+    if (await condition()) return;
+    const now = performance.now();
+    if (now - start > milliseconds) throw new Error("Waited too long");
+    // A condition asks the service, or runs a command. A long wait, and a costly condition, leave the processor to the other tests.
+    await Bun.sleep(Math.max(Math.min(20, 2 + (now - start) / 50), Math.min(300, 3 * (now - askedAt))));
   }
 }
 

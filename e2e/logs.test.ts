@@ -65,8 +65,9 @@ for (const processes of [1, 3])
     const all = (await logs()).stdout;
     expect([all.includes(id), all.includes(other)]).toEqual([true, true]);
     expect((await logs("--limit", "1")).stdout.split("\n")).toHaveLength(2);
+    expect((await logs("--limit", "0")).stdout).toBe("");
 
-    const follower = following("--level", "warn,error", "--json", "--limit", "0");
+    const follower = following("--level", "warn,error", "--json");
     const both = following();
     const heard = { errors: "", all: "" };
     const read = async (stream: ReadableStream<Uint8Array>, to: keyof typeof heard): Promise<void> => {

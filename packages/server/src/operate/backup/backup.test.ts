@@ -109,17 +109,6 @@ describe("a round trip", () => {
     expect(await bytesIn(paths, kept)).toEqual(content);
     await service.database.transact((tx) => tx.run("DELETE FROM _files WHERE id = ?", lost));
   });
-
-  test("encrypted with a passphrase, and read with no other", async () => {
-    const backup = await backUp(files, { encryption: { passphrase: "correct horse" } });
-    expect(await Bun.file(backup).text()).toStartWith("age-encryption.org/v1\n");
-    const paths = emptyPaths(files);
-    const failure = await restoreTo(paths, backup, { passphrase: "wrong" }).catch(String);
-    expect(failure).toMatch(/^Error: the backup: cannot be opened: the passphrase does not open it[^\n]*$/);
-    expect(existsSync(paths.database)).toBe(false);
-    await restoreTo(paths, backup, { passphrase: "correct horse" });
-    expect(await bytesIn(paths, kept)).toEqual(content);
-  });
 });
 
 describe("a backup that fails", () => {
