@@ -25,6 +25,8 @@ import type {
   RuleEffects,
   RuleTrial,
   RuleTrialRequest,
+  SavedView,
+  SavedViewContent,
   Schema,
   ServiceStatus,
   SocketPage,
@@ -156,6 +158,20 @@ export class CollectionAdmin {
   /** The records that users gain and lose by a definition that is not saved. Changes nothing. */
   tryDefinition(name: string, trial: DefinitionTrial): Promise<RuleEffects> {
     return this.#transport.call("POST", `${path(name)}/try`, { body: trial });
+  }
+
+  /** The saved views of a collection, by name: the filters, sorts and columns that admins share. */
+  async savedViews(name: string): Promise<SavedView[]> {
+    return (await this.#transport.call<{ items: SavedView[] }>("GET", `${path(name)}/saved-views`)).items;
+  }
+
+  /** Makes a saved view, or replaces the view of the name. */
+  saveView(name: string, view: string, content: SavedViewContent): Promise<SavedView> {
+    return this.#transport.call("PUT", `${path(name)}/saved-views/${encodeURIComponent(view)}`, { body: content });
+  }
+
+  async deleteView(name: string, view: string): Promise<void> {
+    await this.#transport.fetch("DELETE", `${path(name)}/saved-views/${encodeURIComponent(view)}`);
   }
 
   /** All definitions. */

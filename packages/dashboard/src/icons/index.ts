@@ -19,6 +19,7 @@ export const IconArrowLeft = outlined("M5 12l14 0M5 12l6 6M5 12l6 -6");
 export const IconArrowRight = outlined("M5 12l14 0M13 18l6 -6M13 6l6 6");
 export const IconArrowUp = outlined("M12 5l0 14M18 11l-6 -6M6 11l6 -6");
 export const IconBolt = outlined("M13 3l0 7l6 0l-8 11l0 -7l-6 0l8 -11");
+export const IconBookmark = outlined("M18 7v14l-6 -4l-6 4v-14a4 4 0 0 1 4 -4h4a4 4 0 0 1 4 4");
 export const IconBraces = outlined(
   "M7 4a2 2 0 0 0 -2 2v3a2 3 0 0 1 -2 3a2 3 0 0 1 2 3v3a2 2 0 0 0 2 2M17 4a2 2 0 0 1 2 2v3a2 3 0 0 0 2 3a2 3 0 0 0 -2 3v3a2 2 0 0 1 -2 2",
 );

@@ -19,6 +19,7 @@ import {
   named,
   number,
   object,
+  only,
   optional,
   orNull,
   string,
@@ -166,6 +167,31 @@ export type RestoredValues = TypeOf<typeof restoredValues>;
 export const schema = named("Schema", () => object({ collections: arrayOf(collectionDefinition) }));
 
 export const changedSchema = named("ChangedSchema", () => object({ collections: arrayOf(changedDefinition) }));
+
+/** The content of a saved view of the records of a collection. Names of fields may be of fields that are gone. */
+export const savedViewContent = named("SavedViewContent", () =>
+  only({
+    filter: optional(string),
+    search: optional(string),
+    /** As in a list: "-createdAt,title". */
+    sort: optional(string),
+    /** The columns, in pixels: fields of later come after their neighbours. */
+    columns: optional(only({ order: arrayOf(string), hidden: arrayOf(string), widths: mapOf(integer) })),
+  }),
+);
+export type SavedViewContent = TypeOf<typeof savedViewContent>;
+
+export const savedView = named("SavedView", () =>
+  object({
+    name: string,
+    filter: optional(string),
+    search: optional(string),
+    sort: optional(string),
+    columns: optional(object({ order: arrayOf(string), hidden: arrayOf(string), widths: mapOf(integer) })),
+    updatedAt: time,
+  }),
+);
+export type SavedView = TypeOf<typeof savedView>;
 
 /** A step of a migration (spec, "Schema migration"). */
 export const migrationStep = named("MigrationStep", () =>

@@ -24,6 +24,7 @@ import {
   useRecordShortcuts,
   useRecordsPage,
 } from "./use-records-page.ts";
+import { ViewMenu, ViewNotice } from "./views/view-menu.tsx";
 
 function RecordsView(props: RecordsPageProps) {
   const page = useRecordsPage(props);
@@ -41,8 +42,10 @@ function RecordsView(props: RecordsPageProps) {
       actions={<HeadActions page={page} />}
     >
       <FilterBar page={page} collections={props.collections} searchRef={searchRef}>
+        <ViewMenu page={page} />
         <ColumnMenu columns={page.shown.columns} all={page.shown.all} />
       </FilterBar>
+      <ViewNotice page={page} />
       <GridFrame page={page} onFocus={setFocus} />
       <RecordDialogs page={page} />
     </FilledPage>

@@ -1,6 +1,6 @@
 /** The state of the records page: connects address, list, rows, columns, live changes, deletions and keys. */
 import { SocleError } from "@socle/client";
-import { type CollectionEntry, isView, type StoredRecord, USERS } from "@socle/protocol";
+import { type CollectionEntry, isView, type SavedView, type StoredRecord, USERS } from "@socle/protocol";
 import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { type RefObject, useCallback, useEffect, useMemo, useRef, useState } from "react";
@@ -23,6 +23,7 @@ import type { EditorHandlers } from "./editor/record-editor.tsx";
 import { NEW_RECORD } from "./editor/record-query.ts";
 import { toBuilder } from "./filter/builder.ts";
 import { useGridState } from "./grid/use-grid-state.ts";
+import { useSavedViews } from "./views/saved-views.ts";
 
 /** `ids`: only these records; absent for all records of the list. */
 type Dialog = { readonly type: "code" } | { readonly type: "export" | "edit"; readonly ids?: readonly string[] };
@@ -92,7 +93,8 @@ export function useRecordsPage({ collection, collections }: RecordsPageProps) {
   const [note, setNote] = useState<Note | null>(null);
   const scroller = useRef<HTMLDivElement>(null);
   const toTop = useCallback((): void => scroller.current?.scrollTo({ top: 0 }), []);
-  const shown = useRecordList({ collection, collections, search, isNarrow });
+  const views = useSavedViews(name, search, setSearch);
+  const shown = useRecordList({ collection, collections, search, isNarrow, view: views.active });
   const { rows, list, columns } = shown;
   const isPartial = search.filter !== undefined || list.search !== undefined;
   const live = useLive({
@@ -133,7 +135,7 @@ export function useRecordsPage({ collection, collections }: RecordsPageProps) {
   };
   return {
     ...{ name, collection, search, setSearch, open, isNarrow, isPartial, dialog, setDialog, note, scroller },
-    ...{ editor, shown, live, sort, state, toTop, reload, remove },
+    ...{ editor, shown, views, live, sort, state, toTop, reload, remove },
     /** Whether the records are users, who are made and deleted with their account. */
     areUsers: name === USERS,
     /** Whether the records are the rows of a view: nobody writes, opens, imports or exports the rows. */
@@ -161,8 +163,9 @@ function useRecordList(options: {
   collections: readonly CollectionEntry[];
   search: RecordSearch;
   isNarrow: boolean;
+  view: SavedView | null;
 }) {
-  const { collection, collections, search, isNarrow } = options;
+  const { collection, collections, search, isNarrow, view } = options;
   const { name, fields, definition } = collection;
   const targets = useMemo(() => targetsOf(fields, collections), [fields, collections]);
   const inOrder = useMemo(
@@ -194,7 +197,7 @@ function useRecordList(options: {
   useTargetDeletes(name, targets);
   const merge = usePageChanges(name);
   const quick = list.search === undefined ? toBuilder(search.filter ?? "", fields)?.quick : undefined;
-  const columns = useColumns(name, all);
+  const columns = useColumns(name, all, view);
   const found = useMemo(
     () => foundColumns(rows.items, columns.visible, quick ?? ""),
     [rows.items, columns.visible, quick],

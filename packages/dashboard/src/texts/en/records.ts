@@ -39,6 +39,26 @@ export const records = {
   showAll: "Show all",
   hideAll: "Hide all",
   resetColumns: "Reset",
+  views: {
+    title: "Views",
+    menuOf: (name: string) => `View: ${name}`,
+    changed: (name: string) => `${name} (changed)`,
+    none: "All records",
+    save: (name: string) => `Save the changes of ${name}`,
+    saveAs: "Save as a view…",
+    saveView: "Save the view",
+    about:
+      "A view keeps the filter, the sort, the columns and their widths. All admins share the views of a collection.",
+    name: "Name of the view",
+    taken: "There is a view of this name.",
+    saved: (name: string) => `The view ${name} was saved`,
+    delete: "Delete the view",
+    deleteTitle: (name: string) => `Delete the view ${name}?`,
+    deleteBody: "The view goes for all admins. No record changes.",
+    gone: (name: string) => `There is no view “${name}” any more.`,
+    goneFields: (names: readonly string[]) =>
+      `The view names ${names.length === 1 ? "a field that is" : "fields that are"} gone: ${names.join(", ")}.`,
+  },
   moveColumn: (name: string) => `Move column ${name}`,
   sortHint: (name: string) => `${name}: click to sort, Shift-click to sort by several columns`,
 

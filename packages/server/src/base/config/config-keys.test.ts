@@ -119,6 +119,7 @@ const values: { [path in KeyPath]: [unknown, string, unknown] } = {
   "limits.providerRequests": [5, "5", 5],
   "limits.providerTime": ["5s", "5", 5_000],
   "limits.sessionsPerUser": [5, "5", 5],
+  "limits.savedViews": [5, "5", 5],
   "limits.keysPerUser": [5, "5", 5],
   "limits.passkeysPerUser": [5, "5", 5],
   "limits.idempotencyKeys": [5, "5", 5],

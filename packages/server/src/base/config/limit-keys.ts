@@ -118,6 +118,7 @@ export const limitKeys = {
     100,
     "sessions of a user; a further login ends the oldest session",
   ),
+  "limits.savedViews": key(wholeNumber(0, 10_000), 100, "saved views of a collection"),
   "limits.keysPerUser": key(wholeNumber(0, 1_000), 50, "API keys of a user, and service keys in all"),
   "limits.passkeysPerUser": key(wholeNumber(1, 1_000), 20, "passkeys of a user"),
   "limits.idempotencyKeys": key(

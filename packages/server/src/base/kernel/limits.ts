@@ -37,6 +37,7 @@ export const LIMITS = [
   "logins",
   /** Sessions of a user (`limits.sessionsPerUser`): the oldest ends. */
   "sessionsPerUser",
+  "savedViews",
   "keysPerUser",
   /** Sign-ins that wait for a provider. */
   "providerRequests",

@@ -56,6 +56,7 @@ import { marksAfter, marksOfOlder } from "./log-marks.ts";
 import type { CollectionPlan, Definitions } from "./plan.ts";
 import { planChange, type SchemaChange } from "./plan-change.ts";
 import { parseRule, partsAt, type RuleSite, ruleAt, ruleSource, rulesInForce } from "./rules.ts";
+import { forgetSavedViews, renameInSavedViews } from "./saved-view-table.ts";
 import { SearchTable } from "./side-table.ts";
 import { checkRecords } from "./sql/data-check.ts";
 import { lacksIndexes, lastNumber, Table, touchesRecords } from "./table.ts";
@@ -300,6 +301,7 @@ export class Collections {
       const { definition } = this.listed(name);
       if (!isView(definition)) await new Table(tx.slow, name, by).drop(definition);
       deleteDefinition(tx, name);
+      forgetSavedViews(tx, name);
       this.#announce(tx, { type: "deleted", name }, principal);
     }
     const renamed: string[] = [];
@@ -312,6 +314,7 @@ export class Collections {
       if (before !== null && before.name !== name) {
         deleteDefinition(tx, before.name);
         renameInFiles(tx, { from: before.name, to: name });
+        renameInSavedViews(tx, { from: before.name, to: name });
         this.#renamed(tx, { from: before.name, to: name });
         renamed.push(before.name);
       }

@@ -4,6 +4,7 @@ import { wordsVersion } from "../../base/kernel/index.ts";
 import type { ModuleSchema, Reader, SlowReader, Transactor } from "../../store/database/index.ts";
 import { counterTable } from "./counter-table.ts";
 import { droppedTables } from "./dropped-table.ts";
+import { savedViewTable } from "./saved-view-table.ts";
 import { trashTables } from "./trash-table.ts";
 import { unreadFileTable } from "./unread-file-table.ts";
 
@@ -31,6 +32,7 @@ export const collectionSchema: ModuleSchema = {
     ...trashTables,
     // The definitions of views, apart from the collections that have tables.
     "CREATE TABLE _views (name TEXT PRIMARY KEY COLLATE NOCASE, definition TEXT NOT NULL, createdAt TEXT NOT NULL, updatedAt TEXT NOT NULL) STRICT",
+    savedViewTable,
   ],
 };
 

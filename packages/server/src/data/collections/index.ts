@@ -46,6 +46,7 @@ export {
 } from "./plan.ts";
 export { planChange, type SchemaChange } from "./plan-change.ts";
 export { givenRules, partsAt, type RuleSite, ruleSource, rulesAt, withRule } from "./rules.ts";
+export { deleteSavedView, putSavedView, savedViews } from "./saved-view-table.ts";
 export { checkRecords, countDropped, countText } from "./sql/data-check.ts";
 export { plannedTables, unknownFields } from "./sql/planned-tables.ts";
 export { viewSql } from "./sql/view-rows.ts";

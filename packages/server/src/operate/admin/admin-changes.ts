@@ -38,6 +38,8 @@ export interface AuditEntry {
     | "file.updated"
     | "history.erased"
     | "trash.emptied"
+    | "savedView.saved"
+    | "savedView.deleted"
     | "mail.read"
     | "mail.retried"
     | "mail.tested"

@@ -27,6 +27,7 @@ import type { OverviewSources } from "./metrics-text.ts";
 import { Overviews } from "./overview.ts";
 import { ReadOnlyAdmin } from "./read-only-admin.ts";
 import { RuleTrials } from "./rule-trials.ts";
+import { SavedViewAdmin } from "./saved-view-admin.ts";
 import { SchemaAdmin } from "./schema-admin.ts";
 import { ScriptAdmin } from "./script-admin.ts";
 import { SocketAdmin, type SocketSources } from "./socket-admin.ts";
@@ -83,6 +84,7 @@ export function buildAdmin(options: AdminOptions) {
     alerts: new Alerts({ ...options, status }),
     logLevel: new LogLevelAdmin({ ...options, changes }),
     readOnly: new ReadOnlyAdmin({ ...options, changes }),
+    savedViews: new SavedViewAdmin({ ...options, changes, schema }),
     firstAdmin: new FirstAdmin({ ...options, changes }),
     files: new FileAdmin({ ...options, changes }),
     backups,

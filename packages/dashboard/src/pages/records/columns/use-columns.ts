@@ -7,8 +7,9 @@ import {
   isAccountField,
   isView,
   RECORD_TIMES,
+  type SavedView,
 } from "@socle/protocol";
-import { useMemo } from "react";
+import { useMemo, useState } from "react";
 import { kinds } from "../../../fields/index.ts";
 import { expanded, type Row } from "../data/rows.ts";
 import type { Target, Targets } from "../data/targets.ts";
@@ -35,27 +36,40 @@ export interface Columns {
   /** The shown columns. The first column stays in place during a horizontal scroll. */
   readonly visible: readonly PlacedColumn[];
   readonly totalWidth: number;
+  readonly state: ColumnState;
+  /** Takes the changes of the columns of a view back. */
+  readonly reset: () => void;
   readonly change: (change: Partial<ColumnState>) => void;
   readonly setWidth: (name: string, width: number) => void;
 }
 
-export function useColumns(collection: string, columns: readonly GridColumn[]): Columns {
-  const [state, setState] = useLocalStorage<ColumnState>({
+/** @param view the open view, whose columns change on this page alone until the view is saved. */
+export function useColumns(collection: string, columns: readonly GridColumn[], view: SavedView | null): Columns {
+  const [kept, setKept] = useLocalStorage<ColumnState>({
     key: `socle.columns.${collection}`,
     defaultValue: emptyColumnState,
     getInitialValueInEffect: false,
     sync: false,
     deserialize: readColumnState,
   });
-  return useMemo(
-    () => ({
+  const of = view === null ? null : `${view.name} ${view.updatedAt}`;
+  const [own, setOwn] = useState<{ of: string; state: ColumnState } | null>(null);
+  const ofView = own !== null && own.of === of ? own.state : (view?.columns ?? emptyColumnState);
+  const state = of === null ? kept : ofView;
+  return useMemo(() => {
+    const set = (change: Partial<ColumnState>): void => {
+      const next = { ...state, ...change };
+      if (of === null) setKept(next);
+      else setOwn({ of, state: next });
+    };
+    return {
       ...placed(state, columns),
-      change: (change) => setState((before) => ({ ...before, ...change })),
-      setWidth: (name, width) =>
-        setState((before) => ({ ...before, widths: { ...before.widths, [name]: clampWidth(width) } })),
-    }),
-    [state, columns, setState],
-  );
+      state,
+      reset: () => setOwn(null),
+      change: set,
+      setWidth: (name, width) => set({ widths: { ...state.widths, [name]: clampWidth(width) } }),
+    };
+  }, [state, columns, of, setKept]);
 }
 
 function placed(state: ColumnState, columns: readonly GridColumn[]) {

@@ -12,6 +12,7 @@ import { adminKeyRoutes } from "./keys.ts";
 import { logRoutes } from "./logs.ts";
 import { mailRoutes } from "./mails.ts";
 import { listRoute, pageIn, pageQuery } from "./paging.ts";
+import { savedViewRoutes } from "./saved-views.ts";
 import { scriptRoutes } from "./scripts.ts";
 import { fileRoutes } from "./storage.ts";
 import { undoRoutes } from "./undo.ts";
@@ -100,7 +101,7 @@ function overviewRoutes(api: Parts): Routes {
 
 export function adminTable(api: Parts): ApiTable {
   return [
-    ["Admin: collections", collectionRoutes(api)],
+    ["Admin: collections", { ...collectionRoutes(api), ...savedViewRoutes(api) }],
     ["Admin: users", userRoutes(api)],
     ["Admin: API keys", adminKeyRoutes(api)],
     ["Admin: files", fileRoutes(api)],
