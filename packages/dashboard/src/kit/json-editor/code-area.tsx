@@ -89,7 +89,13 @@ function extensions(props: CodeAreaProps, latest: { readonly current: CodeAreaPr
     drawSelection(),
     highlightSpecialChars(),
     EditorState.tabSize.of(2),
-    EditorView.contentAttributes.of({ "aria-label": label, "aria-multiline": "true", spellcheck: "false" }),
+    // The keyboard scrolls a long text, which has the focus.
+    EditorView.contentAttributes.of({
+      "aria-label": label,
+      "aria-multiline": "true",
+      spellcheck: "false",
+      tabindex: "0",
+    }),
     ...(isPlain
       ? []
       : [foldGutter(), json(), syntaxHighlighting(highlight), bracketMatching(), EditorView.lineWrapping]),

@@ -3,20 +3,22 @@
  * moment. A large value is shown by its beginning until the user asks for the editor.
  */
 import { Group } from "@mantine/core";
+import type { FieldDefinition, JsonValue } from "@socle/protocol";
 import { useMemo, useState } from "react";
 import { isLarge, JsonEditor } from "../../../../kit/index.ts";
 import { ClearButton, ControlFrame, type ControlProps } from "./control.tsx";
 import { LargeText } from "./large-text.tsx";
 
+function writtenJson(value: JsonValue, { type }: FieldDefinition): string {
+  if (value === null) return "";
+  // The numbers of a vector stand in a line, which breaks at the spaces.
+  return type === "vector" && Array.isArray(value) ? `[${value.join(", ")}]` : JSON.stringify(value, null, 2);
+}
+
 export function JsonControl(props: ControlProps) {
   const { field, value, error, label, autoFocus, typed, onTyped } = props;
   const [isForced, force] = useState(false);
-  // The numbers of a vector stand in a line.
-  const indent = field.type === "vector" ? 0 : 2;
-  const shown = useMemo(
-    () => typed ?? (value === null ? "" : JSON.stringify(value, null, indent)),
-    [typed, value, indent],
-  );
+  const shown = useMemo(() => typed ?? writtenJson(value, field), [typed, value, field]);
   if (!isForced && isLarge(shown)) return <LargeText {...props} content={shown} onEdit={() => force(true)} />;
   const change = (next: string): void => {
     // A text that grows in the editor stays in the editor.
