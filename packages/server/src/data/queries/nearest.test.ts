@@ -361,6 +361,28 @@ test("vectors stay beside definitions, the trash, undo, an export and a restart,
   expect(api.log.filter((line) => /FATAL|ERROR/.test(line))).toEqual([]);
 });
 
+test("fields that exchange their names exchange their vectors", async () => {
+  const [one, other] = [
+    { ...vector, name: "one" },
+    { ...vector, name: "other" },
+  ];
+  const api = await openApi({ collections: [{ name: "notes", fields: [n, one, other] }] });
+  const token = await api.admin();
+  const at = (i: number): number[] => Array.from({ length: dimensions }, (_, j) => (j === 0 ? 1 : 0.001 * i));
+  const notes = Array.from({ length: 1_500 }, (_, i) => ({ n: i, one: at(i), other: at(1_499 - i) }));
+  await importInto(api, "notes", notes, token);
+  const nearest = async (name: string): Promise<number | undefined> => {
+    const sort = `nearest(${name}, ${JSON.stringify(at(0))})`;
+    return (await query(api, "notes", { sort, limit: 1 }, token)).items[0]?.n;
+  };
+  // The second request finds the vectors in memory.
+  for (let i = 0; i < 2; i++) expect([await nearest("one"), await nearest("other")]).toEqual([0, 1_499]);
+  const fields = [n, { ...one, renamedFrom: "other" }, { ...other, renamedFrom: "one" }];
+  const changed = await api.request("PUT", "/api/admin/collections/notes", { body: { fields }, token });
+  expect(changed.status).toBe(200);
+  for (let i = 0; i < 2; i++) expect([await nearest("one"), await nearest("other")]).toEqual([1_499, 0]);
+});
+
 test("nearest sorts no live query", async () => {
   const server = await openServer({ collections: [{ name: "notes", fields: [n, vector] }] });
   const sort = "nearest(embedding, [1, 0, 0, 0, 0, 0, 0])";
