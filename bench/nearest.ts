@@ -86,7 +86,7 @@ const lists: readonly (readonly [string, string])[] = [
 ];
 
 export async function measureNearest(folder: string): Promise<void> {
-  for (const memory of ["256MiB", "0"]) {
+  for (const memory of ["256MiB", 0]) {
     const project = join(folder, `nearest-${memory}`);
     await mkdir(join(project, "collections"), { recursive: true });
     for (const definition of collections)
@@ -102,7 +102,7 @@ export async function measureNearest(folder: string): Promise<void> {
       console.log(`| | processor | answer | answer beside ${writeRate} writes a second |\n|---|---|---|---|`);
       for (const [name, filter] of lists) {
         const alone = await costOf(server, filter);
-        const beside = memory === "0" ? null : await besideWrites(server.url, () => costOf(server, filter));
+        const beside = memory === 0 ? null : await besideWrites(server.url, () => costOf(server, filter));
         const numbers = [alone.processor, alone.answer, beside?.answer].map((ms) => ms?.toFixed(1) ?? "–");
         console.log(`| ${name} | ${numbers.join(" | ")} |`);
       }
