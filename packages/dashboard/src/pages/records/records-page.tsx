@@ -114,6 +114,7 @@ const ExportDialog = lazy(async () => ({ default: (await import("./export/export
 const EditManyDialog = lazy(async () => ({
   default: (await import("./edit-many/edit-many-dialog.tsx")).EditManyDialog,
 }));
+const PasteDialog = lazy(async () => ({ default: (await import("./paste/paste-dialog.tsx")).PasteDialog }));
 const SnippetsDialog = lazy(async () => ({ default: (await import("./snippets/snippets-dialog.tsx")).SnippetsDialog }));
 
 /** Loads the editor before a record opens, so that early keys are not lost. */
@@ -166,6 +167,7 @@ function RecordDialogs({ page }: { page: PageState }) {
         />
       )}
       {dialog?.type === "edit" && <EditManyDialog {...shared} ids={dialog.ids} total={rows.total} />}
+      {dialog?.type === "paste" && <PasteDialog page={page} pasted={dialog.text} onClose={close} />}
       {dialog?.type === "code" && <SnippetsDialog {...shared} recordId={recordId === "new" ? undefined : recordId} />}
     </Suspense>
   );

@@ -26,7 +26,11 @@ import { useGridState } from "./grid/use-grid-state.ts";
 import { useSavedViews } from "./views/saved-views.ts";
 
 /** `ids`: only these records; absent for all records of the list. */
-type Dialog = { readonly type: "code" } | { readonly type: "export" | "edit"; readonly ids?: readonly string[] };
+type Dialog =
+  | { readonly type: "code" }
+  /** `text`: of the clipboard. */
+  | { readonly type: "paste"; readonly text: string }
+  | { readonly type: "export" | "edit"; readonly ids?: readonly string[] };
 
 /** The words below the grid on the last change of a cell. */
 interface Note {
@@ -274,5 +278,6 @@ export function useRecordShortcuts(
   useListedShortcut({ keys: "Enter", label: words.edit, group });
   useListedShortcut({ keys: "Space", label: words.select, group });
   useListedShortcut({ keys: "alt+ArrowUp alt+ArrowDown", label: words.steps, group });
+  useListedShortcut({ keys: "mod+v", label: words.paste, group });
   useListedShortcut({ keys: "mod+s", label: words.save, group });
 }

@@ -190,7 +190,22 @@ export const records = {
     tooMany: (most: number) =>
       `More than ${most.toLocaleString()} records match. Narrow the filter, and edit in parts.`,
   },
+  paste: {
+    title: "Paste into the grid",
+    counts: ({ cells, records, same }: { cells: number; records: number; same: number }) =>
+      `${count(cells, "cell")} of ${count(records, "record")} ${cells === 1 ? "changes" : "change"}, ${same.toLocaleString()} ${same === 1 ? "has" : "have"} the value already. You can undo the paste at once.`,
+    refused: (n: number) => (n === 1 ? "1 place is refused:" : `${n.toLocaleString()} places are refused:`),
+    action: (cells: number) => `Change ${count(cells, "cell")}`,
+    system: (column: string) => `${column} is managed by the service.`,
+    sequence: (column: string) => `The service numbers ${column}.`,
+    beside: (cells: number) => `${count(cells, "cell")} beside the last column.`,
+    below: (rows: number) =>
+      `${count(rows, "row")} below the last loaded record. A paste makes no record: use the import.`,
+    tooMany: (most: number) => `More than ${most.toLocaleString()} cells. Use the import.`,
+    notHere: "These records take no paste",
+  },
   shortcuts: {
+    paste: "Paste cells of a spreadsheet onto the cell",
     move: "Move from cell to cell",
     edit: "Edit the cell, or open the record from its id",
     select: "Select the row",

@@ -15,6 +15,7 @@ export const undo = {
     deleted: (n: number, collection: string) => `${count(n, "record")} of ${collection} deleted`,
     editedMany: (field: string, n: number, collection: string) =>
       `${field} of ${count(n, "record")} of ${collection} changed`,
+    pasted: (cells: number, collection: string) => `${count(cells, "cell")} pasted into ${collection}`,
     restored: (collection: string) => `an earlier version of a record of ${collection} restored`,
   },
 

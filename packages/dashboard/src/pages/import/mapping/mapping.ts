@@ -121,7 +121,12 @@ export function styleOf({ decimal, dateOrder, timeZone, separator }: Conversion)
   return { ...decimalStyle(decimal), ...dateStyle(dateOrder), toUtc: toUtcFrom(timeZone), separator };
 }
 
-function guessConversion(field: FieldDefinition, samples: readonly string[], keys: readonly string[]): Conversion {
+/** The conversion that reads the samples. @param keys the fields that identify the target of a relation. */
+export function guessConversion(
+  field: FieldDefinition,
+  samples: readonly string[],
+  keys: readonly string[],
+): Conversion {
   const isId = samples.length === 0 || samples.some((sample) => /^(?:\[")?(?:rec|usr)_/.test(sample));
   return {
     empty: "null",

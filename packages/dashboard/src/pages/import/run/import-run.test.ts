@@ -242,10 +242,7 @@ test("a relation is looked up once; a missing target is a problem of its field",
     isProtected: true,
     hasTypes: false,
   };
-  const prepare = (name: string) =>
-    prepareRow({ number: 2, cells: [name], isEmpty: false, problem: null, part: 1 }, plan, (key) =>
-      lookup.resolve(key),
-    );
+  const prepare = (name: string) => prepareRow({ cells: [name], problem: null }, plan, (key) => lookup.resolve(key));
   expect(await prepare("Ada")).toEqual({ id: null, values: { author: "rec_1" }, problems: [] });
   // Only a row with a relation to rows before the row goes alone.
   expect(looksUpItself(plan)).toBe(false);

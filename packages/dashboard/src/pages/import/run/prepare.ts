@@ -29,7 +29,11 @@ export interface Prepared {
 export type Resolve = (key: LookupKey) => Promise<string | null>;
 
 /** @throws errors of `resolve`. */
-export async function prepareRow(row: SourceRow, plan: ImportPlan, resolve: Resolve): Promise<Prepared> {
+export async function prepareRow(
+  row: Pick<SourceRow, "cells" | "problem">,
+  plan: ImportPlan,
+  resolve: Resolve,
+): Promise<Prepared> {
   if (row.problem !== null) return { id: null, values: {}, problems: [{ field: null, message: row.problem }] };
   const values: { [field: string]: JsonValue } = {};
   const problems: RowProblem[] = [];

@@ -12,7 +12,7 @@ import { type EditOutcome, editMany, matchingIds, sharedFields } from "./edit-ma
 
 const words = text.records.editMany;
 /** The most refusals in the dialog; the number of all is above. */
-const mostShown = 200;
+export const mostShown = 200;
 
 export interface EditManyProps {
   collection: CollectionEntry;
@@ -37,7 +37,14 @@ export function EditManyDialog({ collection, filter, search, ids, total, onClose
     mutationFn: async ({ field, value }: { field: string; value: JsonValue }) => {
       const chosen = ids ?? (await matchingIds(name, queryOf(filter, search), reading.signal));
       const onProgress = (done: number): void => setProgress({ done, of: chosen.length });
-      return editMany({ collection: name, ids: chosen, field, value, onProgress });
+      const body = { [field]: value };
+      return editMany({
+        collection: name,
+        ids: chosen,
+        bodyOf: () => body,
+        words: (changed) => text.undo.changes.editedMany(field, changed, name),
+        onProgress,
+      });
     },
     onSuccess: ({ changed, failed, change }) => {
       if (changed > 0) notifyChange(words.done(changed), change);
@@ -120,7 +127,7 @@ function EditForm({ collection, error, onCancel, onSend }: EditFormProps) {
 }
 
 /** The records that the service refused, each with its reason. */
-function Refusals({ changed, failed, onClose }: EditOutcome & { onClose: () => void }) {
+export function Refusals({ changed, failed, onClose }: EditOutcome & { onClose: () => void }) {
   return (
     <Stack>
       <Text size="sm" role="status">

@@ -44,26 +44,26 @@ export interface EditOutcome {
 interface Edit {
   collection: string;
   ids: readonly string[];
-  field: string;
-  value: JsonValue;
+  bodyOf: (id: string) => { readonly [field: string]: JsonValue };
+  /** The change in words. */
+  words: (changed: number) => string;
   onProgress: (done: number) => void;
 }
 
-export async function editMany({ collection, ids, field, value, onProgress }: Edit): Promise<EditOutcome> {
+export async function editMany({ collection, ids, bodyOf, words, onProgress }: Edit): Promise<EditOutcome> {
   const requests = new RequestIds();
-  const body = { [field]: value };
   const records = client.collection(collection);
   const failed = await changeRecords(ids, {
     batch: (part) =>
       client.batch(
-        part.map((id) => ({ method: "update", collection, id, body }) as const),
+        part.map((id) => ({ method: "update", collection, id, body: bodyOf(id) }) as const),
         requests.options,
       ),
-    one: (id) => records.update(id, body, requests.options),
+    one: (id) => records.update(id, bodyOf(id), requests.options),
     onStart: () => undefined,
     onProgress,
   });
   const changed = ids.length - failed.length;
-  const words = text.undo.changes.editedMany(field, changed, collection);
-  return { changed, failed, change: requests.isEmpty ? null : keepChange({ words, takeBack: requests.takeBack }) };
+  const { isEmpty, takeBack } = requests;
+  return { changed, failed, change: isEmpty ? null : keepChange({ words: words(changed), takeBack }) };
 }

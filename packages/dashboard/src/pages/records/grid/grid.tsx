@@ -6,7 +6,17 @@
 // biome-ignore-all lint/a11y/useFocusableInteractive: a single cell at a time has the tab index.
 // biome-ignore-all lint/a11y/useKeyWithClickEvents: the grid has the keys of all its cells.
 import { defaultRangeExtractor, type Range, useVirtualizer, type VirtualItem } from "@tanstack/react-virtual";
-import { type ReactNode, type RefObject, useCallback, useEffect, useLayoutEffect, useMemo, useRef } from "react";
+import {
+  type ClipboardEvent,
+  type ReactNode,
+  type RefObject,
+  useCallback,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+} from "react";
+import { notifyDone } from "../../../kit/index.ts";
 import { text } from "../../../texts/index.ts";
 import { parseSort } from "../data/sort.ts";
 import { rowAt, type Visible } from "../data/use-rows.ts";
@@ -97,6 +107,16 @@ function useShownColumns({ page: { shown: list, state, scroller } }: GridProps) 
     [indexes, centre],
   );
   return { horizontal, shown };
+}
+
+/** A paste onto a cell; a paste into a control of a cell is for the control. */
+function takePaste(event: ClipboardEvent, { state, areUsers, isReadOnly, setDialog }: RecordsPage): void {
+  const pasted = event.clipboardData.getData("text/plain");
+  const isOnCell = event.target instanceof HTMLElement && event.target.dataset["cell"] !== undefined;
+  if (!isOnCell || state.editing || state.active.row < 0 || pasted === "") return;
+  event.preventDefault();
+  if (areUsers || isReadOnly) notifyDone(text.records.paste.notHere);
+  else setDialog({ type: "paste", text: pasted });
 }
 
 /** Runs after the first layout, and after each layout with another value. */
@@ -205,6 +225,7 @@ export function Grid(props: GridProps) {
         onFocus={() => onFocus(true)}
         onBlur={() => onFocus(false)}
         onKeyDown={state.onKeyDown}
+        onPaste={(event) => takePaste(event, page)}
         tabIndex={children !== undefined || items.length === 0 ? 0 : -1}
       >
         <GridHead
