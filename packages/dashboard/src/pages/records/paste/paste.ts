@@ -25,7 +25,7 @@ export function rowsOf(pasted: string): (readonly CsvCell[])[] {
   return rows.map(({ cells }) => cells);
 }
 
-export interface RefusedCell {
+interface RefusedCell {
   readonly id: string;
   /** The name of the field; null for cells beside or below the grid. */
   readonly field: string | null;
