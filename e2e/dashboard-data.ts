@@ -139,6 +139,7 @@ export const pages = {
   import: "/collections/posts/import",
   users: "/users",
   storage: "/storage",
+  sql: "/sql?sql=SELECT%201%20AS%20n",
   functions: "/functions",
   runs: "/functions?tab=runs",
   jobs: "/jobs",

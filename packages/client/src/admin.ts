@@ -30,6 +30,7 @@ import type {
   Schema,
   ServiceStatus,
   SocketPage,
+  SqlAnswer,
   StoredFile,
   Trace,
   User,
@@ -46,7 +47,7 @@ import { KeysClient } from "./auth-keys.ts";
 import type { PageQuery } from "./page-query.ts";
 import { searchOf } from "./search.ts";
 import { readServerEvents } from "./server-events.ts";
-import type { Requests } from "./transport.ts";
+import type { CallOptions, Requests } from "./transport.ts";
 
 export interface UserQuery extends PageQuery {
   /** A part of the email. */
@@ -303,6 +304,16 @@ export class AdminClient {
   /** The conditions of the service that are not well, the worst first, each with the remedy. */
   status(): Promise<ServiceStatus> {
     return this.#transport.call("GET", "/api/admin/status");
+  }
+
+  /** Runs a SELECT, and answers the first 1,000 rows with the plan. 409 while another statement of the admin runs; an abort ends the statement. */
+  sql(sql: string, options: CallOptions = {}): Promise<SqlAnswer> {
+    return this.#transport.call("POST", "/api/admin/sql", { body: { sql }, ...options });
+  }
+
+  /** The plan of a SELECT, which does not run. */
+  sqlPlan(sql: string): Promise<SqlAnswer> {
+    return this.#transport.call("POST", "/api/admin/sql?dryRun=true", { body: { sql } });
   }
 
   /** Whether the service refuses changes. */

@@ -40,6 +40,7 @@ import {
   IconSearch,
   IconSettings,
   IconSun,
+  IconTerminal2,
   IconUserCircle,
   IconUsers,
 } from "../icons/index.ts";
@@ -57,6 +58,7 @@ export const pages = [
   { to: "/collections", label: words.collections, icon: IconDatabase, keys: "g c", section: words.sectionData },
   { to: "/users", label: words.users, icon: IconUsers, keys: "g u", section: words.sectionData },
   { to: "/storage", label: words.storage, icon: IconFolder, keys: "g f", section: words.sectionData },
+  { to: "/sql", label: words.sql, icon: IconTerminal2, keys: "g q", section: words.sectionData },
   { to: "/functions", label: words.functions, icon: IconBolt, keys: "g n", section: words.sectionCode },
   { to: "/jobs", label: words.jobs, icon: IconClockPlay, keys: "g j", section: words.sectionCode },
   { to: "/failures", label: words.failures, icon: IconAlertTriangle, keys: "g x", section: words.sectionCode },

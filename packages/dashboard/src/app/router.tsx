@@ -30,6 +30,7 @@ import {
   readSettingsSearch,
   readSetupSearch,
   readSocketSearch,
+  readSqlSearch,
   readStorageSearch,
   readUserSearch,
 } from "../pages/search.ts";
@@ -144,6 +145,13 @@ const storage = createRoute({
   component: lazyRouteComponent(() => import("../pages/storage/storage-page.tsx"), "StoragePage"),
 });
 
+const sql = createRoute({
+  getParentRoute: () => inside,
+  path: "/sql",
+  validateSearch: readSqlSearch,
+  component: lazyRouteComponent(() => import("../pages/sql/sql-page.tsx"), "SqlPage"),
+});
+
 const functions = createRoute({
   getParentRoute: () => inside,
   path: "/functions",
@@ -241,6 +249,7 @@ const tree = root.addChildren([
     collections.addChildren([collectionsIndex, newCollection, diagram, records, schema, importRecords, trash]),
     users,
     storage,
+    sql,
     functions,
     jobs,
     failures,

@@ -96,6 +96,11 @@ export const readStorageSearch = searchOf({
 
 export type StorageSearch = ReturnType<typeof readStorageSearch>;
 
+export const readSqlSearch = searchOf({
+  /** The statement in the editor. */
+  sql: textParam,
+});
+
 export const readFunctionSearch = searchOf({
   tab: choiceOf(["handlers", "runs"]),
   status: choiceOf(["waiting", "running", "completed", "failed"]),

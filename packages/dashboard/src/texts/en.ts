@@ -15,6 +15,7 @@ import { diagram, schema } from "./en/schema.ts";
 import * as settings from "./en/settings.ts";
 import * as shell from "./en/shell.ts";
 import { sockets } from "./en/sockets.ts";
+import { sql } from "./en/sql.ts";
 import { storage } from "./en/storage.ts";
 import { trace } from "./en/trace.ts";
 import * as transfer from "./en/transfer.ts";
@@ -38,6 +39,7 @@ export const en = {
     editor,
     schema,
     diagram,
+    sql,
     users,
     storage,
     jobs,

@@ -9,5 +9,6 @@ export * from "./operation.ts";
 export * from "./records.ts";
 export * from "./scripts.ts";
 export * from "./shape.ts";
+export * from "./sql.ts";
 export * from "./trace.ts";
 export * from "./undo.ts";

@@ -94,6 +94,7 @@ export function buildApi(options: ApiOptions): { api: ApiParts; backups: Backups
     scriptFiles: () => scripts.host.states(),
     code: () => scripts.code(),
     previews: scripts.previews,
+    queryPool: scripts.pool,
     spans: options.spans ?? null,
     version,
   });

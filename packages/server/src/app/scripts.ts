@@ -63,7 +63,8 @@ export class Scripts {
   readonly host: ScriptHost;
   readonly #owners: ScriptOwners;
   readonly #migrations: Migrations;
-  readonly #pool: QueryPool;
+  /** The pool of `db.query`. */
+  readonly pool: QueryPool;
   readonly #logger: Logger;
   /** The real path of the project's folder, which is part of the address of each module. */
   readonly #root: () => string;
@@ -81,7 +82,7 @@ export class Scripts {
     this.#logger = logger.for("scripts");
     const host = openHost({ config, environment, inspectPort, logger: this.#logger, processes, root });
     this.host = host;
-    this.#pool = new QueryPool({
+    this.pool = new QueryPool({
       cwd: root(),
       environment,
       options: { database: config.database, tables: [userQueryTable, fileQueryTable, eventQueryTable] },
@@ -90,8 +91,8 @@ export class Scripts {
     });
     const { auth, clock, collections, database, events, failures, mails, queries, records, storage, userDeletions } =
       service;
-    database.joinGaps(this.#pool);
-    const reads = new Reads({ collections, database, pool: this.#pool, queries, records });
+    database.joinGaps(this.pool);
+    const reads = new Reads({ collections, database, pool: this.pool, queries, records });
     this.functions = new Functions({
       auth,
       clock,
@@ -286,7 +287,7 @@ export class Scripts {
     const stopped = Promise.all([this.functions.stop(), this.jobs.stop()]);
     await Promise.race([stopped, Bun.sleep(graceMs)]);
     this.host.stop();
-    await this.#pool.stop();
+    await this.pool.stop();
     await stopped;
     await Promise.all([this.functions.settled(), this.jobs.settled()]);
   }

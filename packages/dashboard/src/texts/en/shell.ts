@@ -9,6 +9,7 @@ export const shell = {
   collections: "Collections",
   users: "Users",
   storage: "Storage",
+  sql: "SQL",
   functions: "Functions",
   jobs: "Jobs",
   failures: "Failures",

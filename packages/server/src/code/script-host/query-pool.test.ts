@@ -55,3 +55,29 @@ test("a query that is cut off ends with the whole reason, and the next query run
   expect(await pool.query({ sql: "SELECT 1 AS n", params: "[]" }, of)).toEqual({ rows: '[{"n":1}]', tables: [] });
   await pool.stop();
 });
+
+test("a query that is shown to a person ends when the person goes, and a query with much memory ends, too", async () => {
+  const folder = temporaryFolder();
+  const database = `${folder}/test.db`;
+  using driver = new Driver(database);
+  driver.run("PRAGMA journal_mode = WAL");
+  const options = { database, tables: [] };
+  const pool = new QueryPool({ cwd: folder, environment: process.env, options, timeoutMs: 60_000, aliased: () => [] });
+  const leaving = new AbortController();
+  const running = pool.show({ sql: endless, limit: 10 }, { caller: "a", signal: leaving.signal, timeoutMs: 60_000 });
+  setTimeout(() => leaving.abort(), 50);
+  await expect(running).rejects.toThrow("The client has disconnected");
+  const { signal } = new AbortController();
+  const large = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT sum(length(randomblob(900000000))) FROM n`;
+  await expect(pool.show({ sql: large, limit: 10 }, { caller: "a", signal, timeoutMs: 60_000 })).rejects.toThrow(
+    "took more than 512 MiB of memory",
+  );
+  const shown = await pool.show({ sql: "SELECT 1 AS n", limit: 10 }, { caller: "a", signal, timeoutMs: 60_000 });
+  expect(shown).toEqual({
+    columns: ["n"],
+    rows: '[{"n":1}]',
+    isCut: false,
+    plan: [{ id: 1, parent: 0, detail: "SCAN CONSTANT ROW" }],
+  });
+  await pool.stop();
+});

@@ -1,7 +1,13 @@
 /** The query pool: runs `db.query` of the user's code in processes that have the database open for reading. */
 import { Channel, type ChannelMessage } from "../../base/channel/index.ts";
 import { Admission, AppError, callerGone, messageOf } from "../../base/kernel/index.ts";
-import { type PausableReads, type QueryTable, SchemaChanged, type Waiter } from "../../store/database/index.ts";
+import {
+  type PausableReads,
+  type QueryTable,
+  SchemaChanged,
+  type ShownQuery,
+  type Waiter,
+} from "../../store/database/index.ts";
 import { type HostProcess, SpawnedProcess, type SpawnOptions } from "./host-process.ts";
 
 /** Queries at a time, each in a process, beside long queries. A file has two, so that other files always find a process. */
@@ -15,6 +21,9 @@ const maxLong = 3;
 const idleMs = 10_000;
 /** Processes that may end under a query. A query changes nothing, so the query is asked again. */
 const maxEnds = 3;
+/** Resident memory of a process, in bytes, and the interval of the looks at a query. SQLite is built without a bound of memory. */
+const maxMemory = 512 * 1024 ** 2;
+const memoryLookMs = 50;
 /** The interval at which `drain` looks whether all queries have ended. */
 const drainPollMs = 5;
 
@@ -23,6 +32,12 @@ export interface QueryMessage {
   readonly params: string;
   /** Tables with further names of columns; absent when the process knows the names. */
   readonly aliased?: readonly QueryTable[];
+}
+
+/** A query whose first rows a person looks at. */
+interface ShowMessage extends Omit<QueryMessage, "params"> {
+  /** Of the rows; 0 for the plan alone. */
+  readonly limit: number;
 }
 
 /** The rows of a query as JSON, with the names of the tables that the query reads. */
@@ -41,6 +56,8 @@ export interface ViewMessage {
 export interface QueryHandlers {
   /** @throws AppError as `UserQueries.run`. */
   query(message: QueryMessage): QueryRows;
+  /** @throws AppError as `UserQueries.show`. */
+  show(message: ShowMessage): ShownQuery;
   /** Answers the JSON of the outcome of `runQuery`; null for tables of another version. */
   view(message: ViewMessage): Promise<string | null>;
 }
@@ -125,7 +142,24 @@ export class QueryPool implements PausableReads {
   ): Promise<QueryRows> {
     if (isUrgent && (this.#pause !== null || !this.#admission.has({ caller: file })))
       throw new AppError("unavailable", "db.query: the query would have to wait.");
-    const place = await this.#admission.take({ caller: file });
+    const call = (pooled: PooledProcess): Promise<QueryRows> =>
+      pooled.channel.call("query", this.#withNames(pooled, query));
+    return await this.#placed({ caller: file }, () => this.#again(call, { timeoutMs, tooLong }));
+  }
+
+  /** The plan and the first rows of a query, in the places of `query`. @throws AppError as `query`; `unavailable` without a caller. */
+  async show(
+    query: ShowMessage,
+    { caller, signal, timeoutMs }: Pick<Waiter, "caller" | "signal"> & { timeoutMs: number },
+  ): Promise<ShownQuery> {
+    const call = (pooled: PooledProcess): Promise<ShownQuery> =>
+      pooled.channel.call("show", this.#withNames(pooled, query));
+    return await this.#placed({ caller, signal }, () => this.#again(call, { timeoutMs, tooLong, signal }));
+  }
+
+  /** Works with a place of the queries, which the work leaves when it takes long. */
+  async #placed<T>(ask: { caller: string | null; signal?: AbortSignal }, work: () => Promise<T>): Promise<T> {
+    const place = await this.#admission.take(ask);
     let isLong = false;
     const look = setInterval(() => {
       if (isLong || this.#long >= maxLong) return;
@@ -134,7 +168,7 @@ export class QueryPool implements PausableReads {
       place.release();
     }, longQueryMs);
     try {
-      return await this.#rows(query, timeoutMs);
+      return await work();
     } finally {
       clearInterval(look);
       if (isLong) this.#long -= 1;
@@ -142,10 +176,10 @@ export class QueryPool implements PausableReads {
     }
   }
 
-  async #rows(query: QueryMessage, timeoutMs: number): Promise<QueryRows> {
+  async #again<T>(call: (pooled: PooledProcess) => Promise<T>, attempt: Attempt): Promise<T> {
     for (let ends = 1; ; ends += 1) {
       try {
-        return await this.#attempt((pooled) => this.#rowsOf(pooled, query), { timeoutMs, tooLong });
+        return await this.#attempt(call, attempt);
       } catch (thrown) {
         if (thrown instanceof AppError) throw thrown;
         if (ends === maxEnds) throw new AppError("bad_request", `db.query: its process ended (${messageOf(thrown)})`);
@@ -153,11 +187,12 @@ export class QueryPool implements PausableReads {
     }
   }
 
-  #rowsOf(pooled: PooledProcess, query: QueryMessage): Promise<QueryRows> {
+  /** The message, with the tables of further names unless the process knows the names. */
+  #withNames<M extends object>(pooled: PooledProcess, message: M): M & Pick<QueryMessage, "aliased"> {
     const aliased = this.#options.aliased();
-    const sent = pooled.aliased === aliased ? query : { ...query, aliased };
+    const sent = pooled.aliased === aliased ? message : { ...message, aliased };
     pooled.aliased = aliased;
-    return pooled.channel.call("query", sent);
+    return sent;
   }
 
   /** Asks a free process, which ends with a call that takes too long or whose caller has gone. */
@@ -169,6 +204,9 @@ export class QueryPool implements PausableReads {
     clearTimeout(pooled.timer ?? undefined);
     const limitMs = Math.min(timeoutMs, this.#options.timeoutMs);
     const limit = setTimeout(() => this.#end(pooled, tooLong((limitMs / 1_000).toFixed(1))), limitMs);
+    const look = setInterval(() => {
+      if ((pooled.host.residentBytes ?? 0) > maxMemory) this.#end(pooled, tooLarge());
+    }, memoryLookMs);
     const leave = (): void => this.#end(pooled, callerGone());
     signal?.addEventListener("abort", leave);
     try {
@@ -179,6 +217,7 @@ export class QueryPool implements PausableReads {
       throw thrown;
     } finally {
       clearTimeout(limit);
+      clearInterval(look);
       signal?.removeEventListener("abort", leave);
       if (this.#all.has(pooled)) pooled.timer = setTimeout(() => this.#end(pooled, stopping()), idleMs).unref();
     }
@@ -246,6 +285,10 @@ interface Attempt {
 
 function tooLong(seconds: string): AppError {
   return new AppError("bad_request", `db.query: the query ran longer than ${seconds} s`);
+}
+
+function tooLarge(): AppError {
+  return new AppError("bad_request", `db.query: the query took more than ${maxMemory / 1024 ** 2} MiB of memory`);
 }
 
 function stopping(): AppError {

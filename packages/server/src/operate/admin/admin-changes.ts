@@ -53,6 +53,7 @@ export interface AuditEntry {
     | "failure.resolved"
     | "failure.reopened"
     | "undo.started"
+    | "sql.run"
     | "log.level"
     | "readOnly.on"
     | "readOnly.off";

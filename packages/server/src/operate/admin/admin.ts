@@ -4,7 +4,7 @@ import type { Config } from "../../base/config/index.ts";
 import { AppError, type Clock, quote, type SignedIn } from "../../base/kernel/index.ts";
 import type { Logger, LogRing } from "../../base/logging/index.ts";
 import type { Previews } from "../../code/previews/index.ts";
-import type { CodeFile, FileState } from "../../code/script-host/index.ts";
+import type { CodeFile, FileState, QueryPool } from "../../code/script-host/index.ts";
 import { type Collection, countTrash, forgetTrash } from "../../data/collections/index.ts";
 import type { Queries } from "../../data/queries/index.ts";
 import type { Providers, UserDeletions } from "../../people/auth/index.ts";
@@ -31,6 +31,7 @@ import { SavedViewAdmin } from "./saved-view-admin.ts";
 import { SchemaAdmin } from "./schema-admin.ts";
 import { ScriptAdmin } from "./script-admin.ts";
 import { SocketAdmin, type SocketSources } from "./socket-admin.ts";
+import { SqlAdmin } from "./sql-admin.ts";
 import { Status, type StatusSources } from "./status.ts";
 import { UndoAdmin } from "./undo-admin.ts";
 import { UserAdmin } from "./user-admin.ts";
@@ -48,6 +49,8 @@ export interface AdminOptions extends OverviewSources, StatusOptions, Pick<Socke
   providers: Providers;
   undos: Undos;
   queries: Queries;
+  /** The pool of `db.query`. */
+  queryPool: QueryPool;
   userDeletions: UserDeletions;
   logger: Logger;
   log: LogRing;
@@ -76,6 +79,7 @@ export function buildAdmin(options: AdminOptions) {
     failures: new FailureAdmin({ ...options, changes }),
     traces: new Traces(options),
     undo: new UndoAdmin({ ...options, changes }),
+    sql: new SqlAdmin({ ...options, changes }),
     providers: options.providers,
     scripts: new ScriptAdmin({ ...options, changes }),
     sockets: new SocketAdmin(options),

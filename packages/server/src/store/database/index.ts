@@ -30,7 +30,7 @@ export { asSetupError, DatabaseInUse, DatabaseLock, makeFolder, syncFolder, vers
 export { historyOf, placeOf, positionOf } from "./sqlite/position-table.ts";
 export { type SelectShape, type ShapeTable, selectShape } from "./sqlite/select-shape.ts";
 export { ProcessReads, serveThread } from "./sqlite/thread-server.ts";
-export { UserQueries } from "./sqlite/user-query.ts";
+export { type ShownQuery, UserQueries } from "./sqlite/user-query.ts";
 export {
   asSlowReader,
   identifier,

@@ -8,17 +8,19 @@ import {
   UserQueries,
   type Value,
 } from "../../../store/database/index.ts";
-import type { QueryHandlers, QueryOptions } from "../query-pool.ts";
+import type { QueryHandlers, QueryMessage, QueryOptions } from "../query-pool.ts";
 
 export function runQueries({ database, tables }: QueryOptions): void {
   let own: UserQueries | null = null;
+  const queriesWith = (aliased: QueryMessage["aliased"]): UserQueries => {
+    own ??= new UserQueries(database, tables);
+    if (aliased !== undefined) own.alias(aliased);
+    return own;
+  };
   let views: ProcessReads | null = null;
   const channel = new Channel<object, QueryHandlers>((message) => process.send?.(message), {
-    query: ({ sql, params, aliased }) => {
-      own ??= new UserQueries(database, tables);
-      if (aliased !== undefined) own.alias(aliased);
-      return own.run(sql, parametersOf(JSON.parse(params)));
-    },
+    query: ({ sql, params, aliased }) => queriesWith(aliased).run(sql, parametersOf(JSON.parse(params))),
+    show: ({ sql, limit, aliased }) => queriesWith(aliased).show(sql, limit),
     async view({ input, schemaVersion }) {
       views ??= new ProcessReads(database);
       // The process of a `db.query` does without the code of lists.

@@ -99,6 +99,11 @@ export class Connection implements Reader {
     }
   }
 
+  /** The names of the columns of a statement, in order; a name can stand twice. */
+  columnsOf(sql: string): readonly string[] {
+    return this.#prepare(sql).columnNames;
+  }
+
   run(sql: string, ...values: Value[]): number {
     try {
       return this.#prepare(sql).run(...values).changes;

@@ -7,8 +7,8 @@ import { hasMetDamage } from "./errors.ts";
 /** Bounds of a query's answer; a larger answer is an error that asks for a LIMIT. */
 const maxRows = 100_000;
 const maxBytes = 16 * 1024 * 1024;
-/** Memory of a query, for sorting and for computed values. */
-const maxHeap = 256 * 1024 * 1024;
+/** Bytes of the rows that are shown to a person, about. */
+const maxShown = 1024 * 1024;
 
 /** Checked statements in memory, and the longest of them in characters. */
 const maxTexts = 500;
@@ -26,10 +26,39 @@ export function singleSelectProblem(sql: string, words: readonly string[]): stri
   const first = /^(?:\s|--[^\n]*\n|\/\*[\s\S]*?\*\/)*([a-z]+)/i.exec(sql)?.[1]?.toLowerCase() ?? "";
   if (!words.includes(first))
     return `the SQL only reads: it must start with ${oneOf(words.map((each) => each.toUpperCase()))}`;
+  const plain = sql.replace(quotedOrComment, " ");
   // SQLite would run only the first statement, without an error.
-  return /;\s*\S/.test(sql.replace(quotedOrComment, " "))
-    ? "a single statement is allowed: text follows the semicolon"
-    : null;
+  if (/;\s*\S/.test(plain)) return "a single statement is allowed: text follows the semicolon";
+  const change = /\b(?:(?:insert|replace)\s+(?:or\s+\w+\s+)?into|delete\s+from|update\s+\S+\s+set)\b/i.exec(plain)?.[0];
+  return change === undefined ? null : `the SQL only reads: ${change.split(/\s/, 1)[0]?.toUpperCase()} is refused`;
+}
+
+/** A step of SQLite's plan of a statement. */
+interface PlanStep {
+  readonly id: number;
+  /** The id of the step around; 0 for none. */
+  readonly parent: number;
+  readonly detail: string;
+}
+
+export interface ShownQuery {
+  readonly columns: readonly string[];
+  /** JSON of the rows, as objects. */
+  readonly rows: string;
+  /** Whether rows are left out. */
+  readonly isCut: boolean;
+  readonly plan: readonly PlanStep[];
+}
+
+/** Errors of SQLite become errors for the author of the SQL. @throws AppError. */
+function explained<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (thrown) {
+    if (thrown instanceof AppError) throw thrown;
+    if (hasMetDamage(thrown)) throw new AppError("internal_error", `db.query: ${messageOf(thrown)}`);
+    throw new AppError("bad_request", `db.query: ${messageOf(thrown)}`);
+  }
 }
 
 interface Opcode {
@@ -69,7 +98,6 @@ export class UserQueries {
   constructor(path: string, tables: readonly QueryTable[]) {
     this.#tables = tables;
     this.#connection = new Connection(path, { readonly: true });
-    this.#connection.execute(`PRAGMA hard_heap_limit = ${maxHeap}`);
     this.alias([]);
   }
 
@@ -97,30 +125,56 @@ export class UserQueries {
    * @throws AppError `bad_request` for SQL that is wrong, does more than read, or answers too much.
    */
   run(sql: string, parameters: QueryParameters): { rows: string; tables: readonly string[] } {
-    try {
+    return explained(() => {
       const tables = this.#checked(sql);
-      return { rows: this.#rows(sql, parameters), tables };
-    } catch (thrown) {
-      if (thrown instanceof AppError) throw thrown;
-      if (hasMetDamage(thrown)) throw new AppError("internal_error", `db.query: ${messageOf(thrown)}`);
-      throw new AppError("bad_request", `db.query: ${messageOf(thrown)}`);
-    }
-  }
-
-  #rows(sql: string, parameters: QueryParameters): string {
-    const rows: string[] = [];
-    let bytes = 0;
-    for (const row of this.#connection.iterate(sql, parameters)) {
-      const text = JSON.stringify(row);
-      bytes += text.length;
-      if (rows.length >= maxRows || bytes > maxBytes)
+      const { rows, isCut } = this.#rows(sql, parameters, { maxRows, maxBytes });
+      if (isCut)
         throw new AppError(
           "bad_request",
           `db.query: the result has more than ${maxRows} rows or ${maxBytes / 1024 ** 2} MiB; use a LIMIT.`,
         );
+      return { rows: `[${rows.join(",")}]`, tables };
+    });
+  }
+
+  /**
+   * The plan of a SELECT, and the first rows, for a person. @param limit of the rows; 0 for the plan alone.
+   * @throws AppError `bad_request` as `run`, and for two columns of one name.
+   */
+  show(sql: string, limit: number): ShownQuery {
+    return explained(() => {
+      this.#checked(sql);
+      const plan = this.#connection.all<PlanStep>(`EXPLAIN QUERY PLAN ${sql}`);
+      const columns = this.#connection.columnsOf(sql);
+      const twice = columns.find((name, at) => columns.indexOf(name) < at);
+      if (twice !== undefined)
+        throw new AppError("bad_request", `Two columns are named "${twice}": name the columns with AS.`);
+      const steps = plan.map(({ id, parent, detail }) => ({ id, parent, detail }));
+      const { rows, isCut } = this.#rows(sql, [], { maxRows: limit, maxBytes: maxShown });
+      return { columns, rows: `[${rows.join(",")}]`, isCut: limit > 0 && isCut, plan: steps };
+    });
+  }
+
+  /** The rows within bounds, each as JSON, and whether rows are left out. Blobs are hexadecimal. */
+  #rows(
+    sql: string,
+    parameters: QueryParameters,
+    bounds: { maxRows: number; maxBytes: number },
+  ): { rows: string[]; isCut: boolean } {
+    const rows: string[] = [];
+    let bytes = 0;
+    if (bounds.maxRows === 0) return { rows, isCut: true };
+    for (const row of this.#connection.iterate<Record<string, unknown>>(sql, parameters)) {
+      // A value can have a gigabyte, whose JSON would take many times the memory.
+      if (rows.length >= bounds.maxRows || bytes + sizeOf(row) > bounds.maxBytes) return { rows, isCut: true };
+      for (const [name, value] of Object.entries(row))
+        if (value instanceof Uint8Array) row[name] = Buffer.from(value).toString("hex");
+      const text = JSON.stringify(row);
+      bytes += text.length;
+      if (bytes > bounds.maxBytes) return { rows, isCut: true };
       rows.push(text);
     }
-    return `[${rows.join(",")}]`;
+    return { rows, isCut: false };
   }
 
   /** The tables of a statement that may run. The check of a statement holds until the schema changes. */
@@ -196,6 +250,14 @@ export class UserQueries {
     const isReadable = (column: string | null): boolean => column === null || columns.includes(column);
     return new Set(rows.filter((row) => isReadable(row.name)).map(({ position }) => position));
   }
+}
+
+/** The bytes of the texts and blobs of a row, about. */
+function sizeOf(row: object): number {
+  const sizes = Object.values(row).map((value) =>
+    value instanceof Uint8Array ? 2 * value.length : String(value).length,
+  );
+  return sizes.reduce((sum, size) => sum + size, 0);
 }
 
 function selectOf(table: string, columns: readonly string[]): string {

@@ -14,6 +14,7 @@ import { mailRoutes } from "./mails.ts";
 import { listRoute, pageIn, pageQuery } from "./paging.ts";
 import { savedViewRoutes } from "./saved-views.ts";
 import { scriptRoutes } from "./scripts.ts";
+import { sqlRoutes } from "./sql.ts";
 import { fileRoutes } from "./storage.ts";
 import { undoRoutes } from "./undo.ts";
 import { userRoutes } from "./users.ts";
@@ -109,7 +110,10 @@ export function adminTable(api: Parts): ApiTable {
     ["Admin: mails", mailRoutes(api)],
     ["Admin: code", scriptRoutes(api)],
     ["Admin: failures", failureRoutes(api)],
-    ["Admin: operation", { ...overviewRoutes(api), ...logRoutes(api), ...eventRoutes(api), ...undoRoutes(api) }],
+    [
+      "Admin: operation",
+      { ...overviewRoutes(api), ...logRoutes(api), ...eventRoutes(api), ...undoRoutes(api), ...sqlRoutes(api) },
+    ],
   ];
 }
 
