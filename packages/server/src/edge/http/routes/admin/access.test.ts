@@ -259,6 +259,7 @@ test("an admin may, and each change is in the log with the admin, the object, be
     ["admin.key.created", expect.stringMatching(/^key_/)],
     ["admin.user.deleted", member.user.id],
     ["admin.file.updated", file.id],
+    ["admin.sql.run", "database"],
     ["admin.mail.tested", "admin@example.com"],
     ["admin.savedView.saved", "posts: a"],
     ["admin.savedView.deleted", "posts: a"],
