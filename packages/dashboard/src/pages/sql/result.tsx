@@ -116,7 +116,7 @@ function isNumber(rows: SqlAnswer["rows"], name: string): boolean {
   return rows.some((row) => typeof row[name] === "number");
 }
 
-export function Plan({ plan }: { plan: SqlAnswer["plan"] }) {
+function Plan({ plan }: { plan: SqlAnswer["plan"] }) {
   if (plan.length === 0) return <EmptyState icon={IconTable} title={words.noPlan} />;
   return (
     <ol className={`plain ${classes["plan"]}`} aria-label={words.plan}>
