@@ -148,6 +148,7 @@ export const pages = {
   sockets: "/sockets",
   mails: "/mails",
   backups: "/backups",
+  queries: "/queries",
   keys: "/keys",
   api: "/api",
   operation: "/api?operation=createPosts",

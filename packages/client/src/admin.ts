@@ -11,6 +11,7 @@ import type {
   IndexDefinition,
   Invitation,
   Link,
+  ListPlan,
   LogEntry,
   LogLevel,
   LogLevelState,
@@ -173,6 +174,11 @@ export class CollectionAdmin {
 
   async deleteView(name: string, view: string): Promise<void> {
     await this.#transport.fetch("DELETE", `${path(name)}/saved-views/${encodeURIComponent(view)}`);
+  }
+
+  /** Runs the first page of a list, and answers SQLite's plan and the index that would help. */
+  explain(name: string, query: { [parameter: string]: string | undefined }): Promise<ListPlan> {
+    return this.#transport.call("GET", `${path(name)}/explain${searchOf(query)}`);
   }
 
   /** All definitions. */

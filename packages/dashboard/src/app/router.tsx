@@ -25,6 +25,7 @@ import {
   readLogSearch,
   readMailSearch,
   readOverviewSearch,
+  readQuerySearch,
   readRecordSearch,
   readSchemaSearch,
   readSettingsSearch,
@@ -173,6 +174,13 @@ const failures = createRoute({
   component: lazyRouteComponent(() => import("../pages/failures/failures-page.tsx"), "FailuresPage"),
 });
 
+const queries = createRoute({
+  getParentRoute: () => inside,
+  path: "/queries",
+  validateSearch: readQuerySearch,
+  component: lazyRouteComponent(() => import("../pages/queries/queries-page.tsx"), "QueriesPage"),
+});
+
 const logs = createRoute({
   getParentRoute: () => inside,
   path: "/logs",
@@ -253,6 +261,7 @@ const tree = root.addChildren([
     functions,
     jobs,
     failures,
+    queries,
     logs,
     events,
     trace,

@@ -101,6 +101,11 @@ export const readSqlSearch = searchOf({
   sql: textParam,
 });
 
+export const readQuerySearch = searchOf({
+  /** The key of the group whose drawer is open. */
+  query: textParam,
+});
+
 export const readFunctionSearch = searchOf({
   tab: choiceOf(["handlers", "runs"]),
   status: choiceOf(["waiting", "running", "completed", "failed"]),

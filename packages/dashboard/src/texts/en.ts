@@ -10,6 +10,7 @@ import { jobs } from "./en/jobs.ts";
 import { keys } from "./en/keys.ts";
 import * as mails from "./en/mails.ts";
 import { overview } from "./en/overview.ts";
+import { queries } from "./en/queries.ts";
 import * as records from "./en/records.ts";
 import { diagram, schema } from "./en/schema.ts";
 import * as settings from "./en/settings.ts";
@@ -39,6 +40,7 @@ export const en = {
     editor,
     schema,
     diagram,
+    queries,
     sql,
     users,
     storage,

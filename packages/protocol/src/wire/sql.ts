@@ -9,6 +9,19 @@ export const sqlStatement = named("SqlStatement", () =>
 );
 export type SqlStatement = TypeOf<typeof sqlStatement>;
 
+/** The plan of a list (`GET /api/admin/collections/{name}/explain`). */
+export const listPlan = named("ListPlan", () =>
+  object({
+    /** Milliseconds of the run of the first page. */
+    ms: number,
+    /** The steps of SQLite's plan. */
+    plan: arrayOf(string),
+    /** The index that would help, or the reason why no index helps, as in the log. */
+    index: string,
+  }),
+);
+export type ListPlan = TypeOf<typeof listPlan>;
+
 /** The answer of `POST /api/admin/sql`. */
 export const sqlAnswer = named("SqlAnswer", () =>
   object({

@@ -12,6 +12,7 @@ const subjects: { readonly [subject: string]: readonly string[] } = {
   "admin.collection": ["created", "updated", "deleted"],
   "admin.file": ["updated"],
   "admin.job": ["run", "deleted"],
+  "admin.sql": ["run"],
   "admin.function": ["retried"],
   backup: [],
   system: [],

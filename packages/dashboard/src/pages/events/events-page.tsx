@@ -4,7 +4,7 @@ import { DateTimePicker } from "@mantine/dates";
 import type { EventEntry } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { IconActivity, IconDatabase, IconTimeline } from "../../icons/index.ts";
+import { IconActivity, IconDatabase, IconShieldCheck, IconTimeline } from "../../icons/index.ts";
 import {
   CauseText,
   Choice,
@@ -49,6 +49,9 @@ import { isKnownType, typesOf } from "./event-types.ts";
 
 const route = getRouteApi("/inside/events");
 
+/** The changes of admins, their statements of SQL, and the failed sign-ins: as in the export of the audit. */
+const auditTypes = "admin.*,auth.failed,auth.locked";
+
 const noFilter = { type: undefined, actor: undefined, about: undefined, from: undefined, to: undefined };
 
 export function EventsPage() {
@@ -67,7 +70,10 @@ export function EventsPage() {
       title={text.events.title}
       note={<TailMark state={events.state} />}
       actions={
-        <Dim className="numbers">{events.list !== undefined && text.events.shown(list.length, events.total)}</Dim>
+        <>
+          <Dim className="numbers">{events.list !== undefined && text.events.shown(list.length, events.total)}</Dim>
+          <LinkAction icon={IconShieldCheck} label={text.events.audit} to="/events" search={{ type: auditTypes }} />
+        </>
       }
     >
       <Toolbar label={text.events.filters}>

@@ -69,6 +69,8 @@ test("slow queries of one form are a group: the values differ, the fields do not
     ["posts", "owner = …", 1, 10],
   ]);
   expect(groups.map((group) => group.index)).toEqual([index, null, null]);
+  expect(groups.map(({ medianMs }) => medianMs)).toEqual([90, 300, 10]);
+  expect(groups[0]?.newest.fields?.["filter"]).toBe('status = "open" && views > 12');
 });
 
 test("problems are the newest entry of each message, without slow queries", () => {

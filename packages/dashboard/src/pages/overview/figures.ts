@@ -89,6 +89,9 @@ export interface SlowQuery {
   readonly index: string | null;
   readonly count: number;
   readonly slowestMs: number;
+  readonly medianMs: number;
+  /** The newest entry of the log. */
+  readonly newest: LogEntry;
 }
 
 function shapeOf({ filter, search, sort, group }: NonNullable<LogEntry["fields"]>): string {
@@ -104,16 +107,25 @@ const isSlowQuery = ({ message }: LogEntry): boolean => message === text.overvie
 
 /** @param entries newest first. The form that took the most time in sum comes first. */
 export function slowQueriesOf(entries: readonly LogEntry[]): SlowQuery[] {
-  const groups = new Map<string, SlowQuery & { sumMs: number }>();
-  for (const { fields = {} } of entries.filter(isSlowQuery)) {
+  const groups = new Map<string, SlowQuery & { times: number[] }>();
+  for (const entry of entries.filter(isSlowQuery)) {
+    const { fields = {} } = entry;
     const [collection, shape, ms] = [String(fields["collection"]), shapeOf(fields), Number(fields["ms"])];
     const key = `${collection} ${shape}`;
-    const { count = 0, slowestMs = 0, sumMs = 0 } = groups.get(key) ?? {};
+    const { times = [], newest = entry } = groups.get(key) ?? {};
+    times.push(ms);
     const index = typeof fields["index"] === "string" ? fields["index"] : null;
-    const more = { count: count + 1, slowestMs: Math.max(slowestMs, ms), sumMs: sumMs + ms };
-    groups.set(key, { key, collection, shape, index, ...more });
+    const [slowestMs, medianMs] = [Math.max(...times), medianOf(times)];
+    const first = groups.get(key)?.index ?? index;
+    groups.set(key, { key, collection, shape, index: first, count: times.length, slowestMs, medianMs, times, newest });
   }
-  return [...groups.values()].sort((a, b) => b.sumMs - a.sumMs);
+  const sumOf = ({ times }: { times: readonly number[] }): number => times.reduce((sum, ms) => sum + ms, 0);
+  return [...groups.values()].sort((a, b) => sumOf(b) - sumOf(a));
+}
+
+/** The middle of the values: of an even number of values, the lower one. */
+function medianOf(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) / 2)] ?? 0;
 }
 
 /** The newest entry of each message; messages that differ by numbers alone count as one. @param entries newest first. */

@@ -139,7 +139,7 @@ function statsOf(overview: Overview, failures: FailurePage | undefined, entries:
         slow[0] === undefined
           ? words.noSlow
           : words.upTo(formatDuration(Math.max(...slow.map((each) => each.slowestMs)))),
-      to: { to: "/logs", search: { search: words.slowMessage } },
+      to: { to: "/queries" },
     },
   ];
 }

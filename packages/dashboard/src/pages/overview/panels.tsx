@@ -107,12 +107,12 @@ export function SlowPanel({ queries }: { queries: readonly SlowQuery[] }) {
   return (
     <List
       title={text.overview.slowQueries}
-      all={{ to: "/logs", search: { search: text.overview.slowMessage }, label: text.overview.allLogs }}
+      all={{ to: "/queries", label: text.queries.see }}
       rows={queries}
       rowKey={({ key }) => key}
-      render={({ collection, shape, index, count, slowestMs }) => (
+      render={({ key, collection, shape, index, count, slowestMs }) => (
         <Row
-          to={{ to: "/collections/$name/schema", params: { name: collection }, search: { tab: "indexes" } }}
+          to={{ to: "/queries", search: { query: key } }}
           lead={collection}
           body={shape === "" ? text.overview.wholeList : shape}
           note={index === null ? undefined : text.overview.proposedIndex(index)}

@@ -2,6 +2,7 @@
 import { count } from "./count.ts";
 
 export const events = {
+  audit: "Audit",
   title: "Events",
   one: "Event",
   filters: "Find events",

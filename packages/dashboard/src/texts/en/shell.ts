@@ -13,6 +13,7 @@ export const shell = {
   functions: "Functions",
   jobs: "Jobs",
   failures: "Failures",
+  queries: "Slow queries",
   logs: "Logs",
   events: "Events",
   sockets: "Live connections",

@@ -196,6 +196,38 @@ export class Queries {
     return this.#pageText(query, outcome, caller.principal);
   }
 
+  /** Runs the first page of a list, and answers SQLite's plan and the index that would help, as the log of a slow query. */
+  async explain(
+    collection: Collection,
+    search: string,
+    caller: QueryCaller,
+  ): Promise<{ ms: number; plan: readonly string[]; index: string }> {
+    const { principal } = caller;
+    // Without a parameter, the whole list would have no pages.
+    const prepare = (current: Collection): ListQuery => {
+      const { query } = this.prepare(current, principal, search === "" ? "limit=100" : search);
+      if (query === null) throw new AppError("bad_request", `"${search}" has no parameter of a list.`);
+      return query;
+    };
+    let query = prepare(collection);
+    const plan = (): Planned<PageInput> => {
+      if (!this.#isCurrent(query)) query = prepare(this.#readable(collection.name, principal));
+      const basics = { ...this.#basics(caller, query), slowMs: 0 };
+      return {
+        input: {
+          type: "page",
+          plan: query.plan,
+          position: null,
+          vectorMemory: this.#vectorMemoryFor(query),
+          ...basics,
+        },
+        ...query,
+      };
+    };
+    const { ms, steps } = await this.#run<PageOutcome>(plan, caller);
+    return { ms, plan: steps ?? [], index: indexAdvice(query) };
+  }
+
   /** The cursor of the page behind a record, which belongs to a caller. */
   cursorAfter(query: ListQuery, next: NonNullable<PageOutcome["next"]>, principal: Principal): string {
     return this.#cursors.write(next, listOf(query, principal));

@@ -95,6 +95,13 @@ export function buildAdmin(options: AdminOptions) {
     log,
     config,
 
+    /** The plan of a list as SQLite runs the list for an admin. @throws AppError `not_found`, `bad_request`. */
+    async explain(name: string, search: string, { principal, caller, signal }: Waiter & { principal: SignedIn }) {
+      const asking = { principal, caller: () => caller, signal: () => signal };
+      const { ms, plan, index } = await options.queries.explain(options.records.listed(name), search, asking);
+      return { ms: Math.round(ms * 10) / 10, plan: [...plan], index };
+    },
+
     /** The event log, newest first. */
     async events(
       filter: EventFilter,

@@ -142,6 +142,12 @@ export class Connection implements Reader {
 
   #prepare(sql: string): AnyStatement {
     let statement = this.#statements.get(sql);
+    // An EXPLAIN does not run its program, and so does not notice that the schema has changed.
+    if (statement !== undefined && sql.startsWith("EXPLAIN ")) {
+      statement.finalize();
+      this.#characters -= sql.length;
+      statement = undefined;
+    }
     if (statement === undefined) {
       if (this.#statements.size >= maxStatements || this.#characters > maxCharacters) this.#forgetStatements();
       statement = this.#driver.prepare<unknown, Binding[]>(sql);

@@ -99,6 +99,15 @@ export function collectionRoutes(api: { admin: Admin }): Routes {
         },
       }),
     },
+    "/api/admin/collections/:name/explain": {
+      GET: route({
+        summary: "The plan of a list, and the index that would help",
+        access,
+        query: { filter: parameter("An expression."), sort: parameter("Fields."), search: parameter("Words.") },
+        answers: { 200: wire.listPlan },
+        handle: (exchange, admin) => api.admin.explain(nameOf(exchange), exchange.search, waiterOf(exchange, admin)),
+      }),
+    },
     "/api/admin/collections/:name/try": {
       POST: route({
         summary: "Try an operation as another caller, or a definition before it is saved",
