@@ -1,4 +1,4 @@
-/** What the log says about a slow query: the proposed indexes, and the parameters of the list. */
+/** The entry of a slow query in the log: the proposed indexes, and the parameters of the list. */
 import type { LogEntry } from "@socle/protocol";
 
 export interface Proposal {

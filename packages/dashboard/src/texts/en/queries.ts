@@ -12,7 +12,6 @@ export const queries = {
   longest: "Longest",
   last: "Last",
   index: "Proposed index",
-  add: "Add the index",
   addOf: (fields: string, collection: string) => `Add the index ${fields} to ${collection}`,
   noIndex: "none",
   example: "The newest query",
