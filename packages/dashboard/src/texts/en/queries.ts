@@ -19,11 +19,9 @@ export const queries = {
   now: "Now",
   nowHint: "The query runs as you, without the rules of other users: first page, present data and indexes.",
   measure: "Run again",
-  took: (time: string) => `${time} now`,
   before: "Plan before",
   after: "Plan after",
   added: "The index was added",
-  gone: "The collection does not exist any more.",
   empty: "No slow query",
   emptyBody: "Queries that take longer than log.slowQuery come here, with SQLite's plan and the index that would help.",
 };
