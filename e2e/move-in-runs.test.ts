@@ -56,7 +56,7 @@ test("ids that lead nowhere are cleared where the field may be empty", async () 
   database.close();
 });
 
-test("a password that is no hash of bcrypt stays behind, and the report names the user", async () => {
+test("a password that is no hash of a known kind stays behind, and the report names the user", async () => {
   const cwd = await project();
   const folder = dataFolder();
   const source = new Database(join(folder, "data.db"));
@@ -65,7 +65,7 @@ test("a password that is no hash of bcrypt stays behind, and the report names th
   source.close();
   const done = await move(cwd, folder);
   expect(done.stdout).toContain(
-    "Users whose password is no hash of bcrypt, and who move without a password: users/user00000000005\n",
+    "Users whose password is no hash that Socle compares, and who move without a password: users/user00000000005\n",
   );
   const database = new Database(join(cwd, "socle.db"), { readonly: true });
   expect(database.query("SELECT passwordHash FROM _users WHERE email = 'emil@harbour.example'").get()).toEqual({

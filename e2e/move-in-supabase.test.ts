@@ -465,7 +465,7 @@ describe("a refusal is a single line, and nothing is written", () => {
     for (const [args, message] of [
       [["move-in", "supabase", join(own, "no.sql")], "no.sql: there is no such file"],
       [["move-in", "supabase", source.path, "--files", join(own, "no")], "no: is no folder of files"],
-      [["move-in", "pocketbase", own, "--files", own], "--files is for supabase"],
+      [["move-in", "pocketbase", own, "--files", own], "--files is for supabase and firebase"],
     ] as const) {
       const { code, stderr } = await socle(args, { cwd: own });
       expect([code, stderr.includes(message), stderr]).toEqual([2, true, stderr]);

@@ -7,6 +7,7 @@ import {
   type Choices,
   checkTarget,
   Mover,
+  readFirebase,
   readPocketBase,
   readSupabase,
   reportOf,
@@ -49,9 +50,9 @@ function choicesOf(options: OptionValues): Choices {
 
 export const moveIn: Command = {
   name: "move-in",
-  args: ["pocketbase|supabase", "PLACE"],
+  args: ["pocketbase|supabase|firebase", "PLACE"],
   summary:
-    "Move from PocketBase (the data folder) or Supabase (a plain dump of pg_dump) into this project. Without --yes, only a report",
+    "Move from PocketBase (the data folder), Supabase (a plain dump of pg_dump) or Firebase (a folder with firestore.json and users.json) into this project. Without --yes, only a report",
   options: {
     yes: { summary: "move; again to go on, and for what has changed since" },
     dangling: {
@@ -71,21 +72,23 @@ export const moveIn: Command = {
     issuer: { value: "PROVIDER=URL", many: true, summary: "the issuer of a provider; for several providers, again" },
     delete: { summary: "delete the records of an earlier run that were deleted at the source since" },
     "any-version": { summary: "PocketBase: also data of a newer version, or of an app with migrations in Go" },
-    files: { value: "FOLDER", summary: "Supabase: the files of storage, as FOLDER/BUCKET/PATH" },
+    files: { value: "FOLDER", summary: "Supabase, Firebase: the files of storage, as FOLDER/BUCKET/PATH" },
   },
   async run({ args: [service, place = ""], options, terminal, load }) {
-    if (service !== "pocketbase" && service !== "supabase")
-      throw new UsageError(`move-in knows pocketbase and supabase, not ${service}`);
+    if (service !== "pocketbase" && service !== "supabase" && service !== "firebase")
+      throw new UsageError(`move-in knows pocketbase, supabase and firebase, not ${service}`);
     const choices = choicesOf(options);
     const stored = textOption(options, "files") ?? null;
-    if (service === "pocketbase" && stored !== null) throw new UsageError("--files is for supabase");
+    if (service === "pocketbase" && stored !== null) throw new UsageError("--files is for supabase and firebase");
     keepFilesPrivate();
     const { config, logger } = await load();
     const work = `${config.database}-move-in`;
     using source =
       service === "pocketbase"
         ? await readPocketBase(resolve(place), { choices, work, anyVersion: options["any-version"] === true })
-        : await readSupabase(resolve(place), { choices, work, files: stored === null ? null : resolve(stored) });
+        : await (service === "supabase" ? readSupabase : readFirebase)(resolve(place), {
+            ...{ choices, work, files: stored === null ? null : resolve(stored) },
+          });
     const found = await survey(source, choices);
     const report = reportOf(source, found);
     terminal.out(report);

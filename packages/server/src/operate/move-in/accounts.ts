@@ -57,7 +57,7 @@ export class Accounts {
           given === "" ? name : `${name} (${given})`,
         );
       if (user.closed === null && user.passwordHash !== "" && !isForeignHash(user.passwordHash))
-        tell("Users whose password is no hash of bcrypt, and who move without a password");
+        tell("Users whose password is no hash that Socle compares, and who move without a password");
       for (const line of user.lines) tell(line);
       for (const { provider } of user.links)
         if (this.#issuer(provider) === null) ofProviders.set(provider, (ofProviders.get(provider) ?? 0) + 1);

@@ -1,4 +1,5 @@
 /** Moves from other services: the neutral form of their data, the readers, the survey and report, and the move into a project. */
+export { readFirebase } from "./firebase/read.ts";
 export { Mover } from "./move.ts";
 export { readPocketBase } from "./pocketbase/read.ts";
 export { reportOf } from "./report.ts";

@@ -48,3 +48,13 @@ export function isIndexable(names: readonly string[], fields: ReadonlyMap<string
   };
   return names.length <= DEFINITION_LIMITS.indexFields && names.every(isTakable);
 }
+
+const times: Readonly<Record<string, readonly string[]>> = {
+  createdAt: ["created_at", "createdat", "inserted_at"],
+  updatedAt: ["updated_at", "updatedat", "modified_at"],
+};
+
+/** The time of a record that a field of another service has by the name. */
+export function timeNamed(name: string): string | undefined {
+  return Object.entries(times).find(([, names]) => names.includes(name.toLowerCase()))?.[0];
+}

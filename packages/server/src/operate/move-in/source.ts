@@ -1,6 +1,6 @@
 /**
  * The neutral form of the data of another service: tables with definitions, rows, accounts and files, and the findings of the
- * report. A reader of a service (`pocketbase/`, `supabase/`) makes a `MoveSource`; the survey and the move know no service.
+ * report. A reader of a service (`pocketbase/`, `supabase/`, `firebase/`) makes a `MoveSource`; the survey and the move know no service.
  */
 import type { CollectionDefinition, FieldDefinition, JsonValue, Visibility } from "@socle/protocol";
 

@@ -97,3 +97,13 @@ export function timesOf(
   const createdAt = past(given.created) ?? updated ?? otherwise;
   return { createdAt, updatedAt: updated === null || updated < createdAt ? createdAt : updated };
 }
+
+/** A part of an address as text. */
+export function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    // A text that is no address leads to no file.
+    return text;
+  }
+}

@@ -3,6 +3,7 @@ export { Account } from "./account.ts";
 export { Auth } from "./auth.ts";
 export { isCommonPassword } from "./common-password.ts";
 export type { Factors } from "./factors/factors.ts";
+export { type FirebaseParameters, firebaseHash } from "./firebase-scrypt.ts";
 export { isForeignHash } from "./foreign-hash-table.ts";
 export { sharedAddresses } from "./former-email-table.ts";
 export type { Keys } from "./keys/keys.ts";

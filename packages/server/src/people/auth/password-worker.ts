@@ -1,7 +1,8 @@
-/** The password thread: computes argon2id, one password at a time. */
+/** The password thread: computes argon2id, and compares hashes of other services, one password at a time. */
 import { ownerChannel } from "../../base/channel/index.ts";
 import { messageOf } from "../../base/kernel/index.ts";
 import { isCommonPassword } from "./common-password.ts";
+import { isFirebasePassword, parseFirebaseHash } from "./firebase-scrypt.ts";
 
 /** A password that the thread compares with a hash, or a new password that the thread hashes. */
 export type PasswordTask =
@@ -27,7 +28,10 @@ const handlers = {
   async compute(task: PasswordTask): Promise<string | boolean | null> {
     const { password } = task;
     try {
-      if (task.hash !== null) return Bun.password.verifySync(password, task.hash);
+      if (task.hash !== null)
+        return parseFirebaseHash(task.hash) === null
+          ? Bun.password.verifySync(password, task.hash)
+          : isFirebasePassword(password, task.hash);
       if (task.refusesCommon && (await isCommonPassword(password))) return null;
       return Bun.password.hashSync(password, { algorithm: "argon2id", ...task.cost });
     } catch (thrown) {

@@ -1,8 +1,8 @@
 /** Users of Supabase in the neutral form: rows of `auth.users`, with the identities at providers. */
 import { isObject, parseDatetime } from "../../../base/kernel/index.ts";
 import type { OldUser } from "../accounts.ts";
+import type { StoredRow } from "../sql/work-rows.ts";
 import type { CopiedTable, Dump } from "./dump.ts";
-import type { StoredRow } from "./sql/work-rows.ts";
 
 /** Providers of Supabase that are ways to sign in without a provider. */
 const own = ["email", "phone"];

@@ -1,8 +1,8 @@
 /** A plain dump of PostgreSQL: the statements go into a catalogue, the rows into a work file. */
 import { statSync } from "node:fs";
 import { freeBytes, messageOf, SetupError } from "../../../base/kernel/index.ts";
+import { type Cells, WorkRows } from "../sql/work-rows.ts";
 import { Catalogue, type SqlTable } from "./catalogue.ts";
-import { type Cells, WorkRows } from "./sql/work-rows.ts";
 
 const how =
   "pg_dump --format plain --schema public --schema auth --schema storage --file dump.sql, with the connection string of the project";

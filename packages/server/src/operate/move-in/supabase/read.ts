@@ -3,11 +3,11 @@ import { statSync } from "node:fs";
 import { count, parseDatetime, SetupError } from "../../../base/kernel/index.ts";
 import { Accounts } from "../accounts.ts";
 import type { Choices, MovedRow, MoveFinding, MoveSource, MoveTable } from "../source.ts";
+import type { StoredRow } from "../sql/work-rows.ts";
 import { timesOf } from "../values.ts";
 import { DumpUsers } from "./accounts.ts";
 import { TableDefiner, usersDefinition } from "./definitions.ts";
 import { Dump } from "./dump.ts";
-import type { StoredRow } from "./sql/work-rows.ts";
 import { DumpValues } from "./values.ts";
 import { DumpWorld, objectsTable, type PlacedColumn, type PlacedTable } from "./world.ts";
 

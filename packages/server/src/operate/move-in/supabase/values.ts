@@ -4,9 +4,9 @@ import { basename, join, sep } from "node:path";
 import type { CollectionDefinition, FieldDefinition, JsonValue } from "@socle/protocol";
 import { parseDatetime } from "../../../base/kernel/index.ts";
 import type { Choices, MovedFile, NoteInField, NoteOddity } from "../source.ts";
-import { danglingId, jsonOf, movableFile, textOf, valuesOf } from "../values.ts";
+import type { StoredRow } from "../sql/work-rows.ts";
+import { danglingId, decoded, jsonOf, movableFile, textOf, valuesOf } from "../values.ts";
 import { type Item, itemsOf } from "./arrays.ts";
-import type { StoredRow } from "./sql/work-rows.ts";
 import { type DumpWorld, type PlacedColumn, type PlacedTable, uuidForm } from "./world.ts";
 
 /** A whole value that is the address of a file in a public bucket. */
@@ -159,15 +159,6 @@ export class DumpValues {
         `/storage/v1/object/${isPublic ? "public" : "authenticated"}/${encodeURIComponent(bucket)}/${encoded}`,
       ],
     };
-  }
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    // A text that is no address leads to no file.
-    return text;
   }
 }
 

@@ -1,6 +1,6 @@
 /** The tables of a dump with their new names: which table, which column and which id becomes what. */
 import { type FieldDefinition, USERS } from "@socle/protocol";
-import { collectionNameFor, fieldNameFor } from "../names.ts";
+import { collectionNameFor, fieldNameFor, timeNamed } from "../names.ts";
 import { movedId } from "../source.ts";
 import { itemsOf } from "./arrays.ts";
 import type { Catalogue, Column, ForeignKey } from "./catalogue.ts";
@@ -21,10 +21,6 @@ const types: Readonly<Record<string, FieldType>> = {
   ...{ "timestamp with time zone": "datetime", "timestamp without time zone": "datetime" },
 };
 const withoutPlace = ["bytea", "tsvector", "tsquery"];
-const times: Readonly<Record<string, readonly string[]>> = {
-  createdAt: ["created_at", "createdat", "inserted_at"],
-  updatedAt: ["updated_at", "updatedat", "modified_at"],
-};
 const maxItems = 1_000;
 const maxItemLength = 1_000;
 const itemsByDefault = 100;
@@ -194,8 +190,7 @@ function newName(
     if (target === null) return "id";
     return fieldNameFor(target.isUsers ? "user" : target.to, placed.to, taken);
   }
-  const [time] =
-    Object.entries(times).find(([, names]) => type === "datetime" && names.includes(name.toLowerCase())) ?? [];
+  const time = type === "datetime" ? timeNamed(name) : undefined;
   if (time === undefined || taken.has(time)) return fieldNameFor(name, placed.to, taken);
   taken.add(time);
   return time;

@@ -1,9 +1,9 @@
-/** The rows of a dump in a file beside the database, so that a dump of any size takes little memory. */
+/** The rows of a source in a file beside the database, so that a source of any size takes little memory. */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { makeFolder, WorkFile } from "../../../../store/database/index.ts";
+import { makeFolder, WorkFile } from "../../../store/database/index.ts";
 
-/** The cells of a row, in the order of the dump. */
+/** The cells of a row, in the order of the source. */
 export type Cells = readonly (string | null)[];
 
 export interface StoredRow {
@@ -58,7 +58,7 @@ export class WorkRows {
     return this.#file.get<{ n: number }>("SELECT count(*) AS n FROM rows WHERE tab = ?", table)?.n ?? 0;
   }
 
-  /** The rows in the order of the dump. */
+  /** The rows in the order of the source. */
   *rows(table: number): Iterable<StoredRow> {
     for (let last = 0; ; ) {
       const sql = `SELECT seq, key, cells FROM rows WHERE tab = ? AND seq > ? ORDER BY seq LIMIT ${rowsAtOnce}`;
@@ -67,6 +67,11 @@ export class WorkRows {
       if (found.length < rowsAtOnce) return;
       last = found.at(-1)?.seq ?? last;
     }
+  }
+
+  get(table: number, key: string): StoredRow | null {
+    const found = this.#file.get<{ cells: string }>("SELECT cells FROM rows WHERE key = ? AND tab = ?", key, table);
+    return found === null ? null : { key, cells: JSON.parse(found.cells) };
   }
 
   has(table: number, key: string): boolean {
