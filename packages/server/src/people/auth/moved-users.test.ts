@@ -1,7 +1,8 @@
 /** Users of other services: the proof of an address, links of unproven accounts, and the kinds of hashes. */
 import { describe, expect, test } from "bun:test";
 import { openApi } from "../../../test/kit.ts";
-import { foreignHashes } from "./foreign-hash-table.ts";
+import { firebaseHash } from "./firebase-scrypt.ts";
+import { foreignHashes, kindOf } from "./foreign-hash-table.ts";
 import { linksOf } from "./providers/provider-table.ts";
 
 const api = await openApi({});
@@ -86,7 +87,14 @@ test("every kind of hash has a hash of the kind, whatever the number of kinds", 
   const costs = [4, 5, 6, 7];
   for (const cost of [...costs, ...costs])
     await move(newUser(), { email: null, passwordHash: Bun.password.hashSync("p", { algorithm: "bcrypt", cost }) });
-  expect(foreignHashes(reader).map((hash) => hash.slice(0, 6))).toEqual(costs.map((cost) => `$2b$0${cost}`));
+  const base64 = (length: number): string => Buffer.alloc(length, 7).toString("base64");
+  for (const mem_cost of [3, 2, 3]) {
+    const parameters = { base64_signer_key: base64(64), base64_salt_separator: base64(1), rounds: 8, mem_cost };
+    const passwordHash = firebaseHash(parameters, { salt: base64(10), hash: base64(64) });
+    await move(newUser(), { email: null, passwordHash });
+  }
+  const firebase = ["$firebase-scrypt$2$8", "$firebase-scrypt$3$8"];
+  expect(foreignHashes(reader).map(kindOf)).toEqual([...costs.map((cost) => `$2b$0${cost}`), ...firebase]);
 });
 
 test("a text that is no hash refuses a login of the user alone", async () => {
