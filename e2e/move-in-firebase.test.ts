@@ -394,7 +394,7 @@ describe("a refusal is a single line, and nothing is written", () => {
     ],
     [
       "a cost that Firebase does not take",
-      replaced("hash-config.json", "mem_cost: 10", "mem_cost: 30"),
+      replaced("hash-config.json", '"mem_cost": 10', '"mem_cost": 30'),
       "mem_cost (1 to 14)",
     ],
     [

@@ -11,13 +11,19 @@ const choices: Choices = {
   ...{ dangling: null, clearsFiles: false, firstKeepsEmail: false, emails: new Map(), issuers: new Map() },
 };
 
+const secrets = { passwordHash: Buffer.alloc(16, 7).toString("base64"), salt: "AAEC" };
+
 async function sourceOf(
   documents: unknown,
-  { users = [ada, bo], more = {} as Partial<Choices>, rules = "" } = {},
+  { users = [ada, bo], more = {} as Partial<Choices>, rules = "", config = "" } = {},
 ): Promise<MoveSource & Disposable> {
   const folder = temporaryFolder();
   await Bun.write(join(folder, "firestore.json"), JSON.stringify(documents));
-  await Bun.write(join(folder, "users.json"), JSON.stringify({ users: users.map((localId) => ({ localId })) }));
+  await Bun.write(
+    join(folder, "users.json"),
+    JSON.stringify({ users: users.map((localId) => ({ localId, email: `${localId}@example.com`, ...secrets })) }),
+  );
+  if (config !== "") await Bun.write(join(folder, "hash-config.json"), config);
   if (rules !== "") await Bun.write(join(folder, "firestore.rules"), rules);
   const work = join(folder, "work");
   try {
@@ -206,6 +212,27 @@ test("several collections of users: one named users becomes fields of users, the
     ["gone", "y"],
   ]);
   expect([users.count, users.has("gone"), users.has("x")]).toEqual([3, true, false]);
+});
+
+test("the parameters of hashes as JSON, and as the console shows the parameters", async () => {
+  const key = Buffer.alloc(16, 9).toString("base64");
+  const members = {
+    algorithm: "SCRYPT",
+    base64_signer_key: key,
+    base64_salt_separator: "Bw==",
+    rounds: 8,
+    mem_cost: 14,
+  };
+  const lines = Object.entries(members).map(([name, value]) => `  ${name}: ${value},\n`);
+  for (const config of [JSON.stringify(members), `hash_config {\n${lines.join("")}}\n`]) {
+    using source = await sourceOf(nested({}), { config });
+    const [row] = tableOf(source, "users").rows();
+    expect(row?.account?.passwordHash).toBe(`$firebase-scrypt$14$8$${key}$Bw==$AAEC$${secrets.passwordHash}`);
+  }
+  using without = await sourceOf(nested({}));
+  const [row] = tableOf(without, "users").rows();
+  expect(row?.account).toMatchObject({ passwordHash: "", email: `${ada}@example.com` });
+  await expect(sourceOf(nested({}), { config: "{}" })).rejects.toThrow("hash-config.json: needs the algorithm SCRYPT");
 });
 
 test("every collection is for admins alone, whatever the rules say", async () => {

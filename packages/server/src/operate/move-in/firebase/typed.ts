@@ -60,7 +60,7 @@ export function placeOf(path: readonly string[]): { names: string; key: string }
 }
 
 const longText = 255;
-export const maxItems = 1_000;
+const maxItems = 1_000;
 const maxItemLength = 1_000;
 
 /** The common form of the values of a field in all documents. */

@@ -142,4 +142,4 @@ export class FirebaseValues {
   }
 }
 
-export const fileIdFor = (key: string): string => movedId("fil", `storage/${key}`, 0);
+const fileIdFor = (key: string): string => movedId("fil", `storage/${key}`, 0);
