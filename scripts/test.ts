@@ -104,6 +104,8 @@ interface Counts {
   readonly failures: readonly Failure[];
   /** The seconds of processor time of the group: of the test process, and of the processes that the test process has waited for. */
   readonly computed: number;
+  /** The seconds from the start of the run to the end of the group. */
+  readonly endedAt: number;
   /** The seconds of each file. */
   readonly times: readonly { readonly file: string; readonly seconds: number }[];
 }
@@ -173,6 +175,7 @@ async function run(files: readonly string[], index: number): Promise<Counts> {
   );
   const code = await child.exited;
   const computed = Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1_000_000;
+  const endedAt = (performance.now() - startedAt) / 1_000;
   if (index > 0) {
     console.log(readFileSync(output, "utf8"));
     rmSync(output);
@@ -180,7 +183,7 @@ async function run(files: readonly string[], index: number): Promise<Counts> {
   // A runner that crashes leaves no report: every file of the group counts as failed.
   if (!existsSync(report)) {
     const failures = files.map((file) => ({ file, name: "the test runner crashed" }));
-    return { passed: 0, failed: failures.length, skipped: 0, failures, computed, times: [] };
+    return { passed: 0, failed: failures.length, skipped: 0, failures, computed, endedAt, times: [] };
   }
   const written = readFileSync(report, "utf8");
   rmSync(report);
@@ -195,7 +198,7 @@ async function run(files: readonly string[], index: number): Promise<Counts> {
   const failed = Math.max(broken + crashed.length, code === 0 ? 0 : 1);
   const failures = [...failuresOf(written), ...crashed];
   const passed = counted("tests") - broken - skipped;
-  return { passed, failed, skipped, failures, computed, times: timesOf(written) };
+  return { passed, failed, skipped, failures, computed, endedAt, times: timesOf(written) };
 }
 
 /** The tests that a JUnit report names as failed. */
@@ -239,6 +242,11 @@ const [passed, failed, skipped] = [sum((each) => each.passed), sum((each) => eac
 const slowest = counts.flatMap(({ times }) => times).sort((a, b) => b.seconds - a.seconds);
 const took = Math.round((performance.now() - startedAt) / 1_000);
 console.log(`The tests took ${took} s, and ${Math.round(sum((each) => each.computed))} s of processor time.`);
+console.log("The groups, in the order of their ends: processor time, end, the slowest file:");
+for (const { computed, endedAt, times } of counts) {
+  const file = times.toSorted((a, b) => b.seconds - a.seconds)[0]?.file ?? "";
+  console.log(`${computed.toFixed(0).padStart(7)} s${endedAt.toFixed(0).padStart(6)} s  ${file}`);
+}
 console.log("The slowest files:");
 for (const { file, seconds } of slowest.slice(0, 10)) console.log(`${seconds.toFixed(1).padStart(7)} s  ${file}`);
 for (const { file, name } of counts.flatMap(({ failures }) => failures)) console.error(`failed: ${file}: ${name}`);
