@@ -157,6 +157,15 @@ export class CollectionAdmin {
     return this.#transport.call("POST", `${path(name)}/try`, { body: trial });
   }
 
+  /** Reads a list or a record as a user or as an anonymous caller; the look is in the audit. Changes no record. */
+  viewAs(
+    name: string,
+    look: Pick<RuleTrialRequest, "as" | "id" | "query">,
+    { signal }: { signal?: AbortSignal | undefined } = {},
+  ): Promise<RuleTrial> {
+    return this.#transport.call("POST", `${path(name)}/view-as`, { body: look, signal });
+  }
+
   /** The records that users gain and lose by a definition that is not saved. Changes nothing. */
   tryDefinition(name: string, trial: DefinitionTrial): Promise<RuleEffects> {
     return this.#transport.call("POST", `${path(name)}/try`, { body: trial });

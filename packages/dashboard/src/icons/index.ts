@@ -92,6 +92,9 @@ export const IconDownload = outlined("M4 17v2a2 2 0 0 0 2 2h12a2 2 0 0 0 2 -2v-2
 export const IconExternalLink = outlined(
   "M12 6h-6a2 2 0 0 0 -2 2v10a2 2 0 0 0 2 2h10a2 2 0 0 0 2 -2v-6M11 13l9 -9M15 4h5v5",
 );
+export const IconEye = outlined(
+  "M10 12a2 2 0 1 0 4 0a2 2 0 0 0 -4 0M21 12c-2.4 4 -5.4 6 -9 6c-3.6 0 -6.6 -2 -9 -6c2.4 -4 5.4 -6 9 -6c3.6 0 6.6 2 9 6",
+);
 export const IconFile = outlined(
   "M14 3v4a1 1 0 0 0 1 1h4M17 21h-10a2 2 0 0 1 -2 -2v-14a2 2 0 0 1 2 -2h7l5 5v11a2 2 0 0 1 -2 2",
 );

@@ -32,6 +32,8 @@ export const readRecordSearch = searchOf({
   search: textParam,
   /** In the form of the API: "-createdAt,title". */
   sort: textParam,
+  /** The id of the user with whose rights the records are shown, or "anonymous". */
+  as: textParam,
   /** The name of the saved view. */
   view: textParam,
   /** The id of the record whose drawer is open, or "new". */

@@ -251,6 +251,18 @@ export const ruleTrialRequest = named("RuleTrialRequest", () =>
   }),
 );
 
+/** A look at a list or a record as another caller (`POST /api/admin/collections/{name}/view-as`). */
+export const viewAsRequest = named("ViewAsRequest", () =>
+  object({
+    /** The id of the user; null for somebody without a token. */
+    as: orNull(string),
+    /** The id of the record; absent for a list. */
+    id: optional(string),
+    /** The parameters of the list, or of the read of the record; `limit` is 20 by default, and 100 at most. */
+    query: optional(mapOf(either(string, number))),
+  }),
+);
+
 /** The definition that an admin tries before saving (`POST /api/admin/collections/{name}/try`). */
 export const ruleEffectsRequest = named("RuleEffectsRequest", () =>
   object({

@@ -6,6 +6,7 @@ import {
   IconCode,
   IconDots,
   IconDownload,
+  IconEye,
   IconPencil,
   IconPlugConnectedX,
   IconPlus,
@@ -129,6 +130,11 @@ function MoreActions({ page }: { page: RecordsPage }) {
             renderRoot={(props) => <Link to="/collections/$name/trash" params={{ name }} {...props} />}
           >
             {text.trash.open}
+          </Menu.Item>
+        )}
+        {!areUsers && page.hasRecords && (
+          <Menu.Item leftSection={<IconEye size={16} />} onClick={() => setDialog({ type: "viewAs" })}>
+            {text.records.viewAs.open}
           </Menu.Item>
         )}
         <Menu.Item leftSection={<IconCode size={16} />} onClick={() => setDialog({ type: "code" })}>

@@ -24,6 +24,7 @@ import {
   useRecordShortcuts,
   useRecordsPage,
 } from "./use-records-page.ts";
+import { ViewAsBanner, ViewAsDialog, ViewAsRecord } from "./view-as/view-as.tsx";
 import { ViewMenu, ViewNotice } from "./views/view-menu.tsx";
 
 function RecordsView(props: RecordsPageProps) {
@@ -46,6 +47,7 @@ function RecordsView(props: RecordsPageProps) {
         <ColumnMenu columns={page.shown.columns} all={page.shown.all} />
       </FilterBar>
       <ViewNotice page={page} />
+      <ViewAsBanner page={page} />
       <GridFrame page={page} onFocus={setFocus} />
       <RecordDialogs page={page} />
     </FilledPage>
@@ -139,7 +141,11 @@ function RecordDialogs({ page }: { page: PageState }) {
   const shared = { collection, filter, sort, search: shown.list.search, onClose: close };
   return (
     <Suspense>
-      {recordId !== undefined && (
+      {recordId !== undefined && search.as !== undefined && (
+        <ViewAsRecord page={page} as={search.as} id={recordId} onClose={() => setSearch({ record: undefined })} />
+      )}
+      {dialog?.type === "viewAs" && <ViewAsDialog page={page} onClose={close} />}
+      {recordId !== undefined && search.as === undefined && (
         <RecordDrawer
           collection={collection}
           recordId={recordId}

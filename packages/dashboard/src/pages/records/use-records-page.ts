@@ -27,7 +27,7 @@ import { useSavedViews } from "./views/saved-views.ts";
 
 /** `ids`: only these records; absent for all records of the list. */
 type Dialog =
-  | { readonly type: "code" }
+  | { readonly type: "code" | "viewAs" }
   /** `text`: of the clipboard. */
   | { readonly type: "paste"; readonly text: string }
   | { readonly type: "export" | "edit"; readonly ids?: readonly string[] };
@@ -87,10 +87,11 @@ export interface RecordsPageProps {
 /** The state of the page: its address, its list, the grid with live changes, and the actions of its buttons and keys. */
 export function useRecordsPage({ collection, collections }: RecordsPageProps) {
   const { name } = collection;
-  const isReadOnly = isView(collection.definition);
   const editor = useRef<EditorHandlers | null>(null);
   const { search, setSearch, open: openRecord } = useAddress(name, editor);
-  const open = useCallback((id: string): void => (isReadOnly ? undefined : openRecord(id)), [isReadOnly, openRecord]);
+  const hasRecords = !isView(collection.definition);
+  const isReadOnly = !hasRecords || search.as !== undefined;
+  const open = useCallback((id: string): void => (hasRecords ? openRecord(id) : undefined), [hasRecords, openRecord]);
   const queryClient = useQueryClient();
   const isNarrow = useIsNarrow();
   const [dialog, setDialog] = useState<Dialog | null>(null);
@@ -103,6 +104,7 @@ export function useRecordsPage({ collection, collections }: RecordsPageProps) {
   const isPartial = search.filter !== undefined || list.search !== undefined;
   const live = useLive({
     collection: name,
+    isOff: search.as !== undefined,
     queryKey: rows.queryKey,
     isPartial,
     isArranged: isPartial || search.sort !== undefined,
@@ -142,7 +144,9 @@ export function useRecordsPage({ collection, collections }: RecordsPageProps) {
     ...{ editor, shown, views, live, sort, state, toTop, reload, remove },
     /** Whether the records are users, who are made and deleted with their account. */
     areUsers: name === USERS,
-    /** Whether the records are the rows of a view: nobody writes, opens, imports or exports the rows. */
+    /** Whether the records can be opened: the rows of a view cannot. */
+    hasRecords,
+    /** Whether nothing is written here: in a view, and in a list as another caller sees the list. */
     isReadOnly,
     /** The refusals of the service: each names its parameter. */
     filterError: errorOf(rows.error, "filter"),
@@ -172,21 +176,23 @@ function useRecordList(options: {
   const { collection, collections, search, isNarrow, view } = options;
   const { name, fields, definition } = collection;
   const targets = useMemo(() => targetsOf(fields, collections), [fields, collections]);
-  const inOrder = useMemo(
-    () => gridColumns({ name, fields, definition }, targets),
-    [name, fields, definition, targets],
-  );
+  const inOrder = useMemo(() => {
+    const columns = gridColumns({ name, fields, definition }, targets);
+    // A caller's view changes nothing.
+    return search.as === undefined ? columns : columns.map((column) => ({ ...column, isSystem: true }));
+  }, [name, fields, definition, targets, search.as]);
   const searched = definition.search ?? nothingSearched;
   const list = useMemo(
     () => ({
       collection: name,
+      as: search.as,
       filter: search.filter,
       search: searched.length === 0 ? undefined : searchOf(search.search ?? ""),
       snippet: snippetsOf(searched, fields),
       sort: search.sort,
       selection: selectionOf(fields, targets),
     }),
-    [name, search.filter, search.search, search.sort, searched, fields, targets],
+    [name, search.as, search.filter, search.search, search.sort, searched, fields, targets],
   );
   const deletions = useDeletions();
   const hidden = useMemo(
@@ -197,7 +203,14 @@ function useRecordList(options: {
   // The first rows decide the widths; later rows move no column.
   const [sample, setSample] = useState(rows.items);
   if (sample.length === 0 && rows.items.length > 0) setSample(rows.items);
-  const all = useMemo(() => fitted(inOrder, sample, isNarrow), [inOrder, sample, isNarrow]);
+  // The records of another caller have no fields that the caller may not read.
+  const [first] = search.as === undefined ? [] : rows.items;
+  const hiddenFields =
+    first === undefined ? "" : inOrder.flatMap(({ name }) => (name in first.record ? [] : [name])).join(" ");
+  const all = useMemo(() => {
+    const names = hiddenFields.split(" ");
+    return fitted(inOrder, sample, isNarrow).filter(({ name }) => !names.includes(name));
+  }, [inOrder, sample, isNarrow, hiddenFields]);
   useTargetDeletes(name, targets);
   const merge = usePageChanges(name);
   const quick = list.search === undefined ? toBuilder(search.filter ?? "", fields)?.quick : undefined;

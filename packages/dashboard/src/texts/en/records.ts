@@ -190,6 +190,18 @@ export const records = {
     tooMany: (most: number) =>
       `More than ${most.toLocaleString()} records match. Narrow the filter, and edit in parts.`,
   },
+  viewAs: {
+    open: "View as …",
+    title: "View as another caller",
+    about:
+      "The list and the records are shown by the rules of the caller. Nothing can be changed, and the audit notes each look.",
+    user: "Choose a user",
+    anonymous: "A caller without a sign-in",
+    banner: "Shown as for",
+    readOnly: "Nothing can be changed here.",
+    hidden: (fields: readonly string[]) => `Hidden fields: ${fields.join(", ")}.`,
+    end: "End the view",
+  },
   paste: {
     title: "Paste into the grid",
     counts: ({ cells, records, same }: { cells: number; records: number; same: number }) =>

@@ -32,6 +32,7 @@ export interface AuditEntry {
     | "user.verification"
     | "user.factors"
     | "user.unlinked"
+    | "user.viewed"
     | "session.deleted"
     | "key.created"
     | "key.deleted"

@@ -74,7 +74,7 @@ export function buildAdmin(options: AdminOptions) {
     schema,
     users: new UserAdmin({ ...options, changes, users, forms, factors, notices, proofs }),
     keys: new KeyAdmin({ changes, keys }),
-    trials: new RuleTrials({ ...options, users, schema }),
+    trials: new RuleTrials({ ...options, changes, users, schema }),
     mails: new MailAdmin({ ...options, changes }),
     failures: new FailureAdmin({ ...options, changes }),
     traces: new Traces(options),

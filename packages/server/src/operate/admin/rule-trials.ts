@@ -17,7 +17,7 @@ import type { Queries } from "../../data/queries/index.ts";
 import { EffectTrial, type Records } from "../../data/records/index.ts";
 import type { Users } from "../../people/auth/index.ts";
 import type { Database, Waiter } from "../../store/database/index.ts";
-import { refuseOthers } from "./admin-changes.ts";
+import { type AdminChanges, refuseOthers } from "./admin-changes.ts";
 import { changeOf, type SchemaAdmin } from "./schema-admin.ts";
 
 /** Records of a page of a list: by default, and at most. */
@@ -49,6 +49,7 @@ export interface TrialOutcome extends Pick<RuleTrial, "as" | "operation" | "rule
 type Asking = AskedTrial & { readonly waiter: Waiter & { principal: SignedIn } };
 
 interface RuleTrialsOptions {
+  changes: AdminChanges;
   users: Users;
   records: Records;
   queries: Queries;
@@ -71,6 +72,27 @@ export class RuleTrials {
     const { operation, as } = asked;
     const user = as === null ? null : this.#user(as);
     return { as: user, operation, ...(await this.#outcome(collection, principalOf(user), { ...asked, waiter })) };
+  }
+
+  /**
+   * The list or the record that a user, or a caller without a token, would get. The audit names the user, once for each list and each
+   * record: further pages are parts of the list.
+   * @throws AppError as `try`.
+   */
+  async look(name: string, given: Record<string, unknown>, waiter: Asking["waiter"]): Promise<TrialOutcome> {
+    refuseOthers(given, ["as", "id", "query"]);
+    const { id = null, query = {} } = given;
+    const asked = { ...given, operation: "read" };
+    const { as, search } = readTrial(asked);
+    const outcome = await this.try(name, asked, waiter);
+    if (new URLSearchParams(search).has("cursor")) return outcome;
+    await this.#options.changes.transact(
+      waiter.principal,
+      (_tx, audit) =>
+        audit({ action: "user.viewed", target: as ?? "anonymous", after: { collection: name, id, query } }),
+      { whileReadOnly: true },
+    );
+    return outcome;
   }
 
   /**

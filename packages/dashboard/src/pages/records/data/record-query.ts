@@ -5,11 +5,14 @@
 import type { StoredRecord } from "@socle/protocol";
 import { type InfiniteData, infiniteQueryOptions, type QueryClient, queryOptions } from "@tanstack/react-query";
 import { client } from "../../../service/client.ts";
+import { lookAtList, lookedSize } from "../view-as/look.ts";
 import type { RowPage } from "./live-merge.ts";
 import { toFoundRow, toRow } from "./rows.ts";
 
 export interface ListQuery {
   readonly collection: string;
+  /** The caller by whose rules the records are read; undefined for the admin. */
+  readonly as: string | undefined;
   readonly filter: string | undefined;
   /** The searched words, in a collection with a search. */
   readonly search: string | undefined;
@@ -33,7 +36,7 @@ export type RecordPages = InfiniteData<RowPage, PageStart>;
 
 /** The first page is small, so that the first rows appear at once. */
 const firstPageSize = 100;
-const pageSize = 250;
+const largestPage = 250;
 /** The most pages in memory: about 4,000 rows. */
 const mostPages = 16;
 
@@ -53,12 +56,13 @@ export function changePages(queryClient: QueryClient, collection: string, change
 }
 
 export function recordPagesQuery(list: ListQuery, start: number) {
-  const { collection, filter, search, snippet, sort, selection } = list;
+  const { collection, as, filter, search, snippet, sort, selection } = list;
+  const pageSize = as === undefined ? largestPage : lookedSize;
   const limit = start === 0 ? firstPageSize : pageSize;
   const hasSnippets = search !== undefined && snippet !== undefined;
   const first: PageStart = { start, cursor: null, limit, previous: null };
   return infiniteQueryOptions({
-    queryKey: [...recordsKey(collection), "pages", { filter, search, snippet, sort, selection, start }],
+    queryKey: [...recordsKey(collection), "pages", as, { filter, search, snippet, sort, selection, start }],
     queryFn: async ({ pageParam, signal }): Promise<RowPage> => {
       const { cursor, limit } = pageParam;
       const query = {
@@ -70,7 +74,10 @@ export function recordPagesQuery(list: ListQuery, start: number) {
         ...(selection !== undefined && { fields: selection }),
         ...(cursor !== null ? { cursor } : pageParam.start > 0 && { offset: pageParam.start }),
       };
-      const { items, nextCursor } = await client.collection(collection).page<StoredRecord>(query, { signal });
+      const { items, nextCursor } =
+        as === undefined
+          ? await client.collection(collection).page<StoredRecord>(query, { signal })
+          : await lookAtList(collection, as, { query, signal });
       return { start: pageParam.start, rows: items.map(hasSnippets ? toFoundRow : toRow), nextCursor };
     },
     initialPageParam: first,
@@ -85,8 +92,9 @@ export function recordPagesQuery(list: ListQuery, start: number) {
       return { start: before, cursor: null, limit: page.start - before, previous: null };
     },
     // The old rows stay during a change of filter or sort. Rows of another offset would be wrong here.
-    placeholderData: (before: RecordPages | undefined) =>
-      start === 0 && before?.pages[0]?.start === 0 ? before : undefined,
+    // The rows of another caller are never shown.
+    placeholderData: (before: RecordPages | undefined, query) =>
+      start === 0 && before?.pages[0]?.start === 0 && query?.queryKey[3] === as ? before : undefined,
     maxPages: mostPages,
     // A comparison of thousands of rows costs more than drawing the few rows on the screen.
     structuralSharing: false,

@@ -88,6 +88,8 @@ class Gathering {
 
 interface LiveOptions {
   collection: string;
+  /** Whether the list is shown as another caller sees the list: the socket has the changes for the admin. */
+  isOff: boolean;
   queryKey: readonly unknown[];
   /** Whether the list holds only some records: changes then do not give its count. */
   isPartial: boolean;
@@ -149,6 +151,7 @@ export function useLive(options: LiveOptions) {
       void queryClient.invalidateQueries(countQuery({ collection, filter: undefined, search: undefined }));
     };
     const hear = (event: Event): void => {
+      if (latest.current.isOff) return;
       if (!latest.current.isPartial) counting ??= setTimeout(countAgain, countMs);
       const change = changeOf(event);
       // The grid has removed the record already when this tab deleted the record.

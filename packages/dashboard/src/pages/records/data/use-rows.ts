@@ -71,7 +71,7 @@ export function useRows(list: ListQuery, hidden: ReadonlySet<string>): Rows {
   const options = recordPagesQuery(list, place.start);
   const query = useInfiniteQuery(options);
   const { data, hasNextPage } = query;
-  const { data: counted } = useQuery({ ...countQuery(list), enabled: data !== undefined });
+  const { data: counted } = useQuery({ ...countQuery(list), enabled: data !== undefined && list.as === undefined });
 
   const all = useMemo(() => data?.pages.flatMap(({ rows }) => rows) ?? [], [data]);
   const items = useMemo(() => (hidden.size === 0 ? all : all.filter(({ id }) => !hidden.has(id))), [all, hidden]);
@@ -99,9 +99,9 @@ export function useRows(list: ListQuery, hidden: ReadonlySet<string>): Rows {
 }
 
 /** The place in the list. A new list begins at its first row. */
-function usePlace({ collection, filter, search, sort }: ListQuery) {
+function usePlace({ collection, as, filter, search, sort }: ListQuery) {
   const state = useState<Place>({ start: 0, origin: 0 });
-  const identity = JSON.stringify([collection, filter, search, sort]);
+  const identity = JSON.stringify([collection, as, filter, search, sort]);
   const [shown, setShown] = useState(identity);
   if (shown !== identity) {
     setShown(identity);

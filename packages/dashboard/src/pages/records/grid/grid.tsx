@@ -168,7 +168,7 @@ function useShownPart(props: GridProps) {
 
 /** A row at its place; the row may not be loaded yet. */
 function rowOf(
-  { name, shown: list, state, live, search, isReadOnly }: RecordsPage,
+  { name, shown: list, state, live, search, hasRecords }: RecordsPage,
   { index, start }: VirtualItem,
   { width, shown }: { width: number; shown: readonly ShownColumn[] },
 ) {
@@ -192,7 +192,7 @@ function rowOf(
       isSelected={row !== undefined && selected.has(row.id)}
       isFlashing={row !== undefined && live.flashing.has(row.id)}
       isFading={row !== undefined && live.fading.has(row.id)}
-      canOpen={!isReadOnly}
+      canOpen={hasRecords}
       isOpen={row !== undefined && row.id === search.record}
       actions={actions}
     />

@@ -125,6 +125,19 @@ export function collectionRoutes(api: { admin: Admin }): Routes {
         },
       }),
     },
+    "/api/admin/collections/:name/view-as": {
+      POST: route({
+        summary: "Read a list or a record as another caller",
+        description: "Answers what the caller would get, and notes the look in the audit. Changes no record.",
+        access,
+        find: (exchange) => api.admin.schema.get(nameOf(exchange)),
+        body: unchecked(wire.viewAsRequest),
+        answers: { 200: wire.ruleTrial },
+        async handle(exchange, admin, body) {
+          return trialBody(await api.admin.trials.look(nameOf(exchange), body, waiterOf(exchange, admin)));
+        },
+      }),
+    },
     "/api/admin/dropped": {
       GET: listRoute({
         summary: "The dropped values that can be restored",
