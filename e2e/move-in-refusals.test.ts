@@ -136,7 +136,7 @@ describe("a folder that cannot be moved: a single line, and nothing is written",
   test("wrong words", async () => {
     const folder = dataFolder();
     for (const [args, message] of [
-      [["move-in", "excel", folder], "move-in knows pocketbase and supabase, not excel"],
+      [["move-in", "excel", folder], "move-in knows pocketbase, supabase and firebase, not excel"],
       [["move-in", "pocketbase", folder, "--dangling", "drop"], "--dangling is keep or clear, not drop"],
       [
         ["move-in", "pocketbase", folder, "--email", "nobody"],

@@ -56,6 +56,7 @@ const files = {
 
 /** Operations that cannot be called with success here, with the reason. */
 export const notCalled: { readonly [operation: string]: string } = {
+  "GET /api/admin/backups/continuous": "needs a continuous backup: e2e/dashboard-backups.test.ts",
   "GET /api/realtime": "the request becomes a socket: live/realtime/realtime.test.ts",
   "POST /api/admin/mails/{id}/retry": "needs an SMTP server: operate/admin/mail-admin.test.ts",
   "POST /api/admin/mails/test": "needs an SMTP server: operate/admin/mail-admin.test.ts",

@@ -184,7 +184,7 @@ export class Batch {
     if (isTransaction || present === undefined) return false;
     const later = operations.slice(index + 1).filter(({ collection }) => collection === present.collection);
     const id = this.#idOf(present);
-    const isAbout = (each: Operation): boolean => each.method === "upsert" || this.#idOf(each) === id;
+    const isAbout = (each: Operation): boolean => each.method === "upsert" || this.#recordOf(each) === id;
     const isFreed =
       later.some(({ method }) => method !== "create") ||
       this.#held.some((each) => operations[each.index]?.collection === present.collection);
@@ -234,6 +234,14 @@ export class Batch {
     // The target of the operation does not exist: the failed create has told the problems.
     if (typeof id === "number" && this.#failed.has(id)) throw AppError.validation([]);
     return typeof id === "number" ? (this.ids[id] ?? "") : id;
+  }
+
+  /** The id of the record of a later operation, which may name the record by an operation that has not run yet; empty for a new record. */
+  #recordOf({ method, id }: Operation): string {
+    if (method === "create") return "";
+    if (typeof id === "string") return id;
+    const named = this.#options.operations[id];
+    return id < this.#index || named === undefined ? (this.ids[id] ?? "") : this.#recordOf(named);
   }
 
   /** Keeps the problems of refused values. @throws AppError any other refusal, which ends the batch. */

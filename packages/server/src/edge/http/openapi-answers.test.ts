@@ -3,7 +3,7 @@
  * fulfils the schema for its status.
  */
 import { expect, test } from "bun:test";
-import type { CreatedApiKey, EventEntry, FailurePage, Page, User } from "@socle/protocol";
+import type { BackupEntry, CreatedApiKey, EventEntry, FailurePage, Page, User } from "@socle/protocol";
 import { fileForm, formType } from "../../../test/forms.ts";
 import { password, registered, testAccounts } from "../../../test/openapi-accounts.ts";
 import { notCalled, notRefused, openDescribedService } from "../../../test/openapi-world.ts";
@@ -302,10 +302,37 @@ test("the operation of the service", async () => {
   await check.call("GET /api/admin/mails/settings", 200, admin);
   await check.refuse("POST /api/admin/mails/{id}/retry", 400, mail);
   const { name } = await check.call<{ name: string }>("POST /api/admin/backups", 202, admin);
-  const backups = () => check.call<{ items: { state: string }[] }>("GET /api/admin/backups", 200, admin);
+  const backups = () => check.call<Page<BackupEntry>>("GET /api/admin/backups", 200, admin);
   while ((await backups()).items.some(({ state }) => state === "running")) await Bun.sleep(5);
   await check.call("GET /api/admin/backups/{name}", 200, { ...admin, path: { name } });
+  await check.call("POST /api/admin/backups/{name}/verify", 202, { ...admin, path: { name } });
+  await check.refuse("GET /api/admin/backups/continuous", 404, admin);
+  while ((await backups()).items.some(({ check }) => check?.state === "running")) await Bun.sleep(5);
   await check.call("DELETE /api/admin/backups/{name}", 204, { ...admin, path: { name } });
+});
+
+test("looks of admins: saved views, plans, statements, and the list of another user", async () => {
+  const { id } = await check.call<{ id: string }>("POST /api/posts", 201, { body: { title: "Seen" } });
+  const view = { ...admin, path: { name: "posts", view: "Mine" } };
+  const body = {
+    filter: 'title != ""',
+    sort: "-title",
+    columns: { order: ["title"], hidden: [], widths: { title: 90 } },
+  };
+  await check.call("PUT /api/admin/collections/{name}/saved-views/{view}", 200, { ...view, body });
+  await check.call("GET /api/admin/collections/{name}/saved-views", 200, { ...admin, path: { name: "posts" } });
+  await check.call("DELETE /api/admin/collections/{name}/saved-views/{view}", 204, view);
+  const query = { filter: 'title = "Seen"', sort: "title" };
+  await check.call("GET /api/admin/collections/{name}/explain", 200, { ...admin, path: { name: "posts" }, query });
+  await check.refuse("GET /api/admin/collections/{name}/explain", 400, {
+    ...{ ...admin, path: { name: "posts" }, query: { filter: "title =" } },
+  });
+  await check.call("POST /api/admin/collections/{name}/view-as", 200, {
+    ...{ ...admin, path: { name: "posts" }, body: { as: null } },
+  });
+  await check.call("GET /api/admin/records/{id}", 200, { ...admin, path: { id } });
+  await check.call("POST /api/admin/sql", 200, { ...admin, body: { sql: "SELECT title, 1.5 AS n FROM posts" } });
+  await check.refuse("POST /api/admin/sql", 400, { ...admin, body: { sql: "DELETE FROM posts" } });
 });
 
 test("every operation refuses a request without a token, without the object that the path names, and with a broken body", async () => {

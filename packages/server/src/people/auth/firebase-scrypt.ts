@@ -2,8 +2,6 @@
  * Hashes of Firebase: scrypt with a key of the project, as `firebase/scrypt` describes. The derived key encrypts the signer key of the
  * project with AES-256-CTR, and the ciphertext is the hash. The stored text has the parameters of the project, too.
  */
-import { createCipheriv, scryptSync, timingSafeEqual } from "node:crypto";
-
 /** The parameters of a project, under the names of the console of Firebase. Keys and separators are base64. */
 export interface FirebaseParameters {
   readonly base64_signer_key: string;
@@ -50,10 +48,12 @@ export function firebaseHash(parameters: FirebaseParameters, { salt, hash }: { s
 }
 
 /** Whether a password has a hash. @throws Error for a text that is no hash of Firebase. */
-export function isFirebasePassword(password: string, text: string): boolean {
+export async function isFirebasePassword(password: string, text: string): Promise<boolean> {
   const parsed = parseFirebaseHash(text);
   if (parsed === null) throw new Error("the text is no hash of Firebase");
   const { cost, blockSize, signerKey, salt, hash } = parsed;
+  // No start of a service loads the module.
+  const { createCipheriv, scryptSync, timingSafeEqual } = await import("node:crypto");
   const N = 2 ** cost;
   const key = scryptSync(password, salt, keyBytes, { N, r: blockSize, p: 1, maxmem: 256 * N * blockSize });
   const cipher = createCipheriv("aes-256-ctr", key, Buffer.alloc(16));

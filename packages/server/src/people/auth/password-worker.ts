@@ -31,7 +31,7 @@ const handlers = {
       if (task.hash !== null)
         return parseFirebaseHash(task.hash) === null
           ? Bun.password.verifySync(password, task.hash)
-          : isFirebasePassword(password, task.hash);
+          : await isFirebasePassword(password, task.hash);
       if (task.refusesCommon && (await isCommonPassword(password))) return null;
       return Bun.password.hashSync(password, { algorithm: "argon2id", ...task.cost });
     } catch (thrown) {

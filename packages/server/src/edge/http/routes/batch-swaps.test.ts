@@ -106,6 +106,24 @@ describe("a batch", () => {
     expect([await slugs(a, b, c), await lastSeq(service)]).toEqual([["k1", "k2", "k3"], before]);
   });
 
+  test("holds no value back for a record that a later operation names by the update itself", async () => {
+    const [a, b] = [await add({ slug: "named a" }), await add({ slug: "named b" })];
+    const before = await Promise.all([a, b].map(read));
+    const taken = update(a, { slug: "named b" });
+    for (const later of [update("", { slug: "named c" }), { method: "delete", collection: "items" }]) {
+      const { status, body } = await batch(taken, { ...later, id: { $ref: 0 } }, update(b, { slug: "named d" }));
+      expect([status, body.error?.details[0]]).toMatchObject([400, { operation: 0, field: "slug", rule: "unique" }]);
+      // Also through a further operation.
+      const chained = await batch(
+        taken,
+        { ...update("", { size: "m" }), id: { $ref: 0 } },
+        { ...later, id: { $ref: 1 } },
+      );
+      expect(chained.status).toBe(400);
+    }
+    expect(await Promise.all([a, b].map(read))).toEqual(before);
+  });
+
   test("gives random values to records exactly if the values are unique at the end", async () => {
     const random = randomNumbers(randomSeed("swaps"));
     const ids: string[] = [];

@@ -181,9 +181,9 @@ export function recordReads(api: RecordReadParts): {
 }
 
 /** The most bytes of the body of a query. */
-const maxQueryBytes = 128 * 1024;
+const maxQueryBytes = 64 * 1024;
 
-/** The body of a query. @throws AppError `payload_too_large` beyond 128 KiB. */
+/** The body of a query. @throws AppError `payload_too_large` beyond 64 KiB. */
 function queryBody<T>(shape: wire.Shape<T>) {
   return {
     ...jsonBody(shape),

@@ -103,6 +103,7 @@ export function collectionRoutes(api: { admin: Admin }): Routes {
       GET: route({
         summary: "The plan of a list, and the index that would help",
         access,
+        keys,
         query: { filter: parameter("An expression."), sort: parameter("Fields."), search: parameter("Words.") },
         answers: { 200: wire.listPlan },
         handle: (exchange, admin) => api.admin.explain(nameOf(exchange), exchange.search, waiterOf(exchange, admin)),

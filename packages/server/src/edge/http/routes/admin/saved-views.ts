@@ -5,7 +5,6 @@ import type { Exchange } from "../../exchange.ts";
 import { admins as access, noContent, type Routes, route } from "../../route.ts";
 
 export function savedViewRoutes(api: { admin: Admin }): Routes {
-  const { savedViews } = api.admin;
   const targetOf = (exchange: Exchange) => ({ collection: exchange.param("name"), name: exchange.param("view") });
   return {
     "/api/admin/collections/:name/saved-views": {
@@ -14,7 +13,7 @@ export function savedViewRoutes(api: { admin: Admin }): Routes {
         access,
         answers: { 200: wire.listOf(wire.savedView) },
         errors: [404],
-        handle: (exchange) => ({ items: savedViews.list(exchange.param("name")) }),
+        handle: (exchange) => ({ items: api.admin.savedViews.list(exchange.param("name")) }),
       }),
     },
     "/api/admin/collections/:name/saved-views/:view": {
@@ -24,7 +23,7 @@ export function savedViewRoutes(api: { admin: Admin }): Routes {
         body: wire.savedViewContent,
         answers: { 200: wire.savedView },
         errors: [404, 409],
-        handle: (exchange, admin, content) => savedViews.put(targetOf(exchange), content, admin),
+        handle: (exchange, admin, content) => api.admin.savedViews.put(targetOf(exchange), content, admin),
       }),
       DELETE: route({
         summary: "Delete a saved view",
@@ -32,7 +31,7 @@ export function savedViewRoutes(api: { admin: Admin }): Routes {
         answers: { 204: noContent() },
         errors: [404],
         async handle(exchange, admin) {
-          await savedViews.delete(targetOf(exchange), admin);
+          await api.admin.savedViews.delete(targetOf(exchange), admin);
           return exchange.empty();
         },
       }),
