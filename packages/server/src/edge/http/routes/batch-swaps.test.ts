@@ -106,22 +106,22 @@ describe("a batch", () => {
     expect([await slugs(a, b, c), await lastSeq(service)]).toEqual([["k1", "k2", "k3"], before]);
   });
 
-  test("holds no value back for a record that a later operation names by the update itself", async () => {
-    const [a, b] = [await add({ slug: "named a" }), await add({ slug: "named b" })];
-    const before = await Promise.all([a, b].map(read));
-    const taken = update(a, { slug: "named b" });
-    for (const later of [update("", { slug: "named c" }), { method: "delete", collection: "items" }]) {
-      const { status, body } = await batch(taken, { ...later, id: { $ref: 0 } }, update(b, { slug: "named d" }));
-      expect([status, body.error?.details[0]]).toMatchObject([400, { operation: 0, field: "slug", rule: "unique" }]);
-      // Also through a further operation.
-      const chained = await batch(
-        taken,
-        { ...update("", { size: "m" }), id: { $ref: 0 } },
-        { ...later, id: { $ref: 1 } },
-      );
-      expect(chained.status).toBe(400);
-    }
-    expect(await Promise.all([a, b].map(read))).toEqual(before);
+  test("holds no value back for a new record that a later operation names by the update", async () => {
+    const b = await add({ slug: "named b" });
+    const seq = await lastSeq(service);
+    const named = (operation: number) => ({ id: { $ref: operation } });
+    const create = { method: "create", collection: "items", body: { slug: "named a" } };
+    const first = [create, { ...update("", { slug: "named b" }), ...named(0) }];
+    const last = update(b, { slug: "named d" });
+    for (const later of [update("", { slug: "named c" }), { method: "delete", collection: "items" }])
+      for (const operations of [
+        [...first, { ...later, ...named(1) }, last],
+        [...first, { ...update("", { size: "l" }), ...named(1) }, { ...later, ...named(2) }, last],
+      ]) {
+        const { status, body } = await batch(...operations);
+        expect([status, body.error?.details[0]]).toMatchObject([400, { operation: 1, field: "slug", rule: "unique" }]);
+      }
+    expect([await slugs(b), await lastSeq(service)]).toEqual([["named b"], seq]);
   });
 
   test("gives random values to records exactly if the values are unique at the end", async () => {
