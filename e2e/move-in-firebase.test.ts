@@ -350,7 +350,9 @@ describe("a refusal is a single line, and nothing is written", () => {
       mkdirSync(join(folder, "all_namespaces"));
       writeFileSync(join(folder, "2026.overall_export_metadata"), "");
     });
-    expect(message).toMatch(/LevelDB and cannot be read. Export as JSON: npx node-firestore-import-export/);
+    expect(message).toMatch(
+      /LevelDB and cannot be read. Export as JSON: npx -p node-firestore-import-export firestore-export/,
+    );
   });
 
   test.each([

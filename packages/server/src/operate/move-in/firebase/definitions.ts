@@ -22,7 +22,11 @@ export function definitionOf(
   for (const name of placed.left)
     report("left", `${placed.from}.${name}: bytes are no value of a field: store the bytes as files`);
   if (!placed.isUsers) return { name: placed.to, fields: [...fields, sourceIdField], permissions: closed };
-  const account: FieldDefinition = { name: accountField(placed), type: "json", permissions: { update: "admin" } };
+  const account: FieldDefinition = {
+    name: accountField(placed),
+    type: "json",
+    permissions: { read: "admin", update: "admin" },
+  };
   const permissions = { read: "admin", update: "admin" };
   const isOwn = world.source.hasUsers ? [account] : [];
   return { name: placed.to, fields: [...fields, ...isOwn, sourceIdField], permissions };

@@ -4,7 +4,7 @@
  */
 import { isObject, SetupError } from "../../../base/kernel/index.ts";
 
-export const howToExport = "npx node-firestore-import-export -a KEY.json -b firestore.json";
+export const howToExport = "npx -p node-firestore-import-export firestore-export -a KEY.json -b firestore.json";
 
 export interface SourceDocument {
   /** Names and ids in turn: `["posts", "p1", "comments", "c1"]`. */

@@ -41,22 +41,22 @@ export class FirebaseExport {
     checkFolder(folder);
     const rows = new WorkRows(work);
     try {
-      const read = new FirebaseExport(folder, rows);
+      const size = ["users.json", "firestore.json"].reduce((sum, name) => sum + sizeOf(join(folder, name)), 0);
       const free = await freeBytes(work);
-      if (free < read.size) throw new SetupError(`${work}: the rows need ${read.size} bytes, and ${free} are free`);
-      return read;
+      // The rows and the index of the rows.
+      if (free < 3 * size) throw new SetupError(`${work}: the rows need ${3 * size} bytes, and ${free} are free`);
+      return new FirebaseExport(folder, rows, size);
     } catch (thrown) {
       rows.close();
       throw thrown instanceof SetupError ? thrown : new SetupError(`${folder}: cannot be read: ${messageOf(thrown)}`);
     }
   }
 
-  private constructor(folder: string, rows: WorkRows) {
+  private constructor(folder: string, rows: WorkRows, size: number) {
     this.rows = rows;
+    this.size = size;
     this.parameters = parametersIn(textIn(folder, "hash-config.json"));
     this.rules = textIn(folder, "firestore.rules");
-    const files = ["users.json", "firestore.json"].map((name) => join(folder, name));
-    this.size = files.reduce((sum, path) => sum + (statSync(path, { throwIfNoEntry: false })?.size ?? 0), 0);
     const users = jsonIn(folder, "users.json", howToExportUsers);
     this.hasUsers = users !== undefined;
     if (this.hasUsers) this.#addUsers(users);
@@ -119,11 +119,18 @@ function checkFolder(folder: string): void {
   );
 }
 
+/** The bytes of a file; 0 without the file. */
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
 function textIn(folder: string, name: string): string | null {
   const path = join(folder, name);
-  const size = statSync(path, { throwIfNoEntry: false })?.size;
-  if (size === undefined) return null;
-  if (size > maxBytes) throw new SetupError(`${path}: has ${size} bytes, and may have ${maxBytes}`);
+  if (!existsSync(path)) return null;
+  if (sizeOf(path) > maxBytes)
+    throw new SetupError(
+      `${path}: has ${sizeOf(path)} bytes, and may have ${maxBytes}: export without collections that are not needed`,
+    );
   return readFileSync(path, "utf8");
 }
 

@@ -115,6 +115,9 @@ test("a reference to a document that is not there is kept or cleared", async () 
       ["v: an id of no record"],
     ]);
   }
+  const list = nested({ t: { x: { v: ["gone", "x"].map((id) => tagged("documentReference", `t/${id}`)) } } });
+  using cleared = await sourceOf(list, { more: { dangling: "clear" } });
+  expect(read(tableOf(cleared, "t")).values).toEqual([{ v: [expect.stringMatching(/^rec_/)], sourceId: "x" }]);
   const other = await fieldOf(tagged("documentReference", "else/gone"), null);
   expect(other).toMatchObject({ type: "string", values: ["else/gone", null] });
 });

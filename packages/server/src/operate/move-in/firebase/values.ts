@@ -57,7 +57,9 @@ export class FirebaseValues {
     const { kind, value } = typedOf(given);
     if (kind === "null") return placed.items > 0 ? [] : null;
     if (placed.items > 0 && Array.isArray(value))
-      return value.map((item) => this.#value(item, { ...at, placed: { ...placed, items: 0 } }));
+      return value
+        .map((item) => this.#value(item, { ...at, placed: { ...placed, items: 0 } }))
+        .filter((item) => item !== null);
     if (placed.target !== null) {
       const path = String(value);
       const key = kind === "reference" ? placeOf(path.split("/")).key : path;
