@@ -28,6 +28,7 @@ function sourceOf(change: (folder: string) => void = () => undefined): { path: s
   mkdirSync(join(files, "harbour.appspot.com", "avatars"), { recursive: true });
   writeFileSync(join(files, "harbour.appspot.com", "avatars", "ada #1.png"), "a picture");
   writeFileSync(join(files, "harbour.appspot.com", "large.bin"), new Uint8Array(10 * 1024 * 1024 + 1));
+  writeFileSync(join(files, "stray.txt"), "of no bucket");
   change(path);
   return { path, files };
 }
@@ -247,6 +248,7 @@ test("the report names differences and the parts that stay behind", () => {
     `Documents of users whose account is gone: users without an address: ${gone}`,
     `Users with a phone number, which is no way to sign in: the number is in the field of the account: ${phone}`,
     `Users with custom claims, which give no rights here`,
+    "1 file beside the folders of the buckets",
     "1 link of the provider twitter: name the issuer",
     "Users with a second factor, which is not moved",
     "Every collection: security rules are not translated, and stand as comments",

@@ -172,6 +172,12 @@ test.each([
   await expect(sourceOf(documents)).rejects.toThrow(message);
 });
 
+test("a field that has the name of a member of every object is null where a document lacks the field", async () => {
+  using source = await sourceOf(nested({ t: { x: { constructor: "a" }, y: {} } }));
+  const { values } = read(tableOf(source, "t"));
+  expect(values.map((each) => Reflect.get(each, "constructor"))).toEqual(["a", null]);
+});
+
 test("JSON of more than 100 levels becomes a text", async () => {
   const deep = JSON.parse(`${"[".repeat(120)}${"]".repeat(120)}`);
   const { type, values, odd } = await fieldOf({ deep }, null);

@@ -1,6 +1,6 @@
 /** The reader of Firebase: a folder with the documents of Firestore and the users becomes a `MoveSource`. */
 import { statSync } from "node:fs";
-import { isObject, parseDatetime, SetupError } from "../../../base/kernel/index.ts";
+import { count, isObject, parseDatetime, SetupError } from "../../../base/kernel/index.ts";
 import { Accounts } from "../accounts.ts";
 import {
   type Choices,
@@ -149,7 +149,13 @@ class Reader {
 
   /** The files of storage as records. */
   #files(): MoveTable {
-    const keys = this.#values.keys();
+    const all = this.#values.keys();
+    const keys = all.filter((key) => key.includes("/"));
+    if (keys.length < all.length)
+      this.#report(
+        "left",
+        `${count(all.length - keys.length, "file")} beside the folders of the buckets: put the files into a folder with the name of the bucket`,
+      );
     const known = new Set(keys);
     const values = this.#values;
     const now = this.#now;

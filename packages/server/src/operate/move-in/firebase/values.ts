@@ -48,7 +48,7 @@ export class FirebaseValues {
       case "document":
         return values;
       default:
-        return values[from];
+        return Object.hasOwn(values, from) ? values[from] : null;
     }
   }
 
@@ -118,12 +118,12 @@ export class FirebaseValues {
     return textOf(text, note);
   }
 
-  /** The keys of the files: BUCKET/PATH. */
+  /** The keys of the files: BUCKET/PATH; a key without "/" is of no bucket. */
   keys(): string[] {
     const folder = this.#folder;
     if (folder === null) return [];
     return readdirSync(folder, { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile() && entry.parentPath !== folder)
+      .filter((entry) => entry.isFile())
       .map((entry) => relative(folder, join(entry.parentPath, entry.name)).split(sep).join("/"))
       .sort();
   }

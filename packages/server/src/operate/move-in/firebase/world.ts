@@ -134,11 +134,7 @@ export class FirebaseWorld {
 
   #formOf(shape: Shape): Pick<MovedField, "type" | "items" | "target"> {
     const [kind, ...others] = shape.kinds;
-    const form = (type: FieldDefinition["type"], target: MovedCollection | null = null) => ({
-      type,
-      items: 0,
-      target,
-    });
+    const form = (type: FieldDefinition["type"], target: MovedCollection | null = null) => ({ type, items: 0, target });
     if (others.length > 0)
       return form(others.length === 1 && shape.kinds.has("integer") && shape.kinds.has("float") ? "float" : "json");
     switch (kind) {
@@ -159,13 +155,8 @@ export class FirebaseWorld {
       }
       case "array": {
         const items = shape.isSet && shape.items !== null ? this.#formOf(shape.items) : null;
-        const isMultiple = items?.items === 0 && ["string", "text", "relation"].includes(items.type);
-        if (!isMultiple) return form("json");
-        return {
-          ...items,
-          type: items.type === "relation" ? "relation" : "string",
-          items: Math.max(shape.mostItems, 1),
-        };
+        if (items === null || items.type === "json") return form("json");
+        return { ...items, type: items.type === "relation" ? "relation" : "string", items: shape.mostItems };
       }
       default:
         return form("json");
