@@ -294,11 +294,11 @@ test("a second run changes nothing; a later export brings the changes, and with 
 
 test("a move goes on after kill -9", async () => {
   const tips = Object.fromEntries(
-    Array.from({ length: 4_000 }, (_, i) => [`t${i}`, { text: `tip ${i}`, __collections__: {} }]),
+    Array.from({ length: 10_000 }, (_, i) => [`t${i}`, { text: `tip ${i}`, __collections__: {} }]),
   );
   const large = sourceOf(replaced("firestore.json", '"roles": {', `"tips": ${JSON.stringify(tips)}, "roles": {`));
   const own = await project();
-  for (const bytes of [1, 100_000]) {
+  for (const bytes of [1, 50_000]) {
     const child = Bun.spawn([executable, "move-in", "firebase", large.path, "--files", large.files, ...decided], {
       ...{ cwd: own, stdout: "ignore", stderr: "ignore" },
     });
@@ -312,11 +312,11 @@ test("a move goes on after kill -9", async () => {
   expect(rest).toMatchObject({ code: 0, stderr: "" });
   const [, made = 0, before = 0] =
     /(\d+) records? made, 0 changed, (\d+) as before/.exec(rest.stdout)?.map(Number) ?? [];
-  expect([made > 0, before > 0, made + before]).toEqual([true, true, 4_022]);
+  expect([made > 0, before > 0, made + before]).toEqual([true, true, 10_022]);
   const database = new Database(join(own, "socle.db"), { readonly: true });
   expect(database.query("SELECT count(*) AS n, count(DISTINCT sourceId) AS ids FROM tips").get()).toEqual({
-    n: 4_000,
-    ids: 4_000,
+    n: 10_000,
+    ids: 10_000,
   });
   database.close();
   expect(existsSync(join(own, "socle.db-move-in"))).toBe(false);
