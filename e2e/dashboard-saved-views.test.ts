@@ -25,6 +25,7 @@ test("a view keeps filter, sort and columns for all admins; its address opens th
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Views" }).click();
   await page.getByRole("menuitem", { name: "Save as a view…" }).click();
+  await page.getByRole("dialog").locator("input:focus").waitFor();
   await page.keyboard.type("Open tasks");
   await page.keyboard.press("Enter");
   await page.getByRole("button", { name: "View: Open tasks" }).waitFor();
