@@ -144,6 +144,28 @@ describe("runs again", () => {
     await opened.close();
   });
 
+  test("a run that is reported as reopened after the next attempt has begun runs once, and again after the next retry", async () => {
+    const opened = await open("late.db", ["a"]);
+    await opened.change("x");
+    const [first] = opened.running;
+    if (first === undefined) throw new Error("nothing runs");
+    const { end: _, ...head } = first;
+    // The look at the table came before the report: the attempt of the retry is under way.
+    opened.dispatcher.reopened(head);
+    const set = (failedAt: number | null) =>
+      opened.database.transact((tx) => tx.run("UPDATE _deliveries SET failedAt = ? WHERE id = ?", failedAt, head.id));
+    await set(1);
+    await first.end("stays");
+    expect(opened.started).toEqual(["a x"]);
+    expect(opened.running).toEqual([]);
+    await set(null);
+    opened.dispatcher.reopened(head);
+    await Bun.sleep(30);
+    expect(opened.started).toEqual(["a x", "a x"]);
+    await opened.running[0]?.end();
+    await opened.close();
+  });
+
   test("a run that is due for a retry during a reload of the files runs once", async () => {
     const opened = await open("reloaded.db", ["a"]);
     await opened.change("x");

@@ -104,7 +104,7 @@ export class Dispatcher<R extends WaitingRun> {
   /** Handlers under way, by the path of the file, which may have been replaced meanwhile. */
   readonly #running = new Map<string, number>();
   #ending = 0;
-  /** Runs that were reopened while the failed attempt was still being recorded. */
+  /** Runs that were reopened while under way: the table says at the end of the attempt whether the run waits. */
   readonly #reopened = new Set<number>();
   #alarm: Alarm | null = null;
   /** The last run that is on disk. */
@@ -134,8 +134,15 @@ export class Dispatcher<R extends WaitingRun> {
   /** A run that had failed for good waits again, on disk. */
   reopened(run: { id: number; path: string; notBefore?: number }): void {
     if (this.#underWay.has(run.id)) this.#reopened.add(run.id);
-    else this.#files.get(run.path)?.source.rewind?.(run.id);
+    else this.#forget(run);
     this.written(run);
+  }
+
+  /** The next look reads a run in the table, whatever was known of the run. */
+  #forget({ id, path }: { id: number; path: string }): void {
+    const file = this.#files.get(path);
+    file?.stuck.delete(id);
+    file?.source.rewind?.(id);
   }
 
   isUnderWay(id: number): boolean {
@@ -324,7 +331,13 @@ export class Dispatcher<R extends WaitingRun> {
     leave();
     this.#ending -= 1;
     this.#underWay.delete(id);
-    this.#ended(run, this.#reopened.delete(id) ? { failures: 0, notBefore: 0 } : next);
+    this.#ended(run, next);
+    if (this.#reopened.delete(id)) {
+      this.#forget(run);
+      this.lookAgain();
+      // Now, before a later run of the key starts.
+      this.#look();
+    }
     this.startReady();
     const latest = this.#files.get(path);
     if (latest !== undefined && this.#isWanting(latest)) this.#requestLook();
