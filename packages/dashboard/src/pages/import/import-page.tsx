@@ -13,6 +13,7 @@ import { useSession } from "../../service/session.ts";
 import { text } from "../../texts/index.ts";
 import { FieldStep } from "./field-step.tsx";
 import { FileStep, type LoadedSource, useSource } from "./file-step.tsx";
+import classes from "./import.module.css";
 import { type FieldMapping, guessMapping, type Match } from "./mapping/mapping.ts";
 import { PreviewStep } from "./preview-step.tsx";
 import { batchRows, ImportRun } from "./run/import-run.ts";
@@ -134,7 +135,7 @@ function Importer(props: { collection: CollectionEntry; collections: readonly Co
             mode={{ isUpdate, match, setUpdate, setMatch }}
           />
           {isReady && <PreviewStep source={source} plan={plan} />}
-          <Group justify="space-between" gap="sm">
+          <Group justify="space-between" gap="sm" className={classes["foot"]}>
             <Dim size="sm">
               {isMapped ? (isReady ? text.import.startHint : text.import.noMatchColumn) : text.import.nothingMapped}
             </Dim>
