@@ -85,7 +85,9 @@ export class RuleTrials {
     const asked = { ...given, operation: "read" };
     const { as, search } = readTrial(asked);
     const outcome = await this.try(name, asked, waiter);
-    if (new URLSearchParams(search).has("cursor")) return outcome;
+    // An empty cursor is the first page, and a record has no pages.
+    const isFurtherPage = id === null && (new URLSearchParams(search).get("cursor") ?? "") !== "";
+    if (isFurtherPage) return outcome;
     await this.#options.changes.transact(
       waiter.principal,
       (_tx, audit) =>

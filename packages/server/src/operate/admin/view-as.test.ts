@@ -67,6 +67,21 @@ test("the audit has each look with the admin and the user, and a further page is
   ]);
 });
 
+test("a record beside a cursor, and a list with an empty cursor, are looks, and are in the audit", async () => {
+  const { look, ann, ids, service } = await world();
+  const seq = await lastSeq(service);
+  const [record, list] = [
+    { as: ann.user.id, id: ids[0], query: { cursor: "x" } },
+    { as: ann.user.id, query: { cursor: "" } },
+  ];
+  for (const body of [record, list]) expect([body, (await look(body)).body["status"]]).toEqual([body, 200 as never]);
+  const events = await eventsSince(service, seq);
+  expect(events.map(({ type, payload }) => [type, Reflect.get(payload, "after")])).toEqual([
+    ["admin.user.viewed", { collection: "notes", id: ids[0], query: { cursor: "x" } }],
+    ["admin.user.viewed", { collection: "notes", id: null, query: { cursor: "" } }],
+  ]);
+});
+
 test("nobody but an admin looks, and a look is never a write: other members, unknown users and API keys are refused", async () => {
   const { look, request, token, ann, service } = await world();
   const key = await request("POST", "/api/admin/keys", { token, body: { name: "k", scopes: ["notes:read"] } });
