@@ -22,6 +22,7 @@ export class BackupChecks {
   readonly #options: CheckOptions;
   readonly #checks = new Map<string, BackupCheck>();
   #running: { readonly thread: Thread<VerifyHandlers, ForCheck>; readonly ended: Promise<void> } | null = null;
+  #isStopped = false;
 
   constructor(options: CheckOptions) {
     this.#options = options;
@@ -36,8 +37,9 @@ export class BackupChecks {
     this.#checks.delete(name);
   }
 
-  /** @param file the path or the address of the backup. @throws AppError `conflict`, `bad_request` for an encrypted backup. */
+  /** @param file the path or the address of the backup. @throws AppError `conflict`, `unavailable`, `bad_request` for an encrypted backup. */
   begin(name: string, file: string): void {
+    if (this.#isStopped) throw new AppError("unavailable", "The service is stopping.");
     if (this.#running !== null) throw new AppError("conflict", "Another backup is being verified.");
     if (name.endsWith(".age"))
       throw new AppError("bad_request", "The service has no key of this backup: use socle verify FILE --identity KEY.");
@@ -54,6 +56,7 @@ export class BackupChecks {
   }
 
   async stop(): Promise<void> {
+    this.#isStopped = true;
     this.#running?.thread.end(new Error("the service stops"));
     await this.#running?.ended;
   }
@@ -79,7 +82,7 @@ export class BackupChecks {
     this.#running = null;
     Object.assign(check, { state, endedAt: toTimestamp(Date.now()), progress: 1, findings });
     if (errors.length === 0) logger.info(`Backup ${name} is whole`);
-    else logger.error(`Backup ${name} is not whole`, { errors });
+    else if (!this.#isStopped) logger.error(`The verification of the backup ${name} failed`, { errors });
     await Promise.race([thread.close(), Bun.sleep(endMs)]);
   }
 }

@@ -50,7 +50,7 @@ export function backupRoutes(api: { admin: Admin }): Routes {
         access,
         body: optionalBody(nothing),
         answers: { 202: answer(wire.backupEntry, "The verification has begun.") },
-        errors: [404, 409],
+        errors: [404, 409, 503],
         handle: (exchange, _admin, _body) => api.admin.backups.verify(exchange.param("name")),
       }),
     },
