@@ -12,7 +12,8 @@ test("a stop ends a verification without an error in the log, and a verification
   const lines: string[] = [];
   const sink = ({ level, message }: { level: string; message: string }): void => void lines.push(`${level} ${message}`);
   const logger = new Logger({ level: "INFO", sinks: [sink] });
-  const open = (): BackupChecks => new BackupChecks({ paths: dataPathsOf(files.config), schemas: knownSchemas, logger });
+  const open = (): BackupChecks =>
+    new BackupChecks({ paths: dataPathsOf(files.config), schemas: knownSchemas, logger });
   const whole = open();
   whole.begin("whole", file);
   while (whole.of("whole")?.state === "running") await Bun.sleep(5);
