@@ -11,7 +11,7 @@
  */
 
 import { isView, type StoredRecord } from "@socle/protocol";
-import { AppError, BoundedMap, identityOf, isAdmin, JsonText, type Principal } from "../../base/kernel/index.ts";
+import { AppError, BoundedMap, identityOf, isAdmin, JsonText, type Principal, quote } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import { type Database, SchemaChanged, type Transactor, type Waiter } from "../../store/database/index.ts";
 import { type Collection, type Collections, viewSql } from "../collections/index.ts";
@@ -196,35 +196,19 @@ export class Queries {
     return this.#pageText(query, outcome, caller.principal);
   }
 
-  /** Runs the first page of a list, and answers SQLite's plan and the index that would help, as the log of a slow query. */
+  /**
+   * Runs the first page of a list, and answers SQLite's plan and the index that would help, as the log of a slow query.
+   * @throws AppError `bad_request` for parameters of no list; see `prepare`.
+   */
   async explain(
     collection: Collection,
     search: string,
     caller: QueryCaller,
   ): Promise<{ ms: number; plan: readonly string[]; index: string }> {
-    const { principal } = caller;
     // Without a parameter, the whole list would have no pages.
-    const prepare = (current: Collection): ListQuery => {
-      const { query } = this.prepare(current, principal, search === "" ? "limit=100" : search);
-      if (query === null) throw new AppError("bad_request", `"${search}" has no parameter of a list.`);
-      return query;
-    };
-    let query = prepare(collection);
-    const plan = (): Planned<PageInput> => {
-      if (!this.#isCurrent(query)) query = prepare(this.#readable(collection.name, principal));
-      const basics = { ...this.#basics(caller, query), slowMs: 0 };
-      return {
-        input: {
-          type: "page",
-          plan: query.plan,
-          position: null,
-          vectorMemory: this.#vectorMemoryFor(query),
-          ...basics,
-        },
-        ...query,
-      };
-    };
-    const { ms, steps } = await this.#run<PageOutcome>(plan, caller);
+    const list = this.prepare(collection, caller.principal, search === "" ? "limit=100" : search);
+    if (list.query === null) throw new AppError("bad_request", `${quote(search)} has no parameter of a list.`);
+    const { query, ms, steps } = await this.#page(collection, { ...list, position: null }, { ...caller, slowMs: -1 });
     return { ms, plan: steps ?? [], index: indexAdvice(query) };
   }
 
@@ -239,21 +223,32 @@ export class Queries {
     list: PreparedList,
     caller: QueryCaller,
   ): Promise<{ query: ListQuery; outcome: PageOutcome; ms: number }> {
-    const { principal } = caller;
+    const { slowQueryMs, records } = this.#options;
+    const { query, outcome, ms, steps } = await this.#page(collection, list, { ...caller, slowMs: slowQueryMs });
+    if (steps !== null) this.#logSlow(query, ms, steps);
+    const total = query.countsAll ? records.count(query.collection) : outcome.total;
+    return { query, outcome: { ...outcome, total }, ms };
+  }
+
+  /** @param caller with the milliseconds beyond which a run answers the steps of SQLite's plan. */
+  async #page(
+    collection: Collection,
+    list: PreparedList,
+    caller: QueryCaller & { readonly slowMs: number },
+  ): Promise<Reported<PageOutcome> & { query: ListQuery }> {
+    const { principal, slowMs } = caller;
     let { query, position } = list;
     const plan = (): Planned<PageInput> => {
       if (query !== null && !this.#isCurrent(query))
         ({ query, position } = this.prepare(this.#readable(collection.name, principal), principal, list.search));
       if (query === null) throw new Error("The whole list has no pages");
       const vectorMemory = this.#vectorMemoryFor(query);
-      const basics = this.#basics(caller, query);
+      const basics = { ...this.#basics(caller, query), slowMs };
       return { input: { type: "page", plan: query.plan, position, vectorMemory, ...basics }, ...query };
     };
-    const { outcome, ms, steps } = await this.#run<PageOutcome>(plan, caller);
+    const reported = await this.#run<PageOutcome>(plan, caller);
     if (query === null) throw new Error("The whole list has no pages");
-    if (steps !== null) this.#logSlow(query, ms, steps);
-    const total = query.countsAll ? this.#options.records.count(query.collection) : outcome.total;
-    return { query, outcome: { ...outcome, total }, ms };
+    return { ...reported, query };
   }
 
   /**
