@@ -33,6 +33,11 @@ function placeWithin(operand: Operand, operator: string, below: "<" | ">"): Path
   return operand.type === "call" && operand.call === "distance" && operator.startsWith(below) ? operand.argument : null;
 }
 
+/** Whether an index can hold the values of a path. */
+function isIndexed({ valueType }: Path): boolean {
+  return valueType !== "json" && valueType !== "vector";
+}
+
 /** Names of fields as in a definition. */
 function listOf(fields: readonly string[]): string {
   return `[${fields.map((field) => `"${field}"`).join(", ")}]`;
@@ -41,7 +46,7 @@ function listOf(fields: readonly string[]): string {
 /** Advice for the list's own collection: fields compared for equality, then the sort fields, else fields compared for order. */
 function ownAdvice({ collection, entered, sort }: ListQuery, searched: readonly Searched[]): string | null {
   const { definition } = collection;
-  const own = searched.filter(({ path }) => path.hops.length === 0 && path.valueType !== "json");
+  const own = searched.filter(({ path }) => path.hops.length === 0 && isIndexed(path));
   const names = (isEqual: boolean): string[] =>
     own.filter((each) => each.isEqual === isEqual).map(({ path }) => path.field.name);
   const isOwn = entered.get(collection)?.access === "own";
@@ -66,7 +71,7 @@ function ownAdvice({ collection, entered, sort }: ListQuery, searched: readonly 
 function reachedAdvice(searched: readonly Searched[]): string[] {
   const advice = searched.flatMap(({ path, isEqual }) => {
     const target = path.hops.at(-1)?.target.name;
-    if (target === undefined || target === "users" || !isEqual || path.valueType === "json" || path.field.name === "id")
+    if (target === undefined || target === "users" || !isEqual || !isIndexed(path) || path.field.name === "id")
       return [];
     return [`add ${listOf([path.field.name])} to "indexes" of "${target}"`];
   });

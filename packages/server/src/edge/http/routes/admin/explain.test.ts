@@ -5,6 +5,10 @@ import { openApi } from "../../../../../test/kit.ts";
 const fields = [
   { name: "title", type: "string" },
   { name: "size", type: "integer" },
+  { name: "vector", type: "vector", dimensions: 1 },
+  { name: "place", type: "geo" },
+  { name: "labels", type: "string", multiple: true },
+  { name: "post", type: "relation", collection: "posts" },
 ];
 const collections = [{ name: "posts", fields, indexes: [["size"]], permissions: { read: "public" } }];
 const { request, admin, register } = await openApi({ collections });
@@ -25,6 +29,18 @@ test("the plan names the index that SQLite takes, and the index that would help"
   const [, whole] = await explain({});
   expect(whole["plan"]).toEqual([expect.stringContaining("posts")]);
 });
+
+test.each(["vector = null", "post.vector = null", 'labels = "a"', "place = null"])(
+  "for the filter %s, no index is proposed that a definition may not have",
+  async (filter) => {
+    const [status, { index }] = await explain({ filter });
+    const proposed = /add (\[.*\]) to/.exec(String(index))?.[1];
+    const indexes = [["size"], ...(proposed === undefined ? [] : [JSON.parse(proposed)])];
+    const body = { fields, indexes };
+    const plan = await request("PUT", "/api/admin/collections/posts?dryRun=true", { token, body });
+    expect([status, index, plan.status]).toEqual([200, index, 200]);
+  },
+);
 
 test("a cursor is no part of the plan: the plan is that of the first page", async () => {
   for (const title of ["a", "b"]) await request("POST", "/api/posts", { token, body: { title } });
