@@ -19,7 +19,7 @@ export {
   type UserTable,
 } from "./collection.ts";
 export { collectionRenames, withNewTargets } from "./collection-renames.ts";
-export { Collections, definitionsChanged, trialCollection } from "./collections.ts";
+export { Collections, definitionsChanged } from "./collections.ts";
 export { type Counter, counterKey, keepNumber, lastNumber } from "./counter-table.ts";
 export { parseDefinition } from "./definition.ts";
 export {
@@ -50,6 +50,7 @@ export { deleteSavedView, putSavedView, savedViews } from "./saved-view-table.ts
 export { checkRecords, countDropped, countText } from "./sql/data-check.ts";
 export { plannedTables, unknownFields } from "./sql/planned-tables.ts";
 export { viewSql } from "./sql/view-rows.ts";
+export { trialCollection } from "./stored-collection.ts";
 export { countRecords } from "./table.ts";
 export {
   countTrash,

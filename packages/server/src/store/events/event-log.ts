@@ -23,26 +23,21 @@ import {
   eventAt,
   eventsAfter,
   eventsOf,
-  firstMark,
   headsOf,
   insertEvent,
-  insertMark,
   LoggedEvent,
   lastGiven,
   lastTrimmed,
-  markEvery,
-  markFrom,
-  measureSize,
   oldestEvent,
   parseEventId,
   positionOf,
-  rowBytes,
   trimEvents,
   type WrittenRow,
 } from "./event-table.ts";
 import { eventsByKey, eventsOfTrace, manyEvents, type TraceBounds } from "./events-by-key.ts";
 import { type KeySearch, seqsOf } from "./index-table.ts";
 import { RequestLog } from "./request-log.ts";
+import { firstMark, insertMark, markEvery, markFrom, measureSize, rowBytes } from "./size-mark-table.ts";
 import { type AuditRange, auditAfter } from "./sql/audit.ts";
 import { type ActorSearch, changesBy, type EventFilter, searchEvents, seqRange } from "./sql/search.ts";
 import { TypeBlocks } from "./type-blocks.ts";

@@ -1,8 +1,4 @@
-/**
- * The table of events: the rows; two single-row tables with the last assigned and the last trimmed position of the log; and the
- * size marks. A size mark stores the bytes of all events written up to its seq. The difference of two marks is the size of
- * the events between the marks, so trimming events needs no count. The first mark lies at the beginning of the log.
- */
+/** The table of events: the rows, and two single-row tables with the last assigned and the last trimmed position of the log. */
 import type { Event, EventSource, StoredRecord } from "@socle/protocol";
 import { type Cause, originOf, type TraceOrigin, toTimestamp } from "../../base/kernel/index.ts";
 import type { ModuleSchema, QueryTable, Reader, SlowReader, Transactor } from "../database/index.ts";
@@ -10,6 +6,7 @@ import { auditSteps, keepAudit } from "./audit-table.ts";
 import { causeIn, idsIn } from "./cause-text.ts";
 import { indexSteps, trimIndex } from "./index-table.ts";
 import { requestSteps } from "./request-table.ts";
+import { sizeSteps, trimMarks } from "./size-mark-table.ts";
 
 const pattern = /^evt_([0-9a-f]{12})([0-9a-f]{13})$/;
 
@@ -195,12 +192,6 @@ export function liveEventOf({ row, previous }: LiveEvent): LoggedEvent {
   return new LoggedEvent(row, previous);
 }
 
-/** Bytes between two marks: the precision of the log's size. */
-export const markEvery = 256 * 1024;
-
-/** The approximate bytes of a row without the payload, the basis and the cause. */
-export const rowBytes = 100;
-
 export const eventSchema: ModuleSchema = {
   module: "events",
   steps: [
@@ -221,13 +212,7 @@ export const eventSchema: ModuleSchema = {
     "CREATE INDEX _events_other ON _events (seq, type) WHERE source <> 'collections'",
     // 1 if the payload belongs to a large record, and holds only the changes of an update.
     "ALTER TABLE _events ADD COLUMN partial INTEGER NOT NULL DEFAULT 0",
-    "CREATE TABLE _event_sizes (seq INTEGER PRIMARY KEY, total INTEGER NOT NULL) STRICT",
-    "INSERT INTO _event_sizes (seq, total) VALUES (0, 0)",
-    // For a log written by a version without size marks.
-    `INSERT INTO _event_sizes (seq, total)
-     SELECT max(seq), max(total) FROM (
-       SELECT seq, sum(octet_length(payload) + ${rowBytes}) OVER (ORDER BY seq) AS total FROM _events
-     ) GROUP BY total / ${markEvery}`,
+    ...sizeSteps,
     // The event's own time, if the clock was set back before the event: `at` never falls.
     "ALTER TABLE _events ADD COLUMN time INTEGER",
     // The previous record, as far as the read rule uses the fields: a replay reads the basis to find the users that can no longer
@@ -467,37 +452,6 @@ export function trimEvents(
   keepAudit(tx, first?.seq ?? trim, trim);
   tx.run("DELETE FROM _events WHERE seq <= ?", trim);
   trimIndex(tx, trim);
-  // The newest mark up to `trim` stays: the size of the log counts from this mark.
-  tx.run("DELETE FROM _event_sizes WHERE seq < (SELECT max(seq) FROM _event_sizes WHERE seq <= ?)", trim);
+  trimMarks(tx, trim);
   return trim;
-}
-
-/** Bytes of all events up to a seq. */
-interface SizeMark {
-  readonly seq: number;
-  readonly total: number;
-}
-
-/** Bytes of all events ever written, up to the newest event that a reader sees, and the total of the newest mark. */
-export function measureSize(reader: Reader): { total: number; marked: number } {
-  const size = reader.get<{ total: number; marked: number }>(
-    `SELECT total AS marked, total + coalesce(
-       (SELECT sum(octet_length(payload || coalesce(basis, '') || coalesce(cause, '')) + ${rowBytes}) FROM _events
-        WHERE seq > mark.seq), 0) AS total
-     FROM _event_sizes AS mark ORDER BY seq DESC LIMIT 1`,
-  );
-  return size ?? { total: 0, marked: 0 };
-}
-
-export function insertMark(tx: Transactor, { seq, total }: SizeMark): void {
-  tx.run("INSERT INTO _event_sizes (seq, total) VALUES (?, ?)", seq, total);
-}
-
-export function firstMark(reader: Reader): SizeMark | null {
-  return reader.get<SizeMark>("SELECT seq, total FROM _event_sizes ORDER BY seq LIMIT 1");
-}
-
-/** The first mark with a total of at least `total`. */
-export function markFrom(reader: Reader, total: number): SizeMark | null {
-  return reader.get<SizeMark>("SELECT seq, total FROM _event_sizes WHERE total >= ? ORDER BY seq LIMIT 1", total);
 }

@@ -5,8 +5,9 @@ import type { Logger } from "../../base/logging/index.ts";
 import type { Database } from "../database/index.ts";
 import { isAuditFull, trimAudit } from "./audit-table.ts";
 import type { EventLog } from "./event-log.ts";
-import { firstMark, lastUntil, markFrom, newestEvent, oldestEvent, storedTime, storeTime } from "./event-table.ts";
+import { lastUntil, newestEvent, oldestEvent, storedTime, storeTime } from "./event-table.ts";
 import { hasOldRequests, trimRequests } from "./request-table.ts";
+import { firstMark, markFrom } from "./size-mark-table.ts";
 
 /** Rows that a transaction removes: so few that a waiting write is not delayed noticeably. */
 const step = 500;
