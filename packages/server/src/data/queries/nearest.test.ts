@@ -1,12 +1,13 @@
 /**
  * Vectors: lists by `nearest` beside a model that compares all vectors, while records come, change and go; with vectors in memory and
- * without. Rules, refusals, definitions, the trash, undo, transfer.
+ * without; whether a list uses the vectors in memory. Rules, refusals, definitions, the trash, undo, transfer.
  */
-import { expect, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
 import { openApi, type TestApi } from "../../../test/kit.ts";
 import { LiveClient } from "../../../test/live-client.ts";
 import { randomNumbers, randomSeed } from "../../../test/random.ts";
 import { openServer, until } from "../../../test/sockets.ts";
+import { encodeVector } from "../../base/kernel/index.ts";
 
 interface Item {
   readonly id: string;
@@ -381,6 +382,31 @@ test("fields that exchange their names exchange their vectors", async () => {
   const changed = await api.request("PUT", "/api/admin/collections/notes", { body: { fields }, token });
   expect(changed.status).toBe(200);
   for (let i = 0; i < 2; i++) expect([await nearest("one"), await nearest("other")]).toEqual([1_499, 0]);
+});
+
+test("a list reads the vectors in memory: a vector that changes past the log is not seen, and without memory is seen", async () => {
+  const at = (i: number): number[] => Array.from({ length: dimensions }, (_, j) => (j === 0 ? 1 : 0.001 * (i + 1)));
+  const notes = Array.from({ length: 1_500 }, (_, i) => ({ n: i, embedding: at(i) }));
+  const sort = `nearest(embedding, ${JSON.stringify(at(-1))})`;
+  for (const [memory, found] of [
+    ["1MiB", 0],
+    ["0", 1_499],
+  ] as const) {
+    const settings = { SERVICE_LIMITS_VECTOR_MEMORY: memory };
+    const api = await openApi({ collections: [{ name: "notes", fields: [n, vector] }], settings });
+    const token = await api.admin();
+    await importInto(api, "notes", notes, token);
+    const { database } = api.service;
+    const tasks = spyOn(database, "memoryTask");
+    const first = async (limit: number) => (await query(api, "notes", { sort, limit }, token)).items[0]?.n;
+    expect([memory, await first(1)]).toEqual([memory, 0]);
+    const sql = "UPDATE notes SET embedding = ? WHERE n = 1499";
+    await database.transact((tx) => tx.run(sql, encodeVector(at(-1))));
+    // Another limit, because the answer of a list is kept until the next event.
+    expect([memory, await first(2)]).toEqual([memory, found]);
+    // A single thread, so that the bound is that of the process.
+    expect(tasks).toHaveBeenCalledTimes(memory === "0" ? 0 : 2);
+  }
 });
 
 test("nearest sorts no live query", async () => {

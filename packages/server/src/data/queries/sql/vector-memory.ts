@@ -3,6 +3,7 @@
  * records of a list. The events of the log tell the records that changed since the last query; after a change of a definition, all vectors
  * are read again. A deleted record keeps a place, and is found by no statement.
  */
+import type { VectorMetric } from "@socle/protocol";
 import { cosineDistance, decodeVector, lengthOf, writeVector } from "../../../base/kernel/index.ts";
 import { type Reader, stopProbe } from "../../../store/database/index.ts";
 import { changesSince, lastSeqOf } from "../../../store/events/index.ts";
@@ -32,8 +33,15 @@ interface Block {
   readonly seqs: Float64Array;
 }
 
-/** The sums of the products of a vector with each vector of a block. Eight vectors at a time take half of the time of one at a time. */
-function products({ numbers }: Block, wanted: Float32Array, into: Float64Array): void {
+/**
+ * For each vector of a block: the sum of the products with a vector, or for `l2` the sum of the squares of the differences. Eight
+ * vectors at a time take half of the time of one at a time.
+ */
+function sums(
+  { numbers }: Block,
+  { wanted, metric }: { wanted: Float32Array; metric: VectorMetric },
+  into: Float64Array,
+): void {
   const length = wanted.length;
   for (let at = 0; at < blockLength; at += 8) {
     const a = at * length;
@@ -52,52 +60,30 @@ function products({ numbers }: Block, wanted: Float32Array, into: Float64Array):
     let sumF = 0;
     let sumG = 0;
     let sumH = 0;
-    for (let i = 0; i < length; i++) {
-      const x = wanted[i] ?? 0;
-      sumA += x * (numbers[a + i] ?? 0);
-      sumB += x * (numbers[b + i] ?? 0);
-      sumC += x * (numbers[c + i] ?? 0);
-      sumD += x * (numbers[d + i] ?? 0);
-      sumE += x * (numbers[e + i] ?? 0);
-      sumF += x * (numbers[f + i] ?? 0);
-      sumG += x * (numbers[g + i] ?? 0);
-      sumH += x * (numbers[h + i] ?? 0);
-    }
-    into.set([sumA, sumB, sumC, sumD, sumE, sumF, sumG, sumH], at);
-  }
-}
-
-/** The sums of the squares of the differences of a vector and each vector of a block, as `products`. */
-function squares({ numbers }: Block, wanted: Float32Array, into: Float64Array): void {
-  const length = wanted.length;
-  for (let at = 0; at < blockLength; at += 8) {
-    const a = at * length;
-    const b = a + length;
-    const c = b + length;
-    const d = c + length;
-    const e = d + length;
-    const f = e + length;
-    const g = f + length;
-    const h = g + length;
-    let sumA = 0;
-    let sumB = 0;
-    let sumC = 0;
-    let sumD = 0;
-    let sumE = 0;
-    let sumF = 0;
-    let sumG = 0;
-    let sumH = 0;
-    for (let i = 0; i < length; i++) {
-      const x = wanted[i] ?? 0;
-      sumA += (x - (numbers[a + i] ?? 0)) ** 2;
-      sumB += (x - (numbers[b + i] ?? 0)) ** 2;
-      sumC += (x - (numbers[c + i] ?? 0)) ** 2;
-      sumD += (x - (numbers[d + i] ?? 0)) ** 2;
-      sumE += (x - (numbers[e + i] ?? 0)) ** 2;
-      sumF += (x - (numbers[f + i] ?? 0)) ** 2;
-      sumG += (x - (numbers[g + i] ?? 0)) ** 2;
-      sumH += (x - (numbers[h + i] ?? 0)) ** 2;
-    }
+    if (metric === "l2")
+      for (let i = 0; i < length; i++) {
+        const x = wanted[i] ?? 0;
+        sumA += (x - (numbers[a + i] ?? 0)) ** 2;
+        sumB += (x - (numbers[b + i] ?? 0)) ** 2;
+        sumC += (x - (numbers[c + i] ?? 0)) ** 2;
+        sumD += (x - (numbers[d + i] ?? 0)) ** 2;
+        sumE += (x - (numbers[e + i] ?? 0)) ** 2;
+        sumF += (x - (numbers[f + i] ?? 0)) ** 2;
+        sumG += (x - (numbers[g + i] ?? 0)) ** 2;
+        sumH += (x - (numbers[h + i] ?? 0)) ** 2;
+      }
+    else
+      for (let i = 0; i < length; i++) {
+        const x = wanted[i] ?? 0;
+        sumA += x * (numbers[a + i] ?? 0);
+        sumB += x * (numbers[b + i] ?? 0);
+        sumC += x * (numbers[c + i] ?? 0);
+        sumD += x * (numbers[d + i] ?? 0);
+        sumE += x * (numbers[e + i] ?? 0);
+        sumF += x * (numbers[f + i] ?? 0);
+        sumG += x * (numbers[g + i] ?? 0);
+        sumH += x * (numbers[h + i] ?? 0);
+      }
     into.set([sumA, sumB, sumC, sumD, sumE, sumF, sumG, sumH], at);
   }
 }
@@ -168,8 +154,7 @@ class FieldVectors {
     const all = new Float64Array(this.#blocks.length * blockLength);
     for (const [n, block] of this.#blocks.entries()) {
       const distances = all.subarray(n * blockLength, (n + 1) * blockLength);
-      if (metric === "l2") squares(block, wanted, distances);
-      else products(block, wanted, distances);
+      sums(block, { wanted, metric }, distances);
       for (let at = 0; at < blockLength; at++)
         if (block.seqs[at] === 0) distances[at] = Number.NaN;
         else if (metric === "cosine")
