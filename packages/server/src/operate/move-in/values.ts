@@ -1,7 +1,9 @@
 /** Values of another service as values that Socle takes: JSON, texts, relations, files and times. */
+import { existsSync, statSync } from "node:fs";
+import { basename, normalize, resolve, sep } from "node:path";
 import { type CollectionDefinition, type FieldDefinition, type JsonValue, MAX_FILE_SIZE } from "@socle/protocol";
 import { SetupError } from "../../base/kernel/index.ts";
-import type { Choices, NoteInField, NoteOddity } from "./source.ts";
+import type { Choices, MovedFile, NoteInField, NoteOddity } from "./source.ts";
 
 const maxLevels = 100;
 
@@ -78,6 +80,18 @@ export function danglingId(
 ): string | null {
   note("an id of no record");
   return dangling === "clear" && field.required !== true ? null : id;
+}
+
+/** The file of a bucket in a folder of buckets; null for a path without a file, and for a path with other steps than names. */
+export function storedFile(
+  folder: string,
+  bucket: string,
+  path: string,
+): Pick<MovedFile, "path" | "filename" | "size"> | null {
+  const place = [resolve(folder), bucket, ...path.split("/")].join(sep);
+  if (normalize(place) !== place || basename(bucket) !== bucket || !existsSync(place)) return null;
+  const found = statSync(place);
+  return found.isFile() ? { path: place, filename: basename(place), size: found.size } : null;
 }
 
 /** The file itself if the file can be moved; null for another file. */

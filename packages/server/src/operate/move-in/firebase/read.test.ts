@@ -15,7 +15,7 @@ const secrets = { passwordHash: Buffer.alloc(16, 7).toString("base64"), salt: "A
 
 async function sourceOf(
   documents: unknown,
-  { users = [ada, bo], more = {} as Partial<Choices>, rules = "", config = "" } = {},
+  { users = [ada, bo], more = {} as Partial<Choices>, rules = "", config = "", files = null as string | null } = {},
 ): Promise<MoveSource & Disposable> {
   const folder = temporaryFolder();
   await Bun.write(join(folder, "firestore.json"), JSON.stringify(documents));
@@ -27,7 +27,7 @@ async function sourceOf(
   if (rules !== "") await Bun.write(join(folder, "firestore.rules"), rules);
   const work = join(folder, "work");
   try {
-    return await readFirebase(folder, { choices: { ...choices, ...more }, work, files: null });
+    return await readFirebase(folder, { choices: { ...choices, ...more }, work, files });
   } catch (thrown) {
     expect(existsSync(work)).toBe(false);
     throw thrown;
@@ -168,6 +168,7 @@ test.each([
     { documents: [1, 2].map(() => ({ name: "projects/p/databases/d/documents/t/x" })) },
     "the document t/x stands twice",
   ],
+  [{ documents: [], nextPageToken: "x" }, "is one page of several (nextPageToken)"],
 ])("%j is refused", async (documents, message) => {
   await expect(sourceOf(documents)).rejects.toThrow(message);
 });
@@ -242,6 +243,30 @@ test("the parameters of hashes as JSON, and as the console shows the parameters"
   const [row] = tableOf(without, "users").rows();
   expect(row?.account).toMatchObject({ passwordHash: "", email: `${ada}@example.com` });
   await expect(sourceOf(nested({}), { config: "{}" })).rejects.toThrow("hash-config.json: needs the algorithm SCRYPT");
+});
+
+test("the address of a file is the new address; an address that no file can have stays as it is", async () => {
+  const files = temporaryFolder();
+  await Bun.write(join(files, "b", "dir", "a.txt"), "a");
+  await Bun.write(join(files, "outside.txt"), "o");
+  const addresses = [
+    "gs://b/dir/a.txt",
+    "https://firebasestorage.googleapis.com/v0/b/b/o/dir%2Fa.txt?alt=media",
+    "gs://b/dir",
+    "gs://b/../outside.txt",
+    "gs://../b/dir/a.txt",
+    "gs://./b/dir/a.txt",
+    "gs://b/x/../dir/a.txt",
+    "gs://b//dir/a.txt",
+    `gs://b/${"x".repeat(5_000)}`,
+    "https://firebasestorage.googleapis.com/v0/b/b/o/%00",
+  ];
+  const documents = nested({ t: Object.fromEntries(addresses.map((v, i) => [`x${i}`, { v }])) });
+  using source = await sourceOf(documents, { files });
+  const { values, odd } = read(tableOf(source, "t"));
+  const address = expect.stringMatching(/^\/api\/storage\/fil_/);
+  expect(values.map((each) => Reflect.get(each, "v"))).toEqual([address, address, ...addresses.slice(2)]);
+  expect(odd).toEqual(addresses.slice(2).map(() => "v: an address of a file that no record has, which stays"));
 });
 
 test("every collection is for admins alone, whatever the rules say", async () => {

@@ -1,11 +1,11 @@
 /** Values of Firestore as values of Socle, and the files of a bucket. */
-import { readdirSync, statSync } from "node:fs";
-import { basename, join, relative, sep } from "node:path";
+import { readdirSync } from "node:fs";
+import { join, relative, sep } from "node:path";
 import type { CollectionDefinition, FieldDefinition, JsonValue } from "@socle/protocol";
 import { isObject } from "../../../base/kernel/index.ts";
 import { type Choices, type MovedFile, movedId, type NoteInField, type NoteOddity } from "../source.ts";
 import type { StoredRow } from "../sql/work-rows.ts";
-import { danglingId, decoded, jsonOf, movableFile, textOf, valuesOf } from "../values.ts";
+import { danglingId, decoded, jsonOf, movableFile, storedFile, textOf, valuesOf } from "../values.ts";
 import { placeOf, typedOf } from "./typed.ts";
 import type { FirebaseWorld, MovedCollection, MovedField } from "./world.ts";
 
@@ -130,15 +130,13 @@ export class FirebaseValues {
 
   /** The file of a key, if the file can be moved. */
   file(key: string, note?: NoteInField): MovedFile | null {
-    const place = join(this.#folder ?? "", ...key.split("/"));
-    // A path could lead out of the folder.
-    const isInside = this.#folder !== null && place.startsWith(this.#folder + sep);
-    const found = isInside ? statSync(place, { throwIfNoEntry: false }) : undefined;
-    if (found?.isFile() !== true) return null;
-    const [bucket = "", ...path] = key.split("/");
+    const [bucket = "", ...names] = key.split("/");
+    const path = names.join("/");
+    const found = this.#folder === null ? null : storedFile(this.#folder, bucket, path);
+    if (found === null) return null;
     const file: MovedFile = {
-      ...{ id: fileIdFor(key), path: place, filename: basename(place), size: found.size, visibility: "record" },
-      addresses: [`/v0/b/${encodeURIComponent(bucket)}/o/${encodeURIComponent(path.join("/"))}`],
+      ...{ ...found, id: fileIdFor(key), visibility: "record" },
+      addresses: [`/v0/b/${encodeURIComponent(bucket)}/o/${encodeURIComponent(path)}`],
     };
     return movableFile(file, note);
   }

@@ -1,11 +1,9 @@
 /** Values of PostgreSQL as values of Socle. */
-import { statSync } from "node:fs";
-import { basename, join, sep } from "node:path";
 import type { CollectionDefinition, FieldDefinition, JsonValue } from "@socle/protocol";
 import { parseDatetime } from "../../../base/kernel/index.ts";
 import type { Choices, MovedFile, NoteInField, NoteOddity } from "../source.ts";
 import type { StoredRow } from "../sql/work-rows.ts";
-import { danglingId, decoded, jsonOf, movableFile, textOf, valuesOf } from "../values.ts";
+import { danglingId, decoded, jsonOf, movableFile, storedFile, textOf, valuesOf } from "../values.ts";
 import { type Item, itemsOf } from "./arrays.ts";
 import { type DumpWorld, type PlacedColumn, type PlacedTable, uuidForm } from "./world.ts";
 
@@ -143,18 +141,13 @@ export class DumpValues {
 
   #file({ key, cells }: StoredRow): MovedFile | null {
     const [bucket, path] = this.#places.map((at) => cells[at] ?? "") as [string, string];
-    if (this.#folder === null || this.#files === undefined || bucket === "") return null;
-    const root = join(this.#folder, bucket) + sep;
-    const place = join(root, path);
-    // A path could lead out of the folder.
-    const found =
-      place.startsWith(root) && basename(bucket) === bucket ? statSync(place, { throwIfNoEntry: false }) : undefined;
-    if (found?.isFile() !== true) return null;
+    if (this.#folder === null || this.#files === undefined) return null;
+    const found = storedFile(this.#folder, bucket, path);
+    if (found === null) return null;
     const isPublic = this.#publicBuckets.has(bucket);
     const encoded = path.split("/").map(encodeURIComponent).join("/");
     return {
-      ...{ id: this.#files.fileIdFor(key), path: place, filename: basename(path), size: found.size },
-      visibility: isPublic ? "public" : "record",
+      ...{ ...found, id: this.#files.fileIdFor(key), visibility: isPublic ? "public" : "record" },
       addresses: [
         `/storage/v1/object/${isPublic ? "public" : "authenticated"}/${encodeURIComponent(bucket)}/${encoded}`,
       ],
