@@ -10,6 +10,7 @@ import type {
   FileUse,
   IndexDefinition,
   Invitation,
+  JsonValue,
   Link,
   ListPlan,
   LogEntry,
@@ -158,11 +159,11 @@ export class CollectionAdmin {
   }
 
   /** Reads a list or a record as a user or as an anonymous caller; the look is in the audit. Changes no record. */
-  viewAs(
+  viewAs<Answer = JsonValue>(
     name: string,
     look: Pick<RuleTrialRequest, "as" | "id" | "query">,
     { signal }: { signal?: AbortSignal | undefined } = {},
-  ): Promise<RuleTrial> {
+  ): Promise<RuleTrial<Answer>> {
     return this.#transport.call("POST", `${path(name)}/view-as`, { body: look, signal });
   }
 

@@ -124,7 +124,7 @@ export interface RuleTrialRequest {
 }
 
 /** The outcome of a trial: the answer that the caller would get, and the rules that say so. Nothing was changed. */
-export interface RuleTrial {
+export interface RuleTrial<Answer = JsonValue> {
   as: User | null;
   operation: Operation;
   allowed: boolean;
@@ -132,7 +132,7 @@ export interface RuleTrial {
   status: number;
   error: ErrorBody["error"] | null;
   /** The record, or a page of the list, as for the caller; null if the answer has no record. */
-  answer: JsonValue;
+  answer: Answer | null;
   /** Empty for a list, for an absent record, and if a word refuses every caller. */
   rules: TriedRule[];
 }

@@ -107,20 +107,23 @@ const isSlowQuery = ({ message }: LogEntry): boolean => message === text.overvie
 
 /** @param entries newest first. The form that took the most time in sum comes first. */
 export function slowQueriesOf(entries: readonly LogEntry[]): SlowQuery[] {
-  const groups = new Map<string, SlowQuery & { times: number[] }>();
-  for (const entry of entries.filter(isSlowQuery)) {
-    const { fields = {} } = entry;
-    const [collection, shape, ms] = [String(fields["collection"]), shapeOf(fields), Number(fields["ms"])];
-    const key = `${collection} ${shape}`;
-    const { times = [], newest = entry } = groups.get(key) ?? {};
-    times.push(ms);
-    const index = typeof fields["index"] === "string" ? fields["index"] : null;
-    const [slowestMs, medianMs] = [Math.max(...times), medianOf(times)];
-    const first = groups.get(key)?.index ?? index;
-    groups.set(key, { key, collection, shape, index: first, count: times.length, slowestMs, medianMs, times, newest });
-  }
-  const sumOf = ({ times }: { times: readonly number[] }): number => times.reduce((sum, ms) => sum + ms, 0);
-  return [...groups.values()].sort((a, b) => sumOf(b) - sumOf(a));
+  const groups = Map.groupBy(
+    entries.filter(isSlowQuery),
+    ({ fields = {} }) => `${fields["collection"]} ${shapeOf(fields)}`,
+  );
+  const found = [...groups].flatMap(([key, group]) => {
+    const [newest] = group;
+    if (newest === undefined) return [];
+    const times = group.map(({ fields }) => Number(fields?.["ms"]));
+    const index = group.map(({ fields }) => fields?.["index"]).find((each) => typeof each === "string") ?? null;
+    const { fields = {} } = newest;
+    return {
+      ...{ key, collection: String(fields["collection"]), shape: shapeOf(fields), index, newest },
+      ...{ count: times.length, slowestMs: Math.max(...times), medianMs: medianOf(times) },
+      sumMs: times.reduce((sum, ms) => sum + ms, 0),
+    };
+  });
+  return found.sort((a, b) => b.sumMs - a.sumMs);
 }
 
 /** The middle of the values: of an even number of values, the lower one. */

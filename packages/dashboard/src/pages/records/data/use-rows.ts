@@ -62,7 +62,7 @@ export interface Rows {
 }
 
 /** The loaded row at a position of the whole list. */
-export function rowAt({ first, items }: Rows, place: number): Row | undefined {
+export function rowAt({ first, items }: Pick<Rows, "first" | "items">, place: number): Row | undefined {
   return place < first ? undefined : items[place - first];
 }
 

@@ -45,7 +45,7 @@ interface Target {
   readonly collections: readonly CollectionEntry[];
   /** The visible columns, and the loaded rows. */
   readonly columns: readonly GridColumn[];
-  readonly rows: Rows;
+  readonly rows: Pick<Rows, "first" | "items">;
   /** The cell of the first pasted cell. */
   readonly at: CellPlace;
 }

@@ -4,7 +4,7 @@ import { queryOptions, useQuery } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
 import { client } from "../../../service/client.ts";
 import type { RecordSearch } from "../../search.ts";
-import type { ColumnState } from "../columns/column-state.ts";
+import { type ColumnState, emptyColumnState } from "../columns/column-state.ts";
 import { parseSort } from "../data/sort.ts";
 
 export function savedViewsQuery(collection: string) {
@@ -29,15 +29,11 @@ export function contentOf(search: RecordSearch, columns: ColumnState): SavedView
   };
 }
 
-/** Whether the list differs from its view. */
-export function differs(
-  { name: _, updatedAt: __, ...view }: SavedView,
-  search: RecordSearch,
-  columns: ColumnState,
-): boolean {
-  const sorted = ({ filter, search: words, sort, columns: state }: SavedViewContent): string =>
-    JSON.stringify([filter, words, sort, state?.order, state?.hidden, Object.entries(state?.widths ?? {}).sort()]);
-  return sorted(view) !== sorted(contentOf(search, columns));
+/** Whether the list differs from its view. A view without columns has all columns, as they are by default. */
+export function differs(view: SavedView, search: RecordSearch, columns: ColumnState): boolean {
+  const written = (of: Pick<RecordSearch, "filter" | "search" | "sort">, state: ColumnState): string =>
+    JSON.stringify([of.filter, of.search, of.sort, state.order, state.hidden, Object.entries(state.widths).sort()]);
+  return written(view, view.columns ?? emptyColumnState) !== written(search, columns);
 }
 
 /** The columns and the fields of the sort that a view names and the collection does not have. @param names of all columns. */
@@ -64,10 +60,10 @@ export function useSavedViews(
   const active = all?.find(({ name }) => name === search.view) ?? null;
   const opened = useRef<string | undefined>(undefined);
   const isBare = Object.values(addressOf(search)).every((value) => value === undefined);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a cleared filter of an open view stays cleared.
+  // A cleared filter of a view that was open before stays cleared.
   useEffect(() => {
     if (active !== null && isBare && opened.current !== active.name) setSearch(addressOf(active), true);
     opened.current = active?.name;
-  }, [active?.name]);
+  }, [active, isBare, setSearch]);
   return { all, active };
 }
