@@ -68,6 +68,16 @@ test("a statement is written with completion and run by Ctrl Enter; plan, error 
   await page.reload();
   await page.getByRole("heading", { name: "No statement has run" }).waitFor();
   expect(await editor.innerText()).toBe("SELECT title, views FROM posts ORDER BY posts.views DESC");
+  // A plan alone is no run: there are no rows, and no count of rows.
+  await page.getByRole("button", { name: "Show the plan" }).click();
+  await page.getByText("SCAN posts").waitFor();
+  await page.getByRole("tab", { name: "Rows" }).click();
+  await page.getByRole("heading", { name: "No statement has run" }).waitFor();
+  expect(await page.getByText(/rows? in /).count()).toBe(0);
+  expect(await page.getByText("The statement found no row").count()).toBe(0);
+  // Without a statement in the address, the page opens with the last statement.
+  await page.goto(`${dashboard.server.url}/_/sql`);
+  await editor.getByText("SELECT title, views FROM posts ORDER BY posts.views DESC").waitFor();
 
   await editor.click();
   await page.keyboard.press("Control+a");

@@ -1,7 +1,7 @@
 /** The result of a statement: the rows as a table with exports, and SQLite's plan. */
 import { Group, Tabs, Text } from "@mantine/core";
 import type { SqlAnswer } from "@socle/protocol";
-import { IconAlertTriangle, IconDownload, IconTable } from "../../icons/index.ts";
+import { IconAlertTriangle, IconDownload, IconTable, IconTerminal2 } from "../../icons/index.ts";
 import { Action, EmptyState, formatDuration, Mark, Notice, saveBlob } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import { fileOf, planLines } from "./answer.ts";
@@ -23,38 +23,41 @@ export type ResultTab = "rows" | "plan";
 
 interface ResultProps {
   answer: SqlAnswer;
+  /** Whether the statement ran: a plan alone has no rows to show. */
+  isRun: boolean;
   tab: ResultTab;
   onTab: (tab: ResultTab) => void;
 }
 
-/** @param answer of a run, or of a plan alone: then there are no rows to show. */
-export function Result({ answer, tab, onTab }: ResultProps) {
+export function Result({ answer, isRun, tab, onTab }: ResultProps) {
   const { rows, isCut, ms } = answer;
   return (
-    <Tabs value={tab} onChange={(next) => onTab(next === "plan" ? "plan" : "rows")} className={classes["result"] ?? ""}>
+    <Tabs value={tab} onChange={(next) => onTab(next === "plan" ? "plan" : "rows")} className="stretch">
       <Group justify="space-between" gap="xs" className={classes["resultHead"]}>
         <Tabs.List aria-label={words.result}>
           <Tabs.Tab value="rows">{words.rows}</Tabs.Tab>
           <Tabs.Tab value="plan">{words.plan}</Tabs.Tab>
         </Tabs.List>
-        <Group gap="xs">
-          <Text size="sm" c="dimmed" role="status" className="numbers">
-            {words.found(rows.length, formatDuration(ms))}
-          </Text>
-          {(["csv", "json"] as const).map((format) => (
-            <Export key={format} answer={answer} format={format} />
-          ))}
-        </Group>
+        {isRun && (
+          <Group gap="xs">
+            <Text size="sm" c="dimmed" role="status" className="numbers">
+              {words.found(rows.length, formatDuration(ms))}
+            </Text>
+            {(["csv", "json"] as const).map((format) => (
+              <Export key={format} answer={answer} format={format} />
+            ))}
+          </Group>
+        )}
       </Group>
-      {isCut && tab === "rows" && (
+      {isRun && isCut && tab === "rows" && (
         <Notice tone="warn" radius={0} py={6}>
           {words.cut(rows.length)}
         </Notice>
       )}
-      <Tabs.Panel value="rows" className={classes["panel"] ?? ""}>
-        <Rows answer={answer} />
+      <Tabs.Panel value="rows" className={`fills ${classes["panel"]}`} tabIndex={0}>
+        {isRun ? <Rows answer={answer} /> : <NoResult />}
       </Tabs.Panel>
-      <Tabs.Panel value="plan" className={classes["panel"] ?? ""}>
+      <Tabs.Panel value="plan" className={`fills ${classes["panel"]}`} tabIndex={0}>
         <Plan plan={answer.plan} />
       </Tabs.Panel>
     </Tabs>
@@ -79,36 +82,38 @@ function Export({ answer, format }: { answer: SqlAnswer; format: "csv" | "json" 
   );
 }
 
-/** A table as wide as its columns, which scrolls in its own frame. */
+/** The place of the rows before a statement has run. */
+export function NoResult() {
+  return <EmptyState icon={IconTerminal2} title={words.noResult} body={words.noResultBody} />;
+}
+
+/** A table as wide as its columns, which scrolls in the panel. */
 function Rows({ answer: { columns, rows } }: { answer: SqlAnswer }) {
   if (rows.length === 0) return <EmptyState icon={IconTable} title={words.noRows} />;
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: the frame scrolls.
-    <section className={`fills ${classes["frame"]}`} aria-label={words.rows} tabIndex={0}>
-      <table className={classes["rows"]} aria-label={words.rows}>
-        <thead>
-          <tr>
+    <table className={classes["rows"]} aria-label={words.rows}>
+      <thead>
+        <tr>
+          {columns.map((name) => (
+            <th key={name} scope="col" data-is-number={isNumber(rows, name) || undefined}>
+              {name}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row, at) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: a row has no other name, and the rows of an answer keep their places.
+          <tr key={at}>
             {columns.map((name) => (
-              <th key={name} scope="col" data-is-number={isNumber(rows, name) || undefined}>
-                {name}
-              </th>
+              <td key={name} data-is-number={typeof row[name] === "number" || undefined}>
+                <Cell value={row[name]} />
+              </td>
             ))}
           </tr>
-        </thead>
-        <tbody>
-          {rows.map((row, at) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: a row has no other name, and the rows of an answer keep their places.
-            <tr key={at}>
-              {columns.map((name) => (
-                <td key={name} data-is-number={typeof row[name] === "number" || undefined}>
-                  <Cell value={row[name]} />
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
+        ))}
+      </tbody>
+    </table>
   );
 }
 

@@ -1,15 +1,14 @@
 /** The SQL console (`/_/sql`): a statement that reads, its rows, its plan; the last and the saved statements. */
-import { Group } from "@mantine/core";
 import type { CollectionEntry, SqlAnswer } from "@socle/protocol";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useEffect, useMemo, useRef, useState } from "react";
-import { IconBookmark, IconPlayerPlay, IconTerminal2, IconX } from "../../icons/index.ts";
-import { Action, CodeText, Dim, EmptyState, FilledPage, messageOf, Notice, RowsSkeleton } from "../../kit/index.ts";
+import { IconBookmark, IconPlayerPlay, IconX } from "../../icons/index.ts";
+import { Action, CodeText, Dim, FilledPage, messageOf, Notice, RowsSkeleton } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { collectionsQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
-import { Result, type ResultTab } from "./result.tsx";
+import { NoResult, Result, type ResultTab } from "./result.tsx";
 import classes from "./sql.module.css";
 import { SqlArea } from "./sql-area.tsx";
 import { SaveDialog, StatementMenu } from "./statement-menu.tsx";
@@ -88,11 +87,9 @@ export function SqlPage() {
       }
     >
       <SqlArea value={sql} onChange={setSql} onRun={() => start("rows")} tables={tables} />
-      <Group className={classes["hint"]} justify="space-between">
-        <Dim>
-          <CodeText text={words.hint} />
-        </Dim>
-      </Group>
+      <Dim className={classes["hint"] ?? ""}>
+        <CodeText text={words.hint} />
+      </Dim>
       <section className={`fills ${classes["place"]}`} aria-label={words.result}>
         {run.isPending && <RowsSkeleton rows={6} height={24} />}
         {run.isError && (
@@ -100,8 +97,8 @@ export function SqlPage() {
             <span className="breaks">{messageOf(run.error)}</span>
           </Notice>
         )}
-        {run.isSuccess && <Result answer={run.data} tab={tab} onTab={setTab} />}
-        {run.isIdle && <EmptyState icon={IconTerminal2} title={words.noResult} body={words.noResultBody} />}
+        {run.isSuccess && <Result answer={run.data} isRun={run.variables.tab === "rows"} tab={tab} onTab={setTab} />}
+        {run.isIdle && <NoResult />}
       </section>
       <SaveDialog isOpen={isSaving} sql={sql} statements={statements} onClose={() => setSaving(false)} />
     </FilledPage>

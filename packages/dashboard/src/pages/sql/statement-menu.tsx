@@ -1,6 +1,6 @@
 /** The menu of the last and the saved statements, and the form that saves a statement. */
 import { Modal, Popover, Stack, Text, TextInput, UnstyledButton } from "@mantine/core";
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { IconHistory, IconTrash } from "../../icons/index.ts";
 import { Action, Dim, Form, FormFoot, IconAction } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
@@ -24,34 +24,37 @@ export function StatementMenu({ statements, onOpen }: { statements: Statements; 
         <Action icon={IconHistory} label={words.open} onClick={() => setOpen(!isOpen)} />
       </Popover.Target>
       <Popover.Dropdown className={classes["menu"] ?? ""}>
-        <Heading>{words.saved}</Heading>
-        <ul className="plain">
+        <List title={words.saved}>
           {saved.map(({ name, sql }) => (
             <li key={name} className={classes["savedItem"]}>
               <Opener label={name} sql={sql} onOpen={open} />
               <IconAction icon={IconTrash} iconSize={14} label={words.remove(name)} onClick={() => remove(name)} />
             </li>
           ))}
-        </ul>
-        <Heading>{words.last}</Heading>
-        <ul className="plain">
+        </List>
+        <List title={words.last}>
           {last.map((sql) => (
             <li key={sql}>
               <Opener label={sql.replaceAll(/\s+/g, " ")} sql={sql} onOpen={open} isMono />
             </li>
           ))}
-        </ul>
+        </List>
         <Dim p={8}>{saved.length + last.length === 0 ? words.none : words.kept}</Dim>
       </Popover.Dropdown>
     </Popover>
   );
 }
 
-function Heading({ children }: { children: string }) {
+/** A list under its title; nothing without an item. */
+function List({ title, children }: { title: string; children: readonly ReactNode[] }) {
+  if (children.length === 0) return null;
   return (
-    <Text component="h2" size="xs" fw={600} c="dimmed" m={0} p={8} pb={2}>
-      {children}
-    </Text>
+    <>
+      <Text component="h2" size="xs" fw={600} c="dimmed" m={0} p={8} pb={2}>
+        {title}
+      </Text>
+      <ul className="plain">{children}</ul>
+    </>
   );
 }
 

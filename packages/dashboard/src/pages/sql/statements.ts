@@ -23,7 +23,12 @@ export function withSaved(saved: readonly SavedStatement[], statement: SavedStat
 }
 
 export function useStatements() {
-  const [last, setLast] = useLocalStorage<string[]>({ key: "socle.sql.last", defaultValue: [] });
+  // The first render has the statements: the page opens with the last statement.
+  const [last, setLast] = useLocalStorage<string[]>({
+    key: "socle.sql.last",
+    defaultValue: [],
+    getInitialValueInEffect: false,
+  });
   const [saved, setSaved] = useLocalStorage<SavedStatement[]>({ key: "socle.sql.saved", defaultValue: [] });
   return {
     last,
