@@ -76,6 +76,8 @@ test("the menu of the user and the palette lead to the page", async () => {
   await page.keyboard.press("Enter");
   const entry = page.getByRole("menuitem", { name: "Your account" });
   await entry.waitFor();
+  await page.getByRole("menuitemradio", { name: "System", checked: true }).waitFor();
+  expect(await page.getByRole("menuitemradio", { checked: true }).count()).toBe(1);
   await page.keyboard.press("ArrowDown");
   await page.keyboard.press("Enter");
   await page.waitForURL("**/_/account");

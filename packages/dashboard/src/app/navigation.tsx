@@ -231,16 +231,16 @@ function Account({ onShortcuts }: { onShortcuts: () => void }) {
         <Menu.Divider />
         <Menu.Label>{text.shell.theme}</Menu.Label>
         {themes.map(({ value, label, icon: Icon }) => (
-          <Menu.Item
+          <Menu.RadioItem
             key={value}
-            leftSection={<Icon size={16} />}
-            onClick={() => setColorScheme(value)}
-            role="menuitemradio"
-            aria-checked={colorScheme === value}
-            fw={colorScheme === value ? 650 : undefined}
+            rightSection={<Icon size={16} />}
+            closeMenuOnClick
+            value={value}
+            checked={colorScheme === value}
+            onChange={() => setColorScheme(value)}
           >
             {label}
-          </Menu.Item>
+          </Menu.RadioItem>
         ))}
         <Menu.Divider />
         <Menu.Item leftSection={<IconKeyboard size={16} />} rightSection={<Kbd size="xs">?</Kbd>} onClick={onShortcuts}>

@@ -76,7 +76,9 @@ export function ViewMenu({ page }: { page: RecordsPage }) {
               key={view?.name ?? ""}
               value={view?.name ?? ""}
               checked={active?.name === view?.name}
-              onChange={() => open(view)}
+              closeMenuOnClick
+              // The chosen view, too, can be chosen again: the changes since its last save are then gone.
+              onClick={() => open(view)}
             >
               {view?.name ?? words.none}
             </Menu.RadioItem>
