@@ -1,18 +1,9 @@
 /** The command palette: records by words, users by email, records and runs by id, files of code, settings; with few requests. */
 import { afterAll, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
-import {
-  complaintsOf,
-  type Dashboard,
-  leave,
-  looks,
-  openDashboard,
-  overflowOf,
-  settled,
-  violationsOf,
-} from "./dashboard.ts";
+import { complaintsOf, leave, looks, openDashboard, overflowOf, settled, violationsOf } from "./dashboard.ts";
 
-const dashboard: Dashboard = await openDashboard({
+const dashboard = await openDashboard({
   collections: [
     { name: "posts", fields: [{ name: "title", type: "string" }], search: ["title"] },
     { name: "notes", fields: [{ name: "text", type: "string" }], search: ["text"] },
@@ -22,8 +13,8 @@ const dashboard: Dashboard = await openDashboard({
 });
 afterAll(() => dashboard.server.stop());
 const { api } = dashboard;
-const post = (await api("POST", "/api/posts", { title: "walrus at the pole" })) as { id: string };
-const note = (await api("POST", "/api/notes", { text: "a walrus, again" })) as { id: string };
+await api("POST", "/api/posts", { title: "walrus at the pole" });
+await api("POST", "/api/notes", { text: "a walrus, again" });
 const secret = (await api("POST", "/api/hidden", { title: "walrus" })) as { id: string };
 await api("POST", "/api/admin/users", { email: "walrus@example.com", password: "correct horse battery" });
 
@@ -52,8 +43,6 @@ test("words find records of all searched collections and users, in groups, with 
     expect(await list.locator("[data-action]").count()).toBe(3);
     expect(asked.length).toBe(2);
     await settled(page);
-    if (process.env["SHOTS"])
-      await page.screenshot({ path: `/tmp/grid-shots/palette-${look.theme}-${look.width}.png` });
     expect([await violationsOf(page), await overflowOf(page)]).toEqual([[], 0]);
     await page.keyboard.press("Enter");
     await page.waitForURL(/record=rec_/);
@@ -125,5 +114,3 @@ test("a further key ends the search that is on its way", async () => {
   expect(await page.getByText("a walrus, again").count()).toBe(0);
   await leave(page);
 });
-
-expect([post.id, note.id].every((id) => id.startsWith("rec_"))).toBe(true);

@@ -57,7 +57,6 @@ test("the preview counts the cells and lists the refusals; the paste changes the
     await dialog.getByText("3 places are refused:").waitFor();
     expect(await stored()).toEqual(before);
     await settled(page);
-    if (process.env["SHOTS"]) await page.screenshot({ path: `/tmp/grid-shots/paste-${look.theme}-${look.width}.png` });
     expect([await violationsOf(page), await overflowOf(page)]).toEqual([[], 0]);
     await page.keyboard.press("Enter");
     await page.getByText("2 records changed").waitFor();

@@ -75,7 +75,6 @@ test("a field and a value: counts, indexes, search, rules of other collections, 
     await dialog.getByText("1 file of code has the old name as a word").waitFor();
     await dialog.getByText("functions/tasks/on-create.ts").waitFor();
     await settled(page);
-    if (process.env["SHOTS"]) await page.screenshot({ path: `/tmp/grid-shots/rename-${look.theme}-${look.width}.png` });
     expect([await violationsOf(page), await overflowOf(page)]).toEqual([[], 0]);
     if (look === looks.at(-1)) {
       await page.keyboard.press("Control+Enter");

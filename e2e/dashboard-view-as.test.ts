@@ -70,13 +70,10 @@ test("a record is shown as the user sees the record; a refusal is shown, and the
     await panel.getByText("Hidden fields: secret.").waitFor();
     expect(await panel.getByRole("textbox").count()).toBe(0);
     await settled(page);
-    if (process.env["SHOTS"])
-      await page.screenshot({ path: `/tmp/grid-shots/as-record-${look.theme}-${look.width}.png` });
     expect([await violationsOf(page), await overflowOf(page)]).toEqual([[], 0]);
     await page.keyboard.press("Escape");
     await panel.waitFor({ state: "detached" });
     await settled(page);
-    if (process.env["SHOTS"]) await page.screenshot({ path: `/tmp/grid-shots/as-${look.theme}-${look.width}.png` });
     expect([await violationsOf(page), await overflowOf(page)]).toEqual([[], 0]);
     expect(complaintsOf(page)).toEqual([]);
     await leave(page);
