@@ -11,7 +11,6 @@ import {
   type Page,
   type StoredRecord,
   type Trace,
-  type TraceSpan,
   USERS,
   type User,
 } from "@socle/protocol";
@@ -21,6 +20,7 @@ import { nameOfUser } from "../kit/index.ts";
 import { searchOf } from "../pages/records/data/full-text-search.ts";
 import { isId, recordName } from "../pages/records/editor/naming.ts";
 import { spanLink } from "../pages/trace/span-link.ts";
+import { listOf } from "../pages/trace/waterfall.ts";
 import { client } from "../service/client.ts";
 import { text } from "../texts/index.ts";
 
@@ -103,11 +103,6 @@ async function foundUsers(ask: Ask, typed: string): Promise<Find[]> {
   }));
 }
 
-function* spansOf(span: TraceSpan): Iterable<TraceSpan> {
-  yield span;
-  for (const child of span.children) yield* spansOf(child);
-}
-
 /** The finds of an id. An id of a request, a run, an event or a mail names a trace. */
 async function foundById(ask: Ask, id: string): Promise<Find[]> {
   const path = encodeURIComponent(id);
@@ -129,7 +124,7 @@ async function foundById(ask: Ask, id: string): Promise<Find[]> {
       byId(text.shell.storage, fileLink(id), (await ask<{ name: string }>("GET", `/api/admin/storage/${path}`)).name),
     ];
   const { root } = await ask<Trace>("GET", `/api/admin/trace/${path}`);
-  const span = [...spansOf(root)].find((each) => each.id === id) ?? root;
+  const span = listOf(root, 0).find((each) => each.span.id === id)?.span ?? root;
   const link = spanLink(span);
   const kind = text.trace.kinds[span.kind];
   return [

@@ -19,7 +19,7 @@ export function AccountPage() {
   const { user } = session;
   return (
     <Page title={text.account.title}>
-      <div className={classes["columns"]}>
+      <div className="pair">
         <div className={classes["column"]}>
           <AboutPanel user={user} />
           <PasswordPanel user={user} />

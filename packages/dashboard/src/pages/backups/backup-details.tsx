@@ -1,7 +1,14 @@
 /** A backup in the drawer: its facts, its verification with the findings, and the commands that restore the backup. */
 import { Group, Progress, Text } from "@mantine/core";
 import type { BackupCheck, BackupEntry } from "@socle/protocol";
-import { IconAlertTriangle, IconCircleCheck, IconCircleX, IconDownload, IconInfoCircle } from "../../icons/index.ts";
+import {
+  IconAlertTriangle,
+  IconCircleCheck,
+  IconCircleX,
+  IconDownload,
+  IconInfoCircle,
+  IconShieldCheck,
+} from "../../icons/index.ts";
 import {
   Action,
   CodeBlock,
@@ -18,6 +25,7 @@ import {
   WholeTime,
 } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
+import { durationOf } from "../jobs/job-runs.ts";
 import classes from "./backups.module.css";
 import { addressOf, isEncrypted, restoreCommands, verifyCommand } from "./commands.ts";
 import { askDelete, useDownload, useVerify } from "./queries.ts";
@@ -41,6 +49,46 @@ export function CheckMark({ check }: { check: BackupCheck | null }) {
   );
 }
 
+/** The time that a backup took; null for a backup that is being made. */
+export function tookText(entry: BackupEntry): string | null {
+  const ms = durationOf(entry);
+  return ms === null ? null : formatDuration(ms);
+}
+
+interface BackupActionProps {
+  entry: BackupEntry;
+  /** The name of the button, if the button stands among buttons of other backups. */
+  "aria-label"?: string;
+}
+
+export function VerifyAction({ entry: { name, check }, ...action }: BackupActionProps) {
+  const verify = useVerify();
+  return (
+    <Action
+      icon={IconShieldCheck}
+      label={words.verify}
+      size="compact-xs"
+      loading={verify.isPending || check?.state === "running"}
+      onClick={() => verify.mutate(name)}
+      {...action}
+    />
+  );
+}
+
+export function DownloadAction({ entry: { name }, ...action }: BackupActionProps) {
+  const download = useDownload();
+  return (
+    <Action
+      icon={IconDownload}
+      label={words.download}
+      size="compact-xs"
+      loading={download.isPending}
+      onClick={() => download.mutate(name)}
+      {...action}
+    />
+  );
+}
+
 const findingMarks = {
   ok: { tone: "good", icon: IconCircleCheck },
   info: { tone: "quiet", icon: IconInfoCircle },
@@ -55,8 +103,7 @@ interface BackupDetailsProps {
 }
 
 export function BackupDetails({ entry, place, onDeleted }: BackupDetailsProps) {
-  const { name, state, size, startedAt, endedAt, error } = entry;
-  const download = useDownload();
+  const { name, state, size, startedAt, error } = entry;
   const isStored = state === "completed";
   const address = addressOf(place, name);
   return (
@@ -66,15 +113,7 @@ export function BackupDetails({ entry, place, onDeleted }: BackupDetailsProps) {
         actions={
           state === "running" ? null : (
             <Group gap={4} wrap="nowrap">
-              {isStored && (
-                <Action
-                  icon={IconDownload}
-                  label={download.isPending ? words.downloading : words.download}
-                  size="compact-xs"
-                  loading={download.isPending}
-                  onClick={() => download.mutate(name)}
-                />
-              )}
+              {isStored && <DownloadAction entry={entry} />}
               <Action label={words.delete} size="compact-xs" isDanger onClick={() => askDelete(entry, onDeleted)} />
             </Group>
           )
@@ -83,21 +122,23 @@ export function BackupDetails({ entry, place, onDeleted }: BackupDetailsProps) {
         <Facts>
           <Fact name={words.state} value={<StatusMark status={state} />} />
           <Fact name={words.made} value={<WholeTime at={startedAt} />} />
-          {endedAt !== null && (
-            <Fact name={words.took} value={formatDuration(Date.parse(endedAt) - Date.parse(startedAt))} />
-          )}
-          {size !== null && <Fact name={words.size} value={formatBytes(size)} />}
+          <Fact name={words.took} value={tookText(entry)} />
+          <Fact name={words.size} value={size === null ? null : formatBytes(size)} />
         </Facts>
       </DetailsSection>
       {error !== null && <ErrorBlock value={error} />}
       {isStored && <Verification entry={entry} address={address} />}
-      {isStored && <Restore address={address} />}
+      {isStored && (
+        <DetailsSection title={words.restore}>
+          <RestoreCommands address={address} />
+        </DetailsSection>
+      )}
     </>
   );
 }
 
-function Verification({ entry: { name, check }, address }: { entry: BackupEntry; address: string }) {
-  const verify = useVerify();
+function Verification({ entry, address }: { entry: BackupEntry; address: string }) {
+  const { name, check } = entry;
   if (isEncrypted(name))
     return (
       <DetailsSection title={words.verify}>
@@ -106,17 +147,7 @@ function Verification({ entry: { name, check }, address }: { entry: BackupEntry;
       </DetailsSection>
     );
   return (
-    <DetailsSection
-      title={words.verified}
-      actions={
-        <Action
-          label={words.verify}
-          size="compact-xs"
-          loading={verify.isPending || check?.state === "running"}
-          onClick={() => verify.mutate(name)}
-        />
-      }
-    >
+    <DetailsSection title={words.verified} actions={<VerifyAction entry={entry} />}>
       <Dim mb="xs">{words.verifyHint}</Dim>
       <Text size="sm" component="div" role="status">
         <CheckMark check={check} />
@@ -157,13 +188,5 @@ export function RestoreCommands({ address, options }: RestoreProps) {
       {here.includes("--identity") && <Dim mt="xs">{words.key}</Dim>}
       {address.startsWith("s3://") && <Dim mt="xs">{words.bucketKeys}</Dim>}
     </>
-  );
-}
-
-function Restore({ address }: { address: string }) {
-  return (
-    <DetailsSection title={words.restore}>
-      <RestoreCommands address={address} />
-    </DetailsSection>
   );
 }

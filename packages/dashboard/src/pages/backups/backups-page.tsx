@@ -3,7 +3,7 @@ import { Progress, Stack } from "@mantine/core";
 import type { BackupEntry } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { IconDatabaseExport, IconDownload, IconShieldCheck } from "../../icons/index.ts";
+import { IconDatabaseExport } from "../../icons/index.ts";
 import {
   Action,
   actionColumn,
@@ -13,7 +13,6 @@ import {
   EmptyState,
   formatBytes,
   formatDateTime,
-  formatDuration,
   formatNumber,
   Page,
   Panel,
@@ -23,11 +22,11 @@ import {
 } from "../../kit/index.ts";
 import { configQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
-import { BackupDetails, CheckMark } from "./backup-details.tsx";
+import { BackupDetails, CheckMark, DownloadAction, tookText, VerifyAction } from "./backup-details.tsx";
 import classes from "./backups.module.css";
 import { isEncrypted } from "./commands.ts";
 import { ContinuousPanel } from "./continuous-panel.tsx";
-import { backupsQuery, useBackupNow, useDownload, useVerify } from "./queries.ts";
+import { backupsQuery, useBackupNow } from "./queries.ts";
 import { SetupPanel, settingOf } from "./setup-panel.tsx";
 
 const route = getRouteApi("/inside/backups");
@@ -44,30 +43,12 @@ function State({ state, progress, error }: BackupEntry) {
 }
 
 function Acts({ entry }: { entry: BackupEntry }) {
-  const { name, state, check } = entry;
-  const verify = useVerify();
-  const download = useDownload();
+  const { name, state } = entry;
   if (state !== "completed") return null;
   return (
     <span className={classes["acts"]}>
-      {!isEncrypted(name) && (
-        <Action
-          icon={IconShieldCheck}
-          label={words.verify}
-          aria-label={words.verifyOf(name)}
-          size="compact-xs"
-          loading={verify.isPending || check?.state === "running"}
-          onClick={() => verify.mutate(name)}
-        />
-      )}
-      <Action
-        icon={IconDownload}
-        label={words.download}
-        aria-label={words.downloadOf(name)}
-        size="compact-xs"
-        loading={download.isPending}
-        onClick={() => download.mutate(name)}
-      />
+      {!isEncrypted(name) && <VerifyAction entry={entry} aria-label={words.verifyOf(name)} />}
+      <DownloadAction entry={entry} aria-label={words.downloadOf(name)} />
     </span>
   );
 }
@@ -78,8 +59,7 @@ const columns: Column<BackupEntry>[] = [
     header: words.took,
     width: 90,
     narrow: "hidden",
-    render: ({ startedAt, endedAt }) =>
-      endedAt === null ? null : formatDuration(Date.parse(endedAt) - Date.parse(startedAt)),
+    render: tookText,
   },
   { header: words.size, width: 100, render: ({ size }) => (size === null ? null : formatBytes(size)) },
   { header: words.state, width: 150, render: (entry) => <State {...entry} /> },
@@ -118,7 +98,7 @@ export function BackupsPage() {
         />
       }
     >
-      <div className={classes["top"]}>
+      <div className="pair">
         <SetupPanel query={config} />
         <ContinuousPanel config={config.data} />
       </div>

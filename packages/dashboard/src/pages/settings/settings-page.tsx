@@ -30,7 +30,7 @@ export function SettingsPage() {
         <ServicePanel />
         <AppearancePanel />
       </div>
-      <div className={classes["pair"]}>
+      <div className="pair">
         <MailPanel />
         <ProvidersPanel />
       </div>

@@ -14,7 +14,8 @@ export interface WaterfallRow {
   readonly width: number;
 }
 
-function listOf(span: TraceSpan, depth: number): { span: TraceSpan; depth: number }[] {
+/** A span and the spans under the span, causes first. */
+export function listOf(span: TraceSpan, depth: number): { span: TraceSpan; depth: number }[] {
   return [{ span, depth }, ...span.children.flatMap((child) => listOf(child, depth + 1))];
 }
 

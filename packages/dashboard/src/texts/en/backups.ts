@@ -26,7 +26,6 @@ export const backups = {
   encryptedHint: "The service cannot read this backup: only the holder of the key can verify it.",
   download: "Download",
   downloadOf: (name: string) => `Download ${name}`,
-  downloading: "Downloading",
   notDownloaded: "The backup was not downloaded",
   delete: "Delete",
   deleteTitle: "Delete this backup?",
