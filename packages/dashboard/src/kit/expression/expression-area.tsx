@@ -11,6 +11,7 @@ import { type Diagnostic, setDiagnostics } from "@codemirror/lint";
 import { EditorState, type Extension, Prec } from "@codemirror/state";
 import { EditorView, keymap, placeholder } from "@codemirror/view";
 import { useEffect, useRef } from "react";
+import shared from "../editor.module.css";
 import { giveText, onText } from "../editor-text.ts";
 import { completionsAt } from "./completion.ts";
 import classes from "./expression-area.module.css";
@@ -115,7 +116,6 @@ function extensions(latest: Latest): Extension[] {
       spellcheck: "false",
       autocapitalize: "off",
     }),
-    EditorView.theme({ "&.cm-focused": { outline: "none" } }),
     placeholder(latest.current.placeholder),
     ...(latest.current.isWrapped === true ? [EditorView.lineWrapping] : []),
   ];
@@ -169,5 +169,11 @@ export function ExpressionArea(props: ExpressionEditorProps) {
     contentDOM.setAttribute("aria-invalid", String(errorId !== undefined));
   }, [errorAt, errorId]);
 
-  return <div ref={frame} className={classes["frame"]} data-has-error={errorId !== undefined || undefined} />;
+  return (
+    <div
+      ref={frame}
+      className={`${shared["editor"]} ${classes["frame"]}`}
+      data-has-error={errorId !== undefined || undefined}
+    />
+  );
 }

@@ -23,6 +23,7 @@ import { type CSSProperties, useEffect, useMemo, useRef } from "react";
 import { flushSync } from "react-dom";
 import { IconBraces } from "../../icons/index.ts";
 import { text } from "../../texts/index.ts";
+import shared from "../editor.module.css";
 import { giveText, onText } from "../editor-text.ts";
 import classes from "./json-editor.module.css";
 import { isLarge } from "./large.ts";
@@ -46,12 +47,12 @@ export interface JsonEditorProps extends Omit<CodeAreaProps, "style" | "lint"> {
   maxHeight?: number;
 }
 
-/** The colours stand in the CSS module, for both schemes. */
+/** The colours stand in `editor.module.css`, for both schemes. */
 const highlight = HighlightStyle.define([
-  { tag: tags.propertyName, color: "var(--json-name)" },
-  { tag: tags.string, color: "var(--json-string)" },
-  { tag: tags.number, color: "var(--json-number)" },
-  { tag: [tags.bool, tags.null], color: "var(--json-word)" },
+  { tag: tags.propertyName, color: "var(--code-name)" },
+  { tag: tags.string, color: "var(--code-string)" },
+  { tag: tags.number, color: "var(--code-number)" },
+  { tag: [tags.bool, tags.null], color: "var(--code-word)" },
 ]);
 
 const settleMs = 400;
@@ -152,7 +153,7 @@ export function CodeArea(props: CodeAreaProps) {
     if (view.current !== null) giveText(view.current, value);
   }, [value]);
 
-  return <div ref={place} className={classes["area"]} style={style} />;
+  return <div ref={place} className={`${shared["editor"]} ${classes["area"]}`} style={style} />;
 }
 
 type SyntaxNode = NonNullable<ReturnType<typeof ensureSyntaxTree>>["topNode"];

@@ -7,6 +7,7 @@ import { Compartment, EditorState, type Extension, Prec } from "@codemirror/stat
 import { drawSelection, EditorView, keymap, lineNumbers, placeholder } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { useEffect, useRef } from "react";
+import shared from "../../kit/editor.module.css";
 import { giveText, onText } from "../../kit/editor-text.ts";
 import { text } from "../../texts/index.ts";
 import classes from "./sql.module.css";
@@ -19,11 +20,11 @@ interface SqlAreaProps {
   tables: { readonly [table: string]: readonly string[] };
 }
 
-/** The colours stand in the CSS module, for both schemes. */
+/** The colours stand in `editor.module.css`, for both schemes. */
 const highlight = HighlightStyle.define([
-  { tag: tags.keyword, color: "var(--sql-word)" },
-  { tag: tags.string, color: "var(--sql-string)" },
-  { tag: [tags.number, tags.bool, tags.null], color: "var(--sql-number)" },
+  { tag: tags.keyword, color: "var(--code-name)" },
+  { tag: tags.string, color: "var(--code-string)" },
+  { tag: [tags.number, tags.bool, tags.null], color: "var(--code-number)" },
   { tag: tags.comment, color: "var(--mantine-color-dimmed)" },
 ]);
 
@@ -58,7 +59,6 @@ function extensions(latest: { readonly current: SqlAreaProps }): Extension[] {
     onText((value) => latest.current.onChange(value)),
     EditorView.lineWrapping,
     EditorView.contentAttributes.of({ "aria-label": text.sql.editor, "aria-multiline": "true", spellcheck: "false" }),
-    EditorView.theme({ "&.cm-focused": { outline: "none" } }),
     placeholder(text.sql.placeholder),
     EditorState.tabSize.of(2),
   ];
@@ -97,5 +97,5 @@ export function SqlArea(props: SqlAreaProps) {
     if (view.current !== undefined) giveText(view.current, value);
   }, [value]);
 
-  return <div ref={place} className={classes["editor"]} />;
+  return <div ref={place} className={`${shared["editor"]} ${classes["editor"]}`} />;
 }
