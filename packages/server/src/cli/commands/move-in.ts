@@ -79,15 +79,19 @@ export const moveIn: Command = {
       throw new UsageError(`move-in knows pocketbase, supabase and firebase, not ${service}`);
     const choices = choicesOf(options);
     const stored = textOption(options, "files");
-    const files = stored === undefined ? null : resolve(stored);
-    if (service === "pocketbase" && files !== null) throw new UsageError("--files is for supabase and firebase");
+    const bucket = stored === undefined ? null : resolve(stored);
+    if (service === "pocketbase" && bucket !== null) throw new UsageError("--files is for supabase and firebase");
     keepFilesPrivate();
     const { config, logger } = await load();
     const work = `${config.database}-move-in`;
     using source =
       service === "pocketbase"
         ? await readPocketBase(resolve(place), { choices, work, anyVersion: options["any-version"] === true })
-        : await (service === "supabase" ? readSupabase : readFirebase)(resolve(place), { choices, work, files });
+        : await (service === "supabase" ? readSupabase : readFirebase)(resolve(place), {
+            choices,
+            work,
+            files: bucket,
+          });
     const found = await survey(source, choices);
     const report = reportOf(source, found);
     terminal.out(report);
