@@ -91,7 +91,7 @@ test("an import asks for no default and no number", async () => {
   await page.getByRole("option", { name: "state" }).click();
   await page.getByRole("cell", { name: "default" }).waitFor();
   await page.getByText("No problems in 2 rows").waitFor();
-  await page.getByRole("button", { name: "Start the import" }).click();
+  await page.getByRole("button", { name: "Start the import", exact: true }).click();
   await page.getByText("2 created").waitFor();
   const { items } = (await api("GET", "/api/tickets?sort=title&fields=title,status,number")) as RecordList;
   expect(items).toMatchObject([

@@ -278,7 +278,7 @@ test("an import is taken back: the preview with the change that stays, the undo,
   await Bun.write(join(folder, "rows.csv"), `title,price\n${rows.join("\n")}\n`);
   const page = await dashboard.open("/collections/products/import");
   await page.locator("input[type=file]").first().setInputFiles(join(folder, "rows.csv"));
-  await page.getByRole("button", { name: "Start the import" }).click();
+  await page.getByRole("button", { name: "Start the import", exact: true }).click();
   await page.getByText("250 created").waitFor();
   const [{ id = "" } = {}] = ((await api("GET", "/api/products?filter=title = 'Imported 007'")) as { items: Item[] })
     .items;

@@ -137,7 +137,7 @@ test("an import reads lists, and finds records by their names", async () => {
   await page.getByText("1 row of 2 with problems").waitFor();
   await settled(page);
   expect([await violationsOf(page), await overflowOf(page)]).toEqual([[], 0]);
-  await page.getByRole("button", { name: "Start the import" }).click();
+  await page.getByRole("button", { name: "Start the import", exact: true }).click();
   await page.getByText("1 created").waitFor();
   const [third] = ((await api("GET", '/api/issues?filter=title = "Third"')) as RecordList).items;
   expect(third).toMatchObject({ tags: ["a", "b"], watchers: [ada, emile] });
