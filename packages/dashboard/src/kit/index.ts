@@ -28,6 +28,7 @@ export { IconAction } from "./icon-action.tsx";
 export { isLarge, JsonArea, JsonEditor } from "./json-editor/index.ts";
 export { LiveList } from "./live-list.tsx";
 export { Mark, StatusMark, TailMark, type Tone, Warning } from "./mark.tsx";
+export { Markdown } from "./markdown/index.ts";
 export { notifyDone, notifyError, notifyFailure } from "./notify.ts";
 export { notifyChange, undoChange, undoLast } from "./own-changes.tsx";
 export { FilledPage, Page, Panel, Toolbar, useIsNarrow } from "./page.tsx";

@@ -9,6 +9,7 @@ import * as functions from "./en/functions.ts";
 import { jobs } from "./en/jobs.ts";
 import { keys } from "./en/keys.ts";
 import * as mails from "./en/mails.ts";
+import { markdown } from "./en/markdown.ts";
 import { overview } from "./en/overview.ts";
 import { queries } from "./en/queries.ts";
 import * as records from "./en/records.ts";
@@ -36,6 +37,7 @@ export const en = {
     account,
     api,
     backups,
+    markdown,
     overview,
     editor,
     schema,

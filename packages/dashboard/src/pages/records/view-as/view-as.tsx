@@ -1,7 +1,8 @@
 /** The view of the records as another caller: the choice of the caller, the banner, and the panel of a record. */
 import { Button, Group, Modal, Stack, Text } from "@mantine/core";
-import { RECORD_TIMES } from "@socle/protocol";
+import { type FieldDefinition, type JsonValue, RECORD_TIMES } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
 import { IconEye } from "../../../icons/index.ts";
 import {
   Action,
@@ -10,6 +11,7 @@ import {
   Fact,
   Facts,
   formatFieldTime,
+  Markdown,
   QueryView,
   RowsSkeleton,
   UserName,
@@ -73,6 +75,12 @@ export function ViewAsBanner({ page }: { page: RecordsPage }) {
 }
 
 /** A record as the caller sees the record. */
+function shownValue({ name, type, format }: FieldDefinition, value: JsonValue): ReactNode {
+  if (value === null) return "–";
+  if (typeof value === "string" && format === "markdown") return <Markdown value={value} label={name} />;
+  return typeof value === "string" && type === "datetime" ? formatFieldTime(value) : shortValue(value, 2_000);
+}
+
 export function ViewAsRecord({
   page,
   as,
@@ -103,14 +111,9 @@ export function ViewAsRecord({
                 <Fact name="id" value={record.id} isMono copy={text.common.copyValue("id")} />
                 {collection.fields
                   .filter((field) => field.name in record)
-                  .map((field) => {
-                    const value = record[field.name] ?? null;
-                    const shown =
-                      field.type === "datetime" && typeof value === "string"
-                        ? formatFieldTime(value)
-                        : shortValue(value, 2_000);
-                    return <Fact key={field.name} name={field.name} value={value === null ? "–" : shown} />;
-                  })}
+                  .map((field) => (
+                    <Fact key={field.name} name={field.name} value={shownValue(field, record[field.name] ?? null)} />
+                  ))}
                 {RECORD_TIMES.map((time) => (
                   <Fact key={time} name={time} value={formatFieldTime(record[time])} />
                 ))}

@@ -8,10 +8,17 @@ import { addressLink } from "../../data/addresses.ts";
 import { type ControlProps, inputProps, isCompact, typedProps } from "./control.tsx";
 import { itemsOf } from "./items.ts";
 import { LargeText } from "./large-text.tsx";
+import { MarkdownControl } from "./markdown-control.tsx";
 
 export function StringControl(props: ControlProps) {
-  const { multiple, values } = props.field;
+  const { multiple, values, format } = props.field;
   if (multiple === true) return <TagsControl {...props} />;
+  if (format === "markdown" && !isCompact(props))
+    return (
+      <MarkdownControl {...props}>
+        <TypedText {...props} label={undefined} />
+      </MarkdownControl>
+    );
   return values === undefined ? <TypedText {...props} /> : <ValuesControl {...props} />;
 }
 
@@ -30,7 +37,8 @@ function TypedText(props: ControlProps) {
     description: lengthNote(content, field.max) ?? linkNote(field, content),
     ...(field.format === "email" || field.format === "url" ? { inputMode: field.format } : {}),
   };
-  const hasLines = field.type === "text" || content.includes("\n");
+  const hasLines =
+    field.type === "text" || content.includes("\n") || (field.format === "markdown" && !isCompact(props));
   if (!hasLines) return <TextInput {...shared} onChange={(event) => onChange(event.currentTarget.value)} />;
   // Measuring a long text at each key takes longer than typing: a long text scrolls in a fixed height.
   const isLong = content.length > 20_000;

@@ -1,0 +1,2 @@
+/** Rendered Markdown, loaded at its first display. */
+export { Markdown } from "./markdown.tsx";
