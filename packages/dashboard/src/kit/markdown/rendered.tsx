@@ -55,6 +55,8 @@ interface Place {
   readonly depth: number;
   /** The level of the last heading: a heading is at most one level deeper, whatever the text says. */
   readonly outline: { level: number };
+  /** Whether a link is around: a link holds no other link. */
+  readonly isLinked?: boolean;
 }
 
 function within(tokens: readonly Token[], place: Place): ReactNode {
@@ -62,9 +64,10 @@ function within(tokens: readonly Token[], place: Place): ReactNode {
   return createElement(Fragment, null, ...(tokens as MarkedToken[]).map((token) => nodeOf(token, place)));
 }
 
-function nodeOf(token: MarkedToken, { depth, outline }: Place): ReactNode {
+function nodeOf(token: MarkedToken, place: Place): ReactNode {
+  const { depth, outline } = place;
   if (depth > deepest) return token.raw;
-  const inside = (tokens: readonly Token[]): ReactNode => within(tokens, { depth: depth + 1, outline });
+  const inside = (tokens: readonly Token[]): ReactNode => within(tokens, { ...place, depth: depth + 1 });
   switch (token.type) {
     case "heading":
       outline.level = Math.min(token.depth + firstLevel - 1, outline.level + 1, 6);
@@ -104,9 +107,9 @@ function nodeOf(token: MarkedToken, { depth, outline }: Place): ReactNode {
     case "link":
       return token.autolink === true
         ? linkOf(token.href, token.text)
-        : linkOf(decoded(token.href), inside(token.tokens));
+        : linkOf(decoded(token.href), within(token.tokens, { depth: depth + 1, outline, isLinked: true }));
     case "image":
-      return pictureOf(decoded(token.href), decoded(token.text));
+      return pictureOf(decoded(token.href), decoded(token.text), place);
     case "text":
       return token.tokens === undefined ? decoded(token.text) : inside(token.tokens);
     case "escape":
@@ -160,11 +163,11 @@ function linkOf(href: string, content: ReactNode): ReactNode {
   );
 }
 
-/** A picture of this service's storage; any other picture is a link. */
-function pictureOf(href: string, alt: string): ReactNode {
+/** A picture of this service's storage; any other picture is a link, or a word in the link around. */
+function pictureOf(href: string, alt: string, { isLinked }: Place): ReactNode {
   const { origin } = location;
   const url = URL.canParse(href, origin) ? new URL(href, origin) : null;
   if (url?.origin === origin && url.pathname.startsWith("/api/storage/"))
     return <img src={url.href} alt={alt} loading="lazy" />;
-  return linkOf(href, words.picture(alt));
+  return isLinked === true ? words.picture(alt) : linkOf(href, words.picture(alt));
 }
