@@ -27,6 +27,7 @@ const tasks = {
     { name: "helpers", type: "relation", collection: "projects", multiple: true },
   ],
   permissions: { read: "public", create: "public", update: "public", delete: "public" },
+  search: ["title"],
 };
 const notes = {
   name: "notes",
@@ -128,6 +129,8 @@ export async function work(id: string, signal: AbortSignal): Promise<unknown[]> 
   socle.tasks.where({ titel: "x" });
   // @ts-expect-error: not one of the values
   socle.projects.where({ status: "payed" });
+  // @ts-expect-error: a project has no title
+  (await socle.query({ search: "x", in: ["tasks", "projects"] }))[0]?.record.title;
   // @ts-expect-error: title is missing
   await socle.tasks.create({ n: 5 });
   // @ts-expect-error: the field is not selected
@@ -195,7 +198,8 @@ const watched = globalThis.WebSocket === undefined ? board : await new Promise((
 });
 const answer = await socle.endpoints.orders("7").pay.post({ amount: 5 });
 const refused = await socle.tasks.create({}).catch((error) => error);
-console.log(JSON.stringify({ items: items.map(({ id, ...rest }) => rest), titles, groups, helped, back: back.name, board, watched, answer, fields: refused.fields, isRefused: SocleError.is(refused, "validation_error") }));
+const hits = (await socle.query({ search: "quot*", in: ["tasks"] })).map(({ collection, record }) => [collection, record.n]);
+console.log(JSON.stringify({ hits, items: items.map(({ id, ...rest }) => rest), titles, groups, helped, back: back.name, board, watched, answer, fields: refused.fields, isRefused: SocleError.is(refused, "validation_error") }));
 `,
 };
 
@@ -288,6 +292,7 @@ test.each(["bun", "node"])("%s runs the module against the service", async (runt
     watched: { titles: ['a "quoted" one', "c"], at: "1970-01-01T00:00:00.000Z" },
     answer: { paid: true, id: "7", at: "1970-01-01T00:00:00.000Z" },
     fields: { title: expect.any(String) },
+    hits: Array(rounds).fill(["tasks", 5]),
     isRefused: true,
   });
 });

@@ -3,7 +3,7 @@
  * entry points of their own.
  */
 
-import type { Credentials, User } from "@socle/protocol";
+import type { Credentials, StoredRecord, User } from "@socle/protocol";
 import type { AnyCollections, CollectionTypes } from "@socle/protocol/query";
 import { type Operation, type RecordsOf, sendBatch } from "./batch.ts";
 import type { ConnectionState } from "./connection.ts";
@@ -45,6 +45,25 @@ export interface AnyProject {
   queries: { [name: string]: { args: unknown; value: unknown } };
 }
 
+/** The names of collections; any text without types. */
+type SearchableIn<Collections> = [keyof Collections] extends [never] ? string : keyof Collections & string;
+
+/** A search in several collections. */
+export interface SearchQuery<Name extends string = string> {
+  /** Words that the searched fields have: `word begin* "two words"`. */
+  search: string;
+  /** Up to 10 collections with `search` in the definition. */
+  in: readonly Name[];
+  /** 1 to 100; 20 by default. */
+  limit?: number;
+}
+
+/** A record that a search has found, with the collection of the record. */
+export type SearchHit<Collections, Name extends string = string> = Name extends unknown
+  ? { collection: Name; record: Name extends keyof Collections ? RecordOf<Collections[Name]> : StoredRecord }
+  : never;
+type RecordOf<Types> = Types extends { record: infer Found } ? Found : StoredRecord;
+
 /** The values of a registration: the credentials, and the fields of users that the project defines. */
 export type Registration<Collections> = Credentials &
   (Collections extends { users: { create: infer Fields } }
@@ -73,11 +92,11 @@ const page = globalThis as { location?: { origin: string } };
 /** The members of every client, beside the collections. */
 export class ClientBase<P extends ProjectTypes> {
   /** The endpoints of the project, by path: `endpoints.orders(id).pay.post({ amount: 5 })`. */
-  readonly endpoints: P["endpoints"] extends AnyEndpoint ? AnyEndpoint : EndpointTree<P["endpoints"]>;
+  declare readonly endpoints: P["endpoints"] extends AnyEndpoint ? AnyEndpoint : EndpointTree<P["endpoints"]>;
   /** The server queries of the project: `queries.board({ project: id })`. */
-  readonly queries: QueryCalls<P["queries"]>;
+  declare readonly queries: QueryCalls<P["queries"]>;
   /** The requests and live queries, for the parts of the client that are entry points of their own. No collection has such a name. */
-  readonly $source: Source;
+  declare readonly $source: Source;
   readonly #transport: Transport;
   readonly #endpointsPath: string;
   #live: Live | null = null;
@@ -168,8 +187,8 @@ export class ClientBase<P extends ProjectTypes> {
     return this.#transport.logout(options);
   }
 
-  async me({ signal }: CallOptions = {}): Promise<User> {
-    const { user } = await this.#transport.call<{ user: User }>("GET", "/api/auth/me", { signal });
+  async me(options?: CallOptions): Promise<User> {
+    const { user } = await this.#transport.call<{ user: User }>("GET", "/api/auth/me", options);
     return user;
   }
 
@@ -184,6 +203,22 @@ export class ClientBase<P extends ProjectTypes> {
     options?: OnceOptions,
   ): Promise<RecordsOf<P["collections"], Operations>> {
     return sendBatch(this.#transport, operations, options);
+  }
+
+  /**
+   * Searches several collections at once: `query({ search: "crea*", in: ["posts", "comments"] })`. Answers the records that match, the best
+   * matches first, each with the name of the collection. Each collection is searched by its rules for the caller.
+   * @throws SocleError also if the caller may not read one of the collections.
+   */
+  async query<const Name extends SearchableIn<P["collections"]>>(
+    query: SearchQuery<Name>,
+    options?: CallOptions,
+  ): Promise<SearchHit<P["collections"], Name>[]> {
+    const { items } = await this.#transport.call<{ items: SearchHit<P["collections"], Name>[] }>("POST", "/api/query", {
+      ...options,
+      body: query,
+    });
+    return items;
   }
 
   /**

@@ -13,16 +13,16 @@ type Refused = Pick<Response, "status" | "headers">;
 export class SocleError<Code extends SocleErrorCode = SocleErrorCode> extends Error {
   override readonly name = "SocleError";
   /** The status of the answer; 0 without an answer of HTTP: for `offline`, and for a live query that has ended. */
-  readonly status: number;
-  readonly code: Code;
+  declare readonly status: number;
+  declare readonly code: Code;
   /** For `validation_error`: every problem of the body. */
-  readonly details: readonly ErrorDetail[];
+  declare readonly details: readonly ErrorDetail[];
   /** For `rate_limited`: seconds after which the request may be sent again. */
-  readonly retryAfter: number | null;
+  declare readonly retryAfter: number | null;
   /** Names the request in the server's log. */
-  readonly requestId: string | null;
+  declare readonly requestId: string | null;
   /** The body of an endpoint's answer: parsed if the body is JSON, otherwise the text. */
-  readonly body: unknown;
+  declare readonly body: unknown;
 
   /** @param answer null for an error without an answer of HTTP. */
   constructor(
@@ -113,8 +113,8 @@ function isErrorBody(body: unknown): body is ErrorBody {
 export class SecondFactorRequired extends Error {
   override readonly name = "SecondFactorRequired";
   /** For `client.auth.secondFactor`; works once, for ten minutes. */
-  readonly attempt: string;
-  readonly methods: readonly SecondFactorMethod[];
+  declare readonly attempt: string;
+  declare readonly methods: readonly SecondFactorMethod[];
 
   constructor({ attempt, methods }: SecondFactorResponse) {
     super(`The sign-in needs a second factor: ${methods.join(", ")}`);

@@ -40,6 +40,8 @@ export {
   type EndpointCall,
   type ProjectTypes,
   type Registration,
+  type SearchHit,
+  type SearchQuery,
   type Socle,
 } from "./client.ts";
 export type { ConnectionState } from "./connection.ts";

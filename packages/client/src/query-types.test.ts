@@ -238,6 +238,29 @@ test("a history has the types of the fields", () => {
   expect(titleOf).toBeFunction();
 });
 
+test("a search over several collections answers records of these collections", () => {
+  const checks: unknown[] = [
+    async (): Promise<string | null | undefined> => {
+      const [hit] = await socle.query({ search: "x", in: ["tasks", "comments"] });
+      return hit?.collection === "tasks" ? hit.record.title : hit?.record.text;
+    },
+    async (): Promise<string[]> =>
+      (await socle.query({ search: "x", in: ["tasks"] })).map(({ record }) => record.title),
+    // @ts-expect-error: no collection of this name
+    () => socle.query({ search: "x", in: ["task"] }),
+    // @ts-expect-error: the collections are missing
+    () => socle.query({ search: "x" }),
+    async () => {
+      const [hit] = await socle.query({ search: "x", in: ["tasks", "comments"] });
+      // @ts-expect-error: the hit may be a comment, which has no title
+      return hit?.record.title;
+    },
+    async (): Promise<string | undefined> =>
+      (await createClient({ baseUrl: "" }).query({ search: "x", in: ["anything"] }))[0]?.record.id,
+  ];
+  expect(checks).toHaveLength(6);
+});
+
 test("endpoints and server queries have the types of the project", () => {
   const { endpoints, queries } = socle;
   const id = "rec_1";

@@ -165,6 +165,17 @@ test("endpoints are called by their paths", async () => {
   expect(typeof (await endpoints["orders"])).toBe("function");
 });
 
+test("a search over several collections is a request, and answers the records with their collections", async () => {
+  const items = [{ collection: "notes", record: { id: "rec_1" } }];
+  answers.push({ items });
+  expect(await client.query({ search: "crea*", in: ["posts", "notes"], limit: 5 })).toEqual(items as never);
+  expect(asked.map(({ pathname, search }) => pathname + search)).toEqual(["/api/query"]);
+  expect(posted.splice(0)).toEqual([{ search: "crea*", in: ["posts", "notes"], limit: 5 }]);
+  const aborted = client.query({ search: "x", in: ["posts"] }, { signal: AbortSignal.abort(new Error("left")) });
+  expect(await aborted.catch((error: unknown) => error)).toEqual(new Error("left"));
+  expect(asked).toHaveLength(1);
+});
+
 test("server queries are called with their arguments as JSON", async () => {
   answers.push({ open: 1 });
   expect(await client.queries["board"]?.({ project: "x" })).toEqual({ open: 1 });

@@ -26,7 +26,7 @@ export type QueryCalls<Queries> = {
 
 /** The call of a server query at run time. */
 class QueryCall {
-  readonly source: Source;
+  declare readonly source: Source;
   readonly #query: LiveServerQuery;
 
   constructor(source: Source, name: string, args: unknown) {
@@ -39,10 +39,10 @@ class QueryCall {
     return this.#query;
   }
 
-  run({ signal }: CallOptions = {}): Promise<unknown> {
+  run(options?: CallOptions): Promise<unknown> {
     const { name, args } = this.#query;
     const search = searchOf({ args: JSON.stringify(args) });
-    return this.source.transport.call("GET", `/api/query/${encodeURIComponent(name)}${search}`, { signal });
+    return this.source.transport.call("GET", `/api/query/${encodeURIComponent(name)}${search}`, options);
   }
 
   live(listener: (state: LiveValue) => void, options?: LiveOptions): () => void {

@@ -14,14 +14,14 @@ export function sourceOf(transport: Transport, live: Source["live"]): Source {
   return {
     transport,
     live,
-    page(query, { signal }) {
+    page(query, options) {
       const path = `/api/${encodeURIComponent(query.collection)}`;
       const body = { limit: 1_000, ...query.parameters() };
       const search = searchOf(body);
       // Longer addresses are refused on the way.
       return search.length < 4_000
-        ? transport.call("GET", path + search, { signal })
-        : transport.call("POST", `${path}/query`, { signal, body });
+        ? transport.call("GET", path + search, options)
+        : transport.call("POST", `${path}/query`, { ...options, body });
     },
   };
 }

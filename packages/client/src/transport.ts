@@ -110,9 +110,9 @@ export type Requests = Pick<Transport, "baseUrl" | "call" | "fetch" | "signIn" |
 
 /** Requests to a service with the tokens of a user, which the transport renews. */
 export class Transport {
-  readonly baseUrl: string;
+  declare readonly baseUrl: string;
   /** The tokens of the user, and their store. */
-  readonly session: Session;
+  declare readonly session: Session;
   readonly #options: ClientOptions;
   /** The highest position that the client has seen. */
   #position = 0;

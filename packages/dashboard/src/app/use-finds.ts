@@ -9,7 +9,6 @@ import {
   isView,
   MAX_SEARCHED_COLLECTIONS,
   type Page,
-  type StoredRecord,
   type Trace,
   USERS,
   type User,
@@ -53,9 +52,13 @@ const traceLink = (id: string) => linkOptions({ to: "/trace/$id", params: { id }
 const fileLink = (file: string) => linkOptions({ to: "/storage", search: { file } });
 
 /** Asks the service. A signal that aborts ends the request. */
-type Ask = <T>(method: string, path: string, body?: object) => Promise<T>;
+type Ask = <T>(method: string, path: string) => Promise<T>;
 
-async function foundRecords(ask: Ask, typed: string, collections: readonly CollectionEntry[]): Promise<Find[]> {
+async function foundRecords(
+  typed: string,
+  collections: readonly CollectionEntry[],
+  signal: AbortSignal,
+): Promise<Find[]> {
   const search = searchOf(typed);
   const searched = collections.filter(
     ({ name, definition }) => name !== USERS && !isView(definition) && definition.search !== undefined,
@@ -67,17 +70,9 @@ async function foundRecords(ask: Ask, typed: string, collections: readonly Colle
     { length: Math.min(mostSearches, Math.ceil(names.length / MAX_SEARCHED_COLLECTIONS)) },
     (_, i) => names.slice(i * MAX_SEARCHED_COLLECTIONS, (i + 1) * MAX_SEARCHED_COLLECTIONS),
   );
-  const answers = await Promise.all(
-    parts.map((part) =>
-      ask<{ items: { collection: string; record: StoredRecord }[] }>("POST", "/api/query", {
-        search,
-        in: part,
-        limit: most,
-      }),
-    ),
-  );
+  const answers = await Promise.all(parts.map((part) => client.query({ search, in: part, limit: most }, { signal })));
   return answers
-    .flatMap(({ items }) => items)
+    .flat()
     .slice(0, most)
     .map(({ collection, record }): Find => {
       const fields = collections.find(({ name }) => name === collection)?.fields ?? [];
@@ -146,9 +141,8 @@ const idPattern = /^(?=.*\d)[\w-]{8,}$/;
 
 async function search(typed: string, collections: readonly CollectionEntry[], signal: AbortSignal): Promise<Find[]> {
   const { transport } = client.$source;
-  const ask: Ask = (method, path, body) =>
-    transport.call(method, path, { signal, ...(body !== undefined && { body }) });
-  const searches = [foundRecords(ask, typed, collections), foundUsers(ask, typed)];
+  const ask: Ask = (method, path) => transport.call(method, path, { signal });
+  const searches = [foundRecords(typed, collections, signal), foundUsers(ask, typed)];
   if (idPattern.test(typed)) searches.unshift(orNothing(foundById(ask, typed)));
   return (await Promise.all(searches)).flat();
 }

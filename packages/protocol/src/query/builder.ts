@@ -25,9 +25,9 @@ export interface QuerySource {
 
 /** The steps that make a query from a query or a collection. */
 export class QueryBuilder<S extends QuerySource = QuerySource> {
-  readonly source: S;
-  readonly collection: string;
-  readonly parts: QueryParts;
+  declare readonly source: S;
+  declare readonly collection: string;
+  declare readonly parts: QueryParts;
 
   constructor(source: S, collection: string, parts: QueryParts = { conditions: [] }) {
     this.source = source;

@@ -9,16 +9,16 @@ import type { FilterValue } from "./types.ts";
  * @throws TypeError for a value that the language does not have: a number that is not finite, an empty array, undefined.
  */
 export function filter(parts: TemplateStringsArray, ...values: readonly FilterValue[]): string {
-  return parts.map((part, i) => (i === 0 ? part : `${toLiteral(values[i - 1])}${part}`)).join("");
+  return String.raw({ raw: parts }, ...values.map(toLiteral));
 }
 
 /** @throws TypeError for a value that the language does not have. */
 export function toLiteral(value: FilterValue | undefined): string {
   if (value instanceof Date) return toLiteral(value.toISOString());
   if (typeof value === "string") return `"${value.replace(/["\\]/g, "\\$&")}"`;
-  if (typeof value === "number" && !Number.isFinite(value)) throw new TypeError(`A filter has no value ${value}`);
-  if (value === null || typeof value === "number" || typeof value === "boolean") return String(value);
-  if (!Array.isArray(value)) throw new TypeError(`A filter has no value for ${typeof value}`);
+  if (value === null || typeof value === "boolean" || Number.isFinite(value)) return String(value);
+  if (!Array.isArray(value))
+    throw new TypeError(`A filter has no value ${typeof value === "number" ? value : `for ${typeof value}`}`);
   if (value.length === 0) throw new TypeError("A list in a filter needs at least one value");
   return `(${value.map(toLiteral).join(", ")})`;
 }

@@ -57,7 +57,7 @@ export function filterOf(where: Condition, path = ""): string {
 
 /** Joins conditions of which each must hold. */
 export function all(texts: readonly string[]): string {
-  return texts.filter((text) => text !== "").join(" && ");
+  return texts.filter(Boolean).join(" && ");
 }
 
 function any(texts: readonly string[]): string {
