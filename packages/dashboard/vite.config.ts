@@ -38,7 +38,7 @@ export default defineConfig({
     // Browsers that know light-dark(): the styles stay as they are written.
     cssTarget: ["chrome123", "edge123", "firefox120", "safari17.5"],
     sourcemap: false,
-    chunkSizeWarningLimit: 700,
+    chunkSizeWarningLimit: 800,
     assetsInlineLimit: 0,
     rolldownOptions: {
       output: {

@@ -34,6 +34,8 @@ export const readRecordSearch = searchOf({
   sort: textParam,
   /** The id of the user with whose rights the records are shown, or "anonymous". */
   as: textParam,
+  /** The field whose places are shown on a map, in place of the grid. */
+  map: textParam,
   /** The name of the saved view. */
   view: textParam,
   /** The id of the record whose drawer is open, or "new". */

@@ -16,6 +16,7 @@ import { FilterBar } from "./filter/filter-bar.tsx";
 import { Grid } from "./grid/grid.tsx";
 import { inlineEditor } from "./grid/grid-row.tsx";
 import { BackToCollections, HeadActions } from "./head-actions.tsx";
+import { MapSwitch, RecordsMap } from "./map/records-map.tsx";
 import { GridNotice, noticeOf } from "./notices.tsx";
 import classes from "./records.module.css";
 import {
@@ -43,12 +44,19 @@ function RecordsView(props: RecordsPageProps) {
       actions={<HeadActions page={page} />}
     >
       <FilterBar page={page} collections={props.collections} searchRef={searchRef}>
+        <MapSwitch page={page} />
         <ViewMenu page={page} />
-        <ColumnMenu columns={page.shown.columns} all={page.shown.all} />
+        {page.search.map === undefined && <ColumnMenu columns={page.shown.columns} all={page.shown.all} />}
       </FilterBar>
       <ViewNotice page={page} />
       <ViewAsBanner page={page} />
-      <GridFrame page={page} onFocus={setFocus} />
+      {page.search.map === undefined ? (
+        <GridFrame page={page} onFocus={setFocus} />
+      ) : (
+        <div className={`stretch ${classes["frame"]}`}>
+          <RecordsMap page={page} field={page.search.map} />
+        </div>
+      )}
       <RecordDialogs page={page} />
     </FilledPage>
   );

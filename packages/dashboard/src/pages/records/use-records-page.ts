@@ -249,7 +249,8 @@ function usePageChanges(name: string): (record: StoredRecord) => void {
   const change = useCallback(
     (update: PageChange): void => {
       changePages(queryClient, name, update);
-      void queryClient.invalidateQueries({ queryKey: [...recordsKey(name), "count"] });
+      for (const part of ["count", "map"])
+        void queryClient.invalidateQueries({ queryKey: [...recordsKey(name), part] });
       void queryClient.invalidateQueries({ queryKey: ["collections"], exact: true });
     },
     [queryClient, name],

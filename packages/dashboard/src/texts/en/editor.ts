@@ -65,6 +65,7 @@ export const editor = {
     notAPlace: "Write a latitude and a longitude in degrees: 52.52, 13.405.",
   },
   openMap: "Open in OpenStreetMap",
+  mapOf: (field: string) => `${field} on the map`,
   storedAs: (value: string) => `Is stored as ${value}.`,
   largeText: (size: string) => `This text has ${size}. The beginning is shown.`,
   download: "Download",

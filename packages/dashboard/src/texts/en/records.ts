@@ -84,6 +84,23 @@ export const records = {
   lastRow: "Last",
   held: "The grid holds 4,000 rows around the visible rows, and reads other rows again when needed.",
 
+  map: {
+    word: "Map",
+    list: "List",
+    show: "Show as a map",
+    hide: "Show as a list",
+    title: (field: string) => `${field} of the records, on a map`,
+    field: "Field on the map",
+    shown: (n: number, total: number) =>
+      n === total
+        ? `${count(n, "record")} with a place`
+        : `${n.toLocaleString()} of ${total.toLocaleString()} records with a place, the first of the list`,
+    here: (n: number) => `${count(n, "record")} here:`,
+    more: (n: number) => `and ${n.toLocaleString()} more: zoom in`,
+    none: "No record of this list has a place",
+    noneBody: "A record stands on the map when its field has a latitude and a longitude.",
+  },
+
   filter: "Filter",
   quickSearch: "Search in all texts",
   search: "Search words",
@@ -254,4 +271,11 @@ export const snippets = {
   tokenNote: "$TOKEN stands for an access token: sign in with POST /api/auth/login.",
   code: (request: string) => `Code: ${request}`,
   copy: (request: string) => `Copy: ${request}`,
+};
+
+export const map = {
+  keys: "Arrow keys move the map, + and − zoom, 0 shows all. Enter chooses the place in the middle.",
+  zoomIn: "Zoom in",
+  zoomOut: "Zoom out",
+  all: "Show all",
 };

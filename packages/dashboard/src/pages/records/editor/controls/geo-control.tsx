@@ -1,9 +1,13 @@
-/** The control for `geo`: the degrees as one text, as maps copy places, and a link to a map. */
+/** The control for `geo`: the degrees as one text, as maps copy places; in a form also a map, and a link to a map with streets. */
 import { Anchor, TextInput } from "@mantine/core";
-import { useState } from "react";
+import { lazy, Suspense, useMemo, useState } from "react";
 import { text } from "../../../../texts/index.ts";
 import { mapAddress, parsePlace, placeOf, writtenPlace } from "../places.ts";
 import { type ControlProps, isCompact, typedProps } from "./control.tsx";
+import classes from "./controls.module.css";
+
+/** The outlines of the countries are loaded only then. */
+const WorldMap = lazy(async () => ({ default: (await import("../../../../kit/map/world-map.tsx")).WorldMap }));
 
 export function GeoControl(props: ControlProps) {
   const { value, onChange, error } = props;
@@ -19,7 +23,9 @@ export function GeoControl(props: ControlProps) {
     const read = parsePlace(next);
     onChange("value" in read ? read.value : next);
   };
-  return (
+  const { lat, lon } = place ?? {};
+  const points = useMemo(() => (lat === undefined || lon === undefined ? [] : [{ id: "", lat, lon }]), [lat, lon]);
+  const input = (
     <TextInput
       {...typedProps({ ...props, error: error ?? problem })}
       autoComplete="off"
@@ -34,5 +40,21 @@ export function GeoControl(props: ControlProps) {
         )
       }
     />
+  );
+  if (isCompact(props)) return input;
+  return (
+    <>
+      {input}
+      <div className={classes["map"]}>
+        <Suspense>
+          <WorldMap
+            label={text.editor.mapOf(props.field.name)}
+            points={points}
+            nameOf={() => shown}
+            onChoose={(chosen) => change(writtenPlace({ ...chosen }))}
+          />
+        </Suspense>
+      </div>
+    </>
   );
 }
