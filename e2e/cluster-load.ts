@@ -86,10 +86,8 @@ export interface Load {
 /** The next number of a write: no number is used twice in a process of tests. */
 let next = 0;
 
-/** The pause after an acknowledged write: a fault meets some write at each moment, and the machine computes for the instances. */
-const pauseMs = 50;
-/** The pause after a write that was not acknowledged. */
-const longPauseMs = 100;
+/** The pause of a writer after each write: a fault meets some write at each moment, and the machine computes for the instances. */
+const pauseMs = 100;
 
 /** Creates records in turn at the instances, with `width` writers. */
 export function startLoad(instances: readonly TestInstance[], { path = "/api/posts", width = 6 } = {}): Load {
@@ -101,7 +99,7 @@ export function startLoad(instances: readonly TestInstance[], { path = "/api/pos
       if (instance === undefined) return;
       const done = await write(instance, path, { n: next++ });
       writes.push(done);
-      await Bun.sleep(done.outcome === "acknowledged" ? pauseMs : longPauseMs);
+      await Bun.sleep(pauseMs);
     }
   };
   const running = Promise.all(Array.from({ length: width }, (_, index) => writer(index)));

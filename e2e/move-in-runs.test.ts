@@ -1,9 +1,9 @@
 /** Runs of a move: the report alone, a move after kill -9, and later runs. */
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { cpSync, existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { executable, post, project, serve, singleService, until } from "./kit.ts";
+import { executable, post, project, serve, singleService, temporaryFolder, until } from "./kit.ts";
 import { dataFolder, decisions, move, moved, newName } from "./move-in-kit.ts";
 
 singleService("commands");
@@ -16,6 +16,24 @@ function events(cwd: string): number {
   } finally {
     database.close();
   }
+}
+
+/** The project after a move without a kill; tests that go on from a moved project take a copy. */
+const whole = await project();
+expect(await move(whole, dataFolder())).toMatchObject({ code: 0, stderr: "" });
+
+function movedProject(): string {
+  const cwd = join(temporaryFolder(), "moved");
+  cpSync(whole, cwd, { recursive: true });
+  return cwd;
+}
+
+/** Changes the data folder of PocketBase. */
+function change(folder: string, ...statements: (readonly [sql: string, ...values: string[]])[]): void {
+  const source = new Database(join(folder, "data.db"));
+  for (const [sql, ...values] of statements) source.run(sql, values);
+  source.run("PRAGMA wal_checkpoint(TRUNCATE)");
+  source.close();
 }
 
 test("a report alone writes nothing, and a move waits for the decisions", async () => {
@@ -56,14 +74,21 @@ test("ids that lead nowhere are cleared where the field may be empty", async () 
   database.close();
 });
 
-test("a password that is no hash of a known kind stays behind, and the report names the user", async () => {
+test("a password that is no hash of a known kind stays behind, and a value that two auth collections have takes the rule unique away", async () => {
   const cwd = await project();
   const folder = dataFolder();
-  const source = new Database(join(folder, "data.db"));
-  source.run("UPDATE users SET password = 'no hash' WHERE id = 'user00000000005'");
-  source.run("PRAGMA wal_checkpoint(TRUNCATE)");
-  source.close();
+  change(
+    folder,
+    ["UPDATE users SET password = 'no hash' WHERE id = 'user00000000005'"],
+    [
+      "UPDATE _collections SET fields = json_insert(fields, '$[#]', json(?)) WHERE name = 'staff'",
+      JSON.stringify({ name: "handle", type: "text" }),
+    ],
+    ["ALTER TABLE staff ADD COLUMN handle TEXT DEFAULT '' NOT NULL"],
+    ["UPDATE staff SET handle = (SELECT handle FROM users WHERE id = 'adalindgren0001') WHERE id = 'staff0000000002'"],
+  );
   const done = await move(cwd, folder);
+  expect(done).toMatchObject({ code: 0, stderr: "" });
   expect(done.stdout).toContain(
     "Users whose password is no hash that Socle compares, and who move without a password: users/user00000000005\n",
   );
@@ -72,22 +97,6 @@ test("a password that is no hash of a known kind stays behind, and the report na
     passwordHash: "",
   });
   database.close();
-});
-
-test("a value that two auth collections have takes the rule unique away before the move", async () => {
-  const cwd = await project();
-  const folder = dataFolder();
-  const source = new Database(join(folder, "data.db"));
-  const field = JSON.stringify({ name: "handle", type: "text" });
-  source.run("UPDATE _collections SET fields = json_insert(fields, '$[#]', json(?)) WHERE name = 'staff'", [field]);
-  source.run("ALTER TABLE staff ADD COLUMN handle TEXT DEFAULT '' NOT NULL");
-  source.run(
-    "UPDATE staff SET handle = (SELECT handle FROM users WHERE id = 'adalindgren0001') WHERE id = 'staff0000000002'",
-  );
-  source.run("PRAGMA wal_checkpoint(TRUNCATE)");
-  source.close();
-  const done = await move(cwd, folder);
-  expect(done).toMatchObject({ code: 0, stderr: "" });
   expect(done.stdout).toContain('users and staff.handle: the rule "unique" does not hold for staff0000000002');
   const users = JSON.parse(
     readFileSync(join(cwd, "collections", "users.json"), "utf8").replaceAll(/^\/\/.*$/gm, ""),
@@ -118,8 +127,6 @@ test("a move goes on after kill -9, and a run without a change changes nothing",
   expect(rest).toMatchObject({ code: 0, stderr: "" });
   const made = Number(/(\d+) records? made/.exec(rest.stdout)?.[1]);
   expect(made).toBeGreaterThan(0);
-  const whole = await project();
-  await move(whole, folder);
   const rows = (of: string): unknown[] => {
     const database = new Database(join(of, "socle.db"), { readonly: true });
     const tables = moved.map(({ name }) => newName(name));
@@ -147,20 +154,17 @@ test("a move goes on after kill -9, and a run without a change changes nothing",
 }, 120_000);
 
 test("a second run brings over what has changed since, and deletes when asked", async () => {
-  const cwd = await project();
+  const cwd = movedProject();
   const folder = dataFolder();
-  expect((await move(cwd, folder)).code).toBe(0);
-  const source = new Database(join(folder, "data.db"));
-  source.run(
-    "UPDATE posts SET title = 'Another title', updated = '2026-11-29 10:00:00.000Z' WHERE id = 'post00000000003'",
+  change(
+    folder,
+    ["UPDATE posts SET title = 'Another title', updated = '2026-11-29 10:00:00.000Z' WHERE id = 'post00000000003'"],
+    [
+      "INSERT INTO tags (id, name, slug, created, parent) VALUES ('tag000000000099', 'New', 'new', '2026-11-29 09:00:00.000Z', '')",
+    ],
+    ["DELETE FROM guestbook WHERE id = (SELECT min(id) FROM guestbook)"],
+    ["DELETE FROM users WHERE id = 'user00000000014'"],
   );
-  source.run(
-    "INSERT INTO tags (id, name, slug, created, parent) VALUES ('tag000000000099', 'New', 'new', '2026-11-29 09:00:00.000Z', '')",
-  );
-  source.run("DELETE FROM guestbook WHERE id = (SELECT min(id) FROM guestbook)");
-  source.run("DELETE FROM users WHERE id = 'user00000000014'");
-  source.run("PRAGMA wal_checkpoint(TRUNCATE)");
-  source.close();
   const kept = await move(cwd, folder);
   expect(kept.stdout).toContain(
     "1 record made, 1 changed, 399 as before, 2 gone at the source and kept (--delete deletes them)",
@@ -178,9 +182,8 @@ test("a second run brings over what has changed since, and deletes when asked", 
 });
 
 test("an address that another user has here stops a later run with one line, and an option goes on", async () => {
-  const cwd = await project();
+  const cwd = movedProject();
   const folder = dataFolder();
-  expect((await move(cwd, folder)).code).toBe(0);
   const server = await serve(cwd);
   const registered = await post(`${server.url}/api/auth/register`, {
     email: "visitor@harbour.example",
@@ -188,10 +191,7 @@ test("an address that another user has here stops a later run with one line, and
   });
   expect(registered.status).toBe(201);
   await server.stop();
-  const source = new Database(join(folder, "data.db"));
-  source.run("UPDATE users SET email = 'VISITOR@harbour.example' WHERE id = 'user00000000005'");
-  source.run("PRAGMA wal_checkpoint(TRUNCATE)");
-  source.close();
+  change(folder, ["UPDATE users SET email = 'VISITOR@harbour.example' WHERE id = 'user00000000005'"]);
   const stopped = await move(cwd, folder);
   expect([stopped.code, stopped.stderr]).toEqual([
     2,

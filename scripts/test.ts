@@ -53,7 +53,7 @@ const browserGroups = [
 
 /** Tests of `npm test` with a long form, which the suite `long` runs (`isLong` in `packages/server/test/long.ts`). */
 const longForms = [
-  "e2e/{auth-pages,cities,hooks,loops,npx,overload,script-innocents,session-model,sign-in-pages}.test.ts",
+  "e2e/{auth-pages,cities,hooks,loops,npx,overload,resume,script-innocents,session-model,sign-in-pages}.test.ts",
   "e2e/dashboard-{api,cluster,factors,keys,mails,pages,rules,runs,users}.test.ts",
   "e2e/{backups,batches,cascades,endpoints,migration,processes,queues,script-faults,test-command}.test.ts",
   "packages/server/src/code/functions/hook-reads.test.ts",

@@ -27,7 +27,7 @@ test("files whose top-level await never ends share a single wait, in the same pr
   expect(await scripts.run({ kind: "job", name: "fine" }, () => undefined)).toBe(null);
 });
 
-// The computation takes a core for 5 s; e2e/script-files.test.ts has such a file among many.
+// The computation takes a core for 5 s; e2e/script-files.test.ts has a file that waits without end among many.
 if (isLong)
   test("a file that computes without end keeps no other file from being loaded", async () => {
     const { scripts } = await openScripts({

@@ -48,6 +48,12 @@ export const mistakes: readonly string[] = [
   "ERR_S3_INVALID_ENDPOINT",
 ];
 
+/** Errors of a store that could not answer at this moment: S3 asks its clients to send the request again. */
+const passing: readonly string[] = ["InternalError", "SlowDown", "ServiceUnavailable"];
+/** How often a request is sent, and the pause before the second time; the pause before the third is twice as long. */
+const attempts = 3;
+const pauseMs = 200;
+
 export class Bucket {
   readonly #address: string;
   readonly #prefix: string;
@@ -68,13 +74,13 @@ export class Bucket {
   }
 
   async write(name: string, content: Blob | string): Promise<void> {
-    await this.#clearly(this.#client.write(this.#prefix + name, content));
+    await this.#ask(() => this.#client.write(this.#prefix + name, content));
   }
 
   /** Null for an object that does not exist. */
   async find(name: string): Promise<BucketObject | null> {
     try {
-      const { size, lastModified } = await this.#clearly(this.#client.file(this.#prefix + name).stat());
+      const { size, lastModified } = await this.#ask(() => this.#client.file(this.#prefix + name).stat());
       return { name, size, modifiedAt: lastModified.getTime() };
     } catch (thrown) {
       if (storeCode(thrown) === "NoSuchKey") return null;
@@ -88,7 +94,7 @@ export class Bucket {
     if (range === null) return file.stream();
     // For the first byte alone, Bun 1.4 asks for everything; for the first two, for two.
     if (range.start === 0 && range.end === 1)
-      return new Blob([(await this.#clearly(file.slice(0, 2).bytes())).slice(0, 1)]);
+      return new Blob([(await this.#ask(() => file.slice(0, 2).bytes())).slice(0, 1)]);
     return file.slice(range.start, range.end).stream();
   }
 
@@ -102,7 +108,7 @@ export class Bucket {
     let startAfter = after === undefined ? undefined : this.#prefix + after;
     do {
       const from = startAfter === undefined ? {} : { startAfter };
-      const page = await this.#clearly(this.#client.list({ prefix: this.#prefix, ...from }));
+      const page = await this.#ask(() => this.#client.list({ prefix: this.#prefix, ...from }));
       const contents = page.contents ?? [];
       for (const { key, size = 0, lastModified = "" } of contents)
         yield { name: key.slice(this.#prefix.length), size, modifiedAt: Date.parse(lastModified) };
@@ -113,30 +119,33 @@ export class Bucket {
   /** The first name behind the name `after`; null for no name. The store refuses wrong keys with a code. */
   async next(after: string): Promise<string | null> {
     const options = { prefix: this.#prefix, startAfter: this.#prefix + after, maxKeys: 1 };
-    const { contents = [] } = await this.#clearly(this.#client.list(options));
+    const { contents = [] } = await this.#ask(() => this.#client.list(options));
     return contents[0]?.key.slice(this.#prefix.length) ?? null;
   }
 
   async remove(name: string): Promise<void> {
-    await this.#clearly(this.#client.delete(this.#prefix + name));
+    await this.#ask(() => this.#client.delete(this.#prefix + name));
   }
 
-  /** An error keeps the code, and the message says which store does not answer. */
-  async #clearly<T>(work: Promise<T>): Promise<T> {
-    try {
-      return await work;
-    } catch (thrown) {
-      const code = storeCode(thrown);
-      if (messageOf(thrown) !== meaningless || code === "") throw thrown;
-      // A refusal of a HEAD has no body, and so no code.
-      if (code === "UnknownError")
-        throw Object.assign(
-          new Error(`${this.#address} refuses the request: check the keys, their rights, and the name of the bucket`, {
-            cause: thrown,
-          }),
-          { code },
-        );
-      throw Object.assign(new Error(`${this.#address} does not answer (${code})`, { cause: thrown }), { code });
-    }
+  /** Sends a request, again after a passing error. An error keeps the code, and the message says which store does not answer. */
+  async #ask<T>(request: () => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++)
+      try {
+        return await request();
+      } catch (thrown) {
+        if (attempt === attempts || !passing.includes(storeCode(thrown))) throw this.#clearly(thrown);
+        await Bun.sleep(pauseMs * attempt);
+      }
+  }
+
+  #clearly(thrown: unknown): unknown {
+    const code = storeCode(thrown);
+    if (messageOf(thrown) !== meaningless || code === "") return thrown;
+    // A refusal of a HEAD has no body, and so no code.
+    const message =
+      code === "UnknownError"
+        ? "refuses the request: check the keys, their rights, and the name of the bucket"
+        : `does not answer (${code})`;
+    return Object.assign(new Error(`${this.#address} ${message}`, { cause: thrown }), { code });
   }
 }
