@@ -7,7 +7,9 @@ const dashboard = await openDashboard({
   collections: [
     { name: "posts", fields: [{ name: "title", type: "string" }], search: ["title"] },
     { name: "notes", fields: [{ name: "text", type: "string" }], search: ["text"] },
-    { name: "hidden", fields: [{ name: "title", type: "string" }] },
+    { name: "plain", fields: [{ name: "title", type: "string" }] },
+    { name: "large", fields: [{ name: "title", type: "string" }] },
+    { name: "unnamed", fields: [{ name: "amount", type: "float" }] },
   ],
   files: { "functions/posts/on-create.ts": "export const onCreate = ({ logger }) => logger.info('made');\n" },
 });
@@ -15,7 +17,7 @@ afterAll(() => dashboard.server.stop());
 const { api } = dashboard;
 await api("POST", "/api/posts", { title: "walrus at the pole" });
 await api("POST", "/api/notes", { text: "a walrus, again" });
-const secret = (await api("POST", "/api/hidden", { title: "walrus" })) as { id: string };
+const plain = (await api("POST", "/api/plain", { title: "Old Walrus" })) as { id: string };
 await api("POST", "/api/admin/users", { email: "walrus@example.com", password: "correct horse battery" });
 
 async function palette(path = "/", look = {}): Promise<{ page: Page; field: ReturnType<Page["locator"]> }> {
@@ -27,12 +29,12 @@ async function palette(path = "/", look = {}): Promise<{ page: Page; field: Retu
   return { page, field };
 }
 
-test("words find records of all searched collections and users, in groups, with a request after a pause", async () => {
+test("words find records of all collections and users, in groups, with requests after a pause", async () => {
   for (const look of looks) {
     const { page, field } = await palette("/", look);
     const asked: string[] = [];
     page.on("request", (request) => {
-      if (/\/api\/query$|admin\/users\?search/.test(request.url())) asked.push(request.url());
+      if (/\/api\/(query$|plain|large|unnamed)|admin\/users\?search/.test(request.url())) asked.push(request.url());
     });
     await field.focus();
     await page.keyboard.type("walrus", { delay: 20 });
@@ -40,8 +42,10 @@ test("words find records of all searched collections and users, in groups, with 
     await list.getByText("walrus at the pole").waitFor();
     await list.getByText("a walrus, again").waitFor();
     await list.getByText("walrus@example.com").waitFor();
-    expect(await list.locator("[data-action]").count()).toBe(3);
-    expect(asked.length).toBe(2);
+    await list.getByText("Old Walrus").waitFor();
+    expect(await list.locator("[data-action]").count()).toBe(4);
+    // A collection without records, and a collection without a field that names a record, are not asked.
+    expect(asked.length).toBe(3);
     await settled(page);
     expect([await violationsOf(page), await overflowOf(page)]).toEqual([[], 0]);
     await page.keyboard.press("Enter");
@@ -58,10 +62,10 @@ test("an id opens the record of any collection; Enter before the answer waits fo
     await answer.promise;
     await route.continue();
   });
-  await field.fill(secret.id);
+  await field.fill(plain.id);
   await page.keyboard.press("Enter");
   answer.resolve();
-  await page.waitForURL(`**/collections/hidden?record=${secret.id}`);
+  await page.waitForURL(`**/collections/plain?record=${plain.id}`);
   await leave(page);
 });
 
@@ -112,5 +116,28 @@ test("a further key ends the search that is on its way", async () => {
   first.resolve();
   await page.getByText("walrus at the pole").waitFor();
   expect(await page.getByText("a walrus, again").count()).toBe(0);
+  await leave(page);
+});
+
+test("a large collection without a search is not read: the find says so, and leads to the filter", async () => {
+  const { page, field } = await palette("/users");
+  await page.route("**/api/admin/collections?*", async (route) => {
+    const answer = (await (await route.fetch()).json()) as { items: { name: string; records: number }[] };
+    for (const item of answer.items) if (item.name === "large") item.records = 20_001;
+    await route.fulfill({ json: answer });
+  });
+  const asked: string[] = [];
+  page.on("request", (request) => asked.push(request.url()));
+  await page.reload();
+  await settled(page);
+  await page.keyboard.press("Control+k");
+  await field.fill("walrus");
+  await page.getByText("Old Walrus").waitFor();
+  await page.getByText("Not searched here: 20,001 records").waitFor();
+  expect(asked.filter((url) => url.includes("/api/large"))).toEqual([]);
+  await page.getByText("in large").click();
+  await page.waitForURL("**/collections/large?filter=*");
+  expect(new URL(page.url()).searchParams.get("filter")).toBe('title ~ "walrus"');
+  expect(complaintsOf(page)).toEqual([]);
   await leave(page);
 });

@@ -62,6 +62,21 @@ test("the grid shows the records of the user without hidden fields, and offers n
   await leave(page);
 });
 
+test("the panel of a record shows the record as a user, after a choice of the user", async () => {
+  const page = await dashboard.open(`/collections/notes?record=${own.id}`);
+  await page.getByRole("textbox", { name: "secret" }).waitFor();
+  await page.getByRole("button", { name: "View as …" }).click();
+  await page.getByRole("combobox", { name: "Choose a user" }).fill("ann");
+  await page.getByRole("option", { name: "ann@example.com" }).click();
+  await page.waitForURL(/as=usr_/);
+  const panel = page.getByRole("dialog", { name: "Record of notes" });
+  await panel.getByText("mine").waitFor();
+  expect([await panel.getByText("sealed").count(), await panel.getByRole("textbox").count()]).toEqual([0, 0]);
+  expect(await violationsOf(page)).toEqual([]);
+  expect(complaintsOf(page)).toEqual([]);
+  await leave(page);
+});
+
 test("a record is shown as the user sees the record; a refusal is shown, and the session of the admin goes on", async () => {
   for (const look of looks) {
     const page = await dashboard.open(`/collections/notes?as=${user.id}&record=${own.id}`, look);

@@ -62,16 +62,16 @@ export const pages = [
   { to: "/sql", label: words.sql, icon: IconTerminal2, keys: "g q", section: words.sectionData },
   { to: "/functions", label: words.functions, icon: IconBolt, keys: "g n", section: words.sectionCode },
   { to: "/jobs", label: words.jobs, icon: IconClockPlay, keys: "g j", section: words.sectionCode },
-  { to: "/failures", label: words.failures, icon: IconAlertTriangle, keys: "g x", section: words.sectionCode },
-  { to: "/logs", label: words.logs, icon: IconFileText, keys: "g l", section: words.sectionService },
-  { to: "/queries", label: words.queries, icon: IconGauge, keys: "g w", section: words.sectionService },
-  { to: "/events", label: words.events, icon: IconActivity, keys: "g e", section: words.sectionService },
-  { to: "/sockets", label: words.sockets, icon: IconPlugConnected, keys: "g i", section: words.sectionService },
-  { to: "/mails", label: words.mails, icon: IconMail, keys: "g m", section: words.sectionService },
-  { to: "/backups", label: words.backups, icon: IconDatabaseExport, keys: "g b", section: words.sectionService },
-  { to: "/keys", label: words.keys, icon: IconKey, keys: "g k", section: words.sectionService },
-  { to: "/api", label: words.api, icon: IconApi, keys: "g a", section: words.sectionService },
-  { to: "/settings", label: words.settings, icon: IconSettings, keys: "g s", section: words.sectionService },
+  { to: "/api", label: words.api, icon: IconApi, keys: "g a", section: words.sectionCode },
+  { to: "/failures", label: words.failures, icon: IconAlertTriangle, keys: "g x", section: words.sectionWatch },
+  { to: "/logs", label: words.logs, icon: IconFileText, keys: "g l", section: words.sectionWatch },
+  { to: "/events", label: words.events, icon: IconActivity, keys: "g e", section: words.sectionWatch },
+  { to: "/queries", label: words.queries, icon: IconGauge, keys: "g w", section: words.sectionWatch },
+  { to: "/sockets", label: words.sockets, icon: IconPlugConnected, keys: "g i", section: words.sectionWatch },
+  { to: "/mails", label: words.mails, icon: IconMail, keys: "g m", section: words.sectionWatch },
+  { to: "/backups", label: words.backups, icon: IconDatabaseExport, keys: "g b", section: words.sectionOperation },
+  { to: "/keys", label: words.keys, icon: IconKey, keys: "g k", section: words.sectionOperation },
+  { to: "/settings", label: words.settings, icon: IconSettings, keys: "g s", section: words.sectionOperation },
 ] as const;
 
 export const themes = [
@@ -126,7 +126,7 @@ export function Navigation({ onSearch, onShortcuts, rail: { isFolded, toggle } }
       </UnstyledButton>
       <ScrollArea flex={1} px="xs" type="auto">
         {sections.map((section) => (
-          <Box key={section} mb="sm">
+          <Box key={section} mb={6}>
             {section !== null && (
               <Text className={classes["sectionName"]}>
                 <span className={classes["word"]}>{section}</span>

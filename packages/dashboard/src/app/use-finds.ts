@@ -1,5 +1,5 @@
 /**
- * The finds of the palette: records by words, users by email, and records, users, files, requests, runs, events and mails by id.
+ * The finds of the palette: records by words or by their name, users by email, and records, users, files, requests, runs, events and mails by id.
  * The search begins after a pause of the typing, and a further key ends the search.
  */
 import { useDebouncedValue } from "@mantine/hooks";
@@ -9,6 +9,7 @@ import {
   isView,
   MAX_SEARCHED_COLLECTIONS,
   type Page,
+  type StoredRecord,
   type Trace,
   USERS,
   type User,
@@ -17,7 +18,7 @@ import { useQuery } from "@tanstack/react-query";
 import { linkOptions } from "@tanstack/react-router";
 import { nameOfUser } from "../kit/index.ts";
 import { searchOf } from "../pages/records/data/full-text-search.ts";
-import { isId, recordName } from "../pages/records/editor/naming.ts";
+import { isId, nameField, recordName, searchFilter } from "../pages/records/editor/naming.ts";
 import { spanLink } from "../pages/trace/span-link.ts";
 import { listOf } from "../pages/trace/waterfall.ts";
 import { client } from "../service/client.ts";
@@ -33,6 +34,7 @@ export interface Find {
   readonly about: string;
   readonly link:
     | ReturnType<typeof recordLink>
+    | ReturnType<typeof filterLink>
     | ReturnType<typeof userLink>
     | NonNullable<ReturnType<typeof spanLink>>
     | ReturnType<typeof traceLink>
@@ -44,9 +46,15 @@ const pauseMs = 200;
 const most = 6;
 /** The searches of records, each over several collections. */
 const mostSearches = 3;
+/** Collections without a search of words that are read by the names of their records, and the most records of such a collection. */
+const [mostRead, mostInRead] = [5, 20_000];
+/** Collections that are not read, and shown with the reason. */
+const mostLeft = 3;
 
 const recordLink = (name: string, record: string) =>
   linkOptions({ to: "/collections/$name", params: { name }, search: { record } });
+const filterLink = (name: string, filter: string) =>
+  linkOptions({ to: "/collections/$name", params: { name }, search: { filter } });
 const userLink = (user: string) => linkOptions({ to: "/users", search: { user } });
 const traceLink = (id: string) => linkOptions({ to: "/trace/$id", params: { id } });
 const fileLink = (file: string) => linkOptions({ to: "/storage", search: { file } });
@@ -74,16 +82,59 @@ async function foundRecords(
   return answers
     .flat()
     .slice(0, most)
-    .map(({ collection, record }): Find => {
-      const fields = collections.find(({ name }) => name === collection)?.fields ?? [];
+    .map(({ collection, record }) =>
+      recordFind(
+        collections.find(({ name }) => name === collection),
+        collection,
+        record,
+      ),
+    );
+}
+
+function recordFind(entry: CollectionEntry | undefined, collection: string, record: StoredRecord): Find {
+  const label = recordName(record, entry?.fields ?? []);
+  return { kind: "records", id: record.id, label, about: collection, link: recordLink(collection, record.id) };
+}
+
+/**
+ * Records of collections without a search of words, by the field that names a record. The service reads all records of such a collection, so that
+ * a large collection is only a find of its own, which says so and leads to the filter.
+ */
+async function foundByName(
+  typed: string,
+  collections: readonly CollectionEntry[],
+  signal: AbortSignal,
+): Promise<Find[]> {
+  const named = collections
+    .filter(({ name, definition }) => name !== USERS && !isView(definition) && definition.search === undefined)
+    .flatMap((entry) => {
+      const field = nameField(entry.fields);
+      const where = field === null ? undefined : searchFilter([field], typed);
+      return where === undefined || entry.records === 0 ? [] : [{ entry, where }];
+    })
+    .sort((a, b) => b.entry.records - a.entry.records);
+  const read = named.filter(({ entry }) => entry.records <= mostInRead).slice(0, mostRead);
+  const answers = await Promise.all(
+    read.map(async ({ entry, where }) => {
+      const query = { filter: where, limit: most };
+      const { items } = await client.collection(entry.name).page<StoredRecord>(query, { signal });
+      return items.map((record) => recordFind(entry, entry.name, record));
+    }),
+  );
+  const left = named
+    .filter((each) => !read.includes(each))
+    .slice(0, mostLeft)
+    .map(({ entry: { name, records }, where }): Find => {
+      const about = words.notRead(records);
       return {
         kind: "records",
-        id: record.id,
-        label: recordName(record, fields),
-        about: collection,
-        link: recordLink(collection, record.id),
+        id: `in ${name}`,
+        label: words.findIn(typed, name),
+        about,
+        link: filterLink(name, where),
       };
     });
+  return [...answers.flat().slice(0, most), ...left];
 }
 
 async function foundUsers(ask: Ask, typed: string): Promise<Find[]> {
@@ -142,7 +193,11 @@ const idPattern = /^(?=.*\d)[\w-]{8,}$/;
 async function search(typed: string, collections: readonly CollectionEntry[], signal: AbortSignal): Promise<Find[]> {
   const { transport } = client.$source;
   const ask: Ask = (method, path) => transport.call(method, path, { signal });
-  const searches = [foundRecords(typed, collections, signal), foundUsers(ask, typed)];
+  const searches = [
+    foundRecords(typed, collections, signal),
+    foundByName(typed, collections, signal),
+    foundUsers(ask, typed),
+  ];
   if (idPattern.test(typed)) searches.unshift(orNothing(foundById(ask, typed)));
   return (await Promise.all(searches)).flat();
 }

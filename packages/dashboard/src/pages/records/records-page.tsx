@@ -161,6 +161,7 @@ function RecordDialogs({ page }: { page: PageState }) {
           previous={rows.items[at - 1]?.id}
           next={at === -1 ? undefined : rows.items[at + 1]?.id}
           onStep={(id) => setSearch({ record: id }, true)}
+          onViewAs={page.areUsers ? null : () => setDialog({ type: "viewAs" })}
           onClose={() => {
             setSearch({ record: undefined });
             // The row of the record gets the focus, also after steps from record to record; a focus in the grid stays in its row.

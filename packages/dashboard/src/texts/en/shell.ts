@@ -32,7 +32,8 @@ export const shell = {
   shortcuts: "Keyboard shortcuts",
   sectionData: "Data",
   sectionCode: "Code",
-  sectionService: "Service",
+  sectionWatch: "Monitoring",
+  sectionOperation: "Operation",
 };
 
 /** The bar of a service that refuses changes. */
@@ -64,6 +65,9 @@ export const palette = {
   settings: "Settings",
   runsOf: (file: string) => `Runs of ${file}`,
   job: (name: string) => `Job ${name}`,
+  findIn: (words: string, collection: string) => `Find “${words}” in ${collection}`,
+  notRead: (records: number) =>
+    `Not searched here: ${records.toLocaleString()} records, and no fields in the definition's search`,
   traceOf: (kind: string, name: string) => `Trace of ${kind} ${name}`,
   pages: "Pages",
   collections: "Collections",

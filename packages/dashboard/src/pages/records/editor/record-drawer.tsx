@@ -3,7 +3,7 @@ import { Drawer, Group, Text } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { type KeyboardEvent, Suspense } from "react";
-import { IconChevronDown, IconChevronUp } from "../../../icons/index.ts";
+import { IconChevronDown, IconChevronUp, IconEye } from "../../../icons/index.ts";
 import { drawerMark, useEscape } from "../../../kit/details-drawer.tsx";
 import { IconAction } from "../../../kit/icon-action.tsx";
 import { preloadable } from "../../../kit/preloadable.tsx";
@@ -27,13 +27,15 @@ interface RecordDrawerProps extends RecordEditorProps {
   previous: string | undefined;
   next: string | undefined;
   onStep: (id: string) => void;
+  /** Shows the record as another caller sees the record; null for records of users. */
+  onViewAs: (() => void) | null;
 }
 
 function focus(element: HTMLElement | null): void {
   element?.focus();
 }
 
-export function RecordDrawer({ previous, next, onStep, ...props }: RecordDrawerProps) {
+export function RecordDrawer({ previous, next, onStep, onViewAs, ...props }: RecordDrawerProps) {
   const { collection, recordId, onClose, handlers } = props;
   // The grid stays in use beside the panel: collections.module.css leaves the room.
   const isBeside = useMediaQuery("(min-width: 75em)", false, { getInitialValueInEffect: false });
@@ -96,6 +98,15 @@ export function RecordDrawer({ previous, next, onStep, ...props }: RecordDrawerP
             )}
           </Drawer.Title>
           <Group gap={2} wrap="nowrap">
+            {onViewAs !== null && recordId !== NEW_RECORD && (
+              <IconAction
+                icon={IconEye}
+                label={text.records.viewAs.open}
+                tip={text.records.viewAs.open}
+                size={28}
+                onClick={() => leave(onViewAs)}
+              />
+            )}
             {steps.map(({ icon, label, keys, id }) => (
               <IconAction
                 key={label}
