@@ -86,6 +86,9 @@ test("a statement ends outside of quotes alone", () => {
   expect(openAfter("AS $_$ select '$$;'", null)).toBe("$_$");
   expect(openAfter("$$ ' $_$;", "$_$")).toBeNull();
   expect(openAfter("a -- it's", null)).toBeNull();
+  expect(openAfter("E'it\\'s; -- \\\\", null)).toBe("E'");
+  expect(openAfter("''\\' ' ; \"y", "E'")).toBe('"');
+  expect(openAfter("'", "E'")).toBeNull();
 });
 
 describe("types of columns", () => {
@@ -415,7 +418,7 @@ describe("a dump that is refused", () => {
       dumpOf(users.replace(/\tada.*/, "")),
       /line \d+: a row of auth\.users has not 2 values/,
     ],
-    ["rows as INSERT", dumpOf("INSERT INTO public.a VALUES (1);"), /has rows as INSERT; dump without --inserts/],
+    ["texts with other escapes", dumpOf("SET standard_conforming_strings = off;"), /standard_conforming_strings = on/],
     ["another encoding", dumpOf("SET client_encoding = 'LATIN1';"), /dump with --encoding UTF8/],
     ["bytes that are no UTF-8", new Uint8Array([...Buffer.from(dumpOf("-- ")), 0xff, 0xfe]), /cannot be read/],
     ["a dump without auth", dumpOf("CREATE SCHEMA public;"), /has no rows of auth\.users/],
@@ -425,9 +428,8 @@ describe("a dump that is refused", () => {
   });
 
   test("a dump with lines of newer versions of pg_dump is read", async () => {
-    using source = await sourceOf(
-      dumpOf(`\\restrict abc\nSET transaction_timeout = 0;\n${users.replaceAll("\n", "\r\n")}\\unrestrict abc`),
-    );
+    const dump = dumpOf(`\\restrict abc\nSET transaction_timeout = 0;\n${users}\\unrestrict abc`);
+    using source = await sourceOf(dump.replaceAll("\n", "\r\n"));
     expect(source.tables.map(({ from, count }) => [from, count])).toEqual([
       ["auth.users", 1],
       ["profiles", 0],

@@ -9,7 +9,7 @@ export interface Token {
 }
 
 const pattern =
-  /\s+|--[^\n]*|(?<quoted>"(?:[^"]|"")*")|(?<text>E?'(?:[^']|'')*')|(?<number>\d+(?:\.\d+)?(?:e[+-]?\d+)?(?!\w))|(?<name>[\p{L}_][\p{L}\p{N}_$]*)|(?<sign>::|<=|>=|<>|!=|[\s\S])/gu;
+  /\s+|--[^\n]*|(?<quoted>"(?:[^"]|"")*")|(?<text>E'(?:[^'\\]|''|\\[\s\S])*'|'(?:[^']|'')*')|(?<number>\d+(?:\.\d+)?(?:e[+-]?\d+)?(?!\w))|(?<name>[\p{L}_][\p{L}\p{N}_$]*)|(?<sign>::|<=|>=|<>|!=|[\s\S])/gu;
 
 function tokensOf(sql: string): Token[] {
   const tokens: Token[] = [];
@@ -25,9 +25,18 @@ function tokensOf(sql: string): Token[] {
   return tokens;
 }
 
-function textOf(literal: string): string {
-  const plain = literal.slice(literal.indexOf("'") + 1, -1).replaceAll("''", "'");
-  return literal.startsWith("E") ? plain.replace(/\\(.)/gs, "$1") : plain;
+const escapes: Readonly<Record<string, string>> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" };
+
+/** The text of a literal with its quotes: `'it''s'`, `E'it\\'s'`. @throws SqlError for a byte by its number. */
+export function textOf(literal: string): string {
+  const inner = literal.slice(literal.indexOf("'") + 1, -1);
+  if (!literal.startsWith("E")) return inner.replaceAll("''", "'");
+  return inner.replace(/''|\\(?:u[\da-fA-F]{4}|U[\da-fA-F]{8}|.)/gs, (all) => {
+    const sign = all.charAt(1);
+    if (/[uU]/.test(sign) && all.length > 2) return String.fromCodePoint(Number.parseInt(all.slice(2), 16));
+    if (/[0-7xuU]/.test(sign)) throw new SqlError(`unexpected ${all}`);
+    return escapes[sign] ?? sign;
+  });
 }
 
 /** A statement or a condition of a form that the reader does not know. */
