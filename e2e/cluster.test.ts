@@ -37,12 +37,27 @@ export const options = { timeout: "60s" };
 export const GET = (_, { logger }) => (logger.info("a request waits"), new Promise(() => {}));
 `;
 const titles = { name: "titles", query: "SELECT id, title FROM posts", permissions: { read: "public" } };
+const notes = {
+  name: "notes",
+  fields: [
+    { name: "n", type: "integer" },
+    { name: "embedding", type: "vector", dimensions: 3 },
+  ],
+  permissions: { ...open, read: "n >= 0" },
+};
+const shown = {
+  name: "shown",
+  query: "SELECT id, n, embedding FROM notes WHERE n < 100",
+  permissions: { read: "public" },
+};
 const files = {
   "endpoints/echo.ts": echo,
   "endpoints/never.ts": never,
   "collections/posts.json": JSON.stringify(posts),
   "collections/own.json": JSON.stringify(own),
   "collections/titles.json": JSON.stringify(titles),
+  "collections/notes.json": JSON.stringify(notes),
+  "collections/shown.json": JSON.stringify(shown),
 };
 const cluster = await startCluster(3, { files, settings });
 const { instances } = cluster;
@@ -141,6 +156,53 @@ test("each instance answers a view with the last write, and a changed definition
   for (const each of instances) expect(await rowOf(each, since)).toEqual([{ id, title: "post 2000", next: 2_001 }]);
   expect((await change({ ...titles, permissions: { read: "admin" } })).status).toBe(200);
   for (const { url } of instances) expect((await fetch(`${url}/api/titles`)).status).toBe(401);
+});
+
+test("each instance answers the nearest vectors after each write at any instance, of the collection and of a view", async () => {
+  const sort = "nearest(embedding, [1, 0, 0])";
+  // The smaller the angle to the axis, the nearer.
+  const angles = new Map([5, 3, 1, 4, 2, -1, 100].map((n, i) => [n, i === 5 ? 0 : n / 100]));
+  const ids = new Map<number, string>();
+  let position = "";
+  const send = async (at: TestInstance, method: string, n: number): Promise<void> => {
+    const angle = angles.get(n) ?? 0;
+    const response = await fetch(`${at.url}/api/notes${method === "POST" ? "" : `/${ids.get(n)}`}`, {
+      ...{ method, headers: { "Content-Type": "application/json", ...headers } },
+      ...(method !== "DELETE" && { body: JSON.stringify({ n, embedding: [Math.cos(angle), Math.sin(angle), 0] }) }),
+    });
+    expect(response.ok).toBe(true);
+    if (method === "POST") ids.set(n, ((await response.json()) as { id: string }).id);
+    position = response.headers.get("socle-position") ?? "";
+  };
+  const nearestAt = async ({ url }: TestInstance, collection: string): Promise<number[]> => {
+    const response = await post(`${url}/api/${collection}/query`, { sort, limit: 4 }, { "Socle-Position": position });
+    expect(response.status).toBe(200);
+    return ((await response.json()) as { items: { n: number }[] }).items.map(({ n }) => n);
+  };
+  const check = async (): Promise<void> => {
+    const wanted = [...ids.keys()]
+      .filter((n) => n >= 0)
+      .toSorted((a, b) => (angles.get(a) ?? 0) - (angles.get(b) ?? 0));
+    for (const each of instances) {
+      expect(await nearestAt(each, "notes")).toEqual(wanted.slice(0, 4));
+      // A view reads all rows, under its own rule.
+      const seen = [...ids.keys()]
+        .filter((n) => n < 100)
+        .toSorted((a, b) => (angles.get(a) ?? 0) - (angles.get(b) ?? 0));
+      expect(await nearestAt(each, "shown")).toEqual(seen.slice(0, 4));
+    }
+  };
+  let writes = 0;
+  for (const n of [...angles.keys()]) {
+    await send(instance(writes++), "POST", n);
+    await check();
+  }
+  angles.set(1, 1);
+  await send(instance(writes++), "PUT", 1);
+  await check();
+  await send(instance(writes++), "DELETE", 2);
+  ids.delete(2);
+  await check();
 });
 
 test("the code of an endpoint gets no header between instances", async () => {
