@@ -164,6 +164,12 @@ test("each instance answers the nearest vectors after each write at any instance
   const angles = new Map([5, 3, 1, 4, 2, -1, 100].map((n, i) => [n, i === 5 ? 0 : n / 100]));
   const ids = new Map<number, string>();
   let position = "";
+  // So many records that the instances keep the vectors in memory.
+  const far = Array.from({ length: 2_000 }, (_, i) => JSON.stringify({ n: 1_000 + i, embedding: [-1, i / 1_000, 1] }));
+  const imported = await fetch(`${instance(0).url}/api/notes/import`, {
+    ...{ method: "POST", headers: { "Content-Type": "application/x-ndjson", ...headers }, body: far.join("\n") },
+  });
+  expect(await imported.json()).toMatchObject({ imported: far.length });
   const send = async (at: TestInstance, method: string, n: number): Promise<void> => {
     const angle = angles.get(n) ?? 0;
     const response = await fetch(`${at.url}/api/notes${method === "POST" ? "" : `/${ids.get(n)}`}`, {
@@ -184,7 +190,9 @@ test("each instance answers the nearest vectors after each write at any instance
       .filter((n) => n >= 0)
       .toSorted((a, b) => (angles.get(a) ?? 0) - (angles.get(b) ?? 0));
     for (const each of instances) {
-      expect(await nearestAt(each, "notes")).toEqual(wanted.slice(0, 4));
+      const found = await nearestAt(each, "notes");
+      expect(found).toHaveLength(4);
+      expect(found.filter((n) => n < 1_000)).toEqual(wanted.slice(0, 4));
       // A view reads all rows, under its own rule.
       const seen = [...ids.keys()]
         .filter((n) => n < 100)
