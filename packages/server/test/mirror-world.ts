@@ -117,7 +117,8 @@ async function openWorld({
         if (found?.state === "whole" && found.position === service.database.position) break;
         const stop = mirrorStop(log);
         if (stop !== null && !mayStop) throw new Error(stop);
-        await Bun.sleep(20);
+        // A mirror that has stopped comes back after a second.
+        await Bun.sleep(mayStop ? 100 : 20);
       }
       for (const { name, table } of service.collections.all()) {
         const [counted] = await raw.unsafe(

@@ -1,5 +1,5 @@
 /** Rebuilds of the mirror: a mirror that is switched on later, changes of the leader, a build that another leader ends, and failures of the mirror alone. */
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { type MirrorWorld, mirrorWorlds } from "../../../test/mirror-world.ts";
 import { mirrorStateOf } from "./index.ts";
 import { buildingName } from "./sql/schema.ts";
@@ -40,7 +40,7 @@ test("a mirror that is switched on later gets all records while writes go on, an
       const counted = await raw.unsafe(`SELECT count(*) AS n FROM "${before.schema}".things`).catch(() => null);
       looks += 1;
       if (counted !== null) return Number(counted[0].n);
-      await Bun.sleep(1);
+      await Bun.sleep(5);
     }
   })();
   const world = await openMirrorWorld({ world: before });
@@ -158,25 +158,27 @@ test("a commit whose response is lost is in the mirror if the commit has happene
   expect(new Set(numbers).size).toBe(numbers.length);
 });
 
-for (const [name, harm] of [
-  ["a column that was dropped by hand", (table: string) => `ALTER TABLE ${table} DROP COLUMN n`],
-  ["a table that was dropped by hand", (table: string) => `DROP TABLE ${table}`],
-  [
-    "a rule of the table that the records break",
-    (table: string) => `ALTER TABLE ${table} ADD CHECK (n < 50) NOT VALID`,
-  ],
-  ["a schema that was dropped", (_: string, schema: string) => `DROP SCHEMA ${schema} CASCADE`],
-  ["a state that was removed", (_: string, schema: string) => `DELETE FROM ${schema}._mirror`],
-  [
-    "a state at another position",
-    (_: string, schema: string) => `UPDATE ${schema}._mirror SET position = position - 1`,
-  ],
-] as const)
-  test(`${name} stops the mirror, not the writes, and the mirror comes back`, async () => {
-    const world = await withThings();
-    await fill(world, 5);
+describe("harm by hand", async () => {
+  const world = await withThings();
+  await fill(world, 5);
+
+  test.each([
+    ["a column that was dropped by hand", (table: string) => `ALTER TABLE ${table} DROP COLUMN n`],
+    ["a table that was dropped by hand", (table: string) => `DROP TABLE ${table}`],
+    [
+      "a rule of the table that the records break",
+      (table: string) => `ALTER TABLE ${table} ADD CHECK (n < 50) NOT VALID`,
+    ],
+    ["a schema that was dropped", (_: string, schema: string) => `DROP SCHEMA ${schema} CASCADE`],
+    ["a state that was removed", (_: string, schema: string) => `DELETE FROM ${schema}._mirror`],
+    [
+      "a state at another position",
+      (_: string, schema: string) => `UPDATE ${schema}._mirror SET position = position - 1`,
+    ],
+  ])("%s stops the mirror, not the writes, and the mirror comes back", async (_, harm) => {
+    world.log.length = 0;
     await world.expectWhole();
-    const table = await world.tableId("things");
+    const [table, before] = [await world.tableId("things"), await world.rows("things")];
     await raw.unsafe(harm(`"${world.schema}".things`, `"${world.schema}"`));
     await world.send("POST", "/api/things", { n: 60 });
     await world.send("POST", "/api/things", { n: 61 });
@@ -184,8 +186,9 @@ for (const [name, harm] of [
     await world.expectWhole(true);
     expect((await world.state()).reason).toBeNull();
     expect(await world.tableId("things")).not.toBe(table);
-    expect(await world.rows("things")).toHaveLength(7);
+    expect(await world.rows("things")).toHaveLength(before.length + 2);
   });
+});
 
 test("a table that another transaction locks does not hold up writes, and the state says why the mirror has stopped", async () => {
   const world = await withThings();
