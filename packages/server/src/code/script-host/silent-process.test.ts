@@ -1,4 +1,7 @@
-/** A real process that does not answer: the other attempts complete while a handler loops, and no attempt begins twice. */
+/**
+ * A real process that does not answer: the other attempts complete while a handler loops, and no attempt begins twice. The loops hold the
+ * process up as a computation does, and leave the processor to the other tests; e2e/script-faults.test.ts has loops that compute.
+ */
 // Promises: U2.
 import { afterAll, expect, test } from "bun:test";
 import { mkdirSync, readFileSync } from "node:fs";
@@ -14,7 +17,7 @@ import { ScriptHost } from "./script-host.ts";
 
 const LANES: readonly Lane[] = ["runs", "hooks", "endpoints"];
 
-/** The lanes of a property: all in the long form. In the short form each property has a lane of its own, since every loop takes a core. */
+/** The lanes of a property: all in the long form. In the short form each property has a lane of its own. */
 function lanesOf<T extends Lane>(all: readonly T[], short: T): readonly T[] {
   return isLong ? all : [short];
 }
@@ -49,8 +52,8 @@ async function open(): Promise<Open> {
     export const calm = (context) => { begin(context); };
     export const awaits = async (context) => { begin(context); await Bun.sleep(300); };
     export const sleeps = async (context) => { begin(context); while (!isReleased("sleeps")) await Bun.sleep(5); };
-    export const loop = (context) => { begin(context); for (;;); };
-    export const computes = (context) => { begin(context); while (!isReleased("computes")); };
+    export const loop = (context) => { begin(context); for (;;) Bun.sleepSync(20); };
+    export const computes = (context) => { begin(context); while (!isReleased("computes")) Bun.sleepSync(5); };
   `;
   for (const name of ["a", "b"]) await Bun.write(join(root, `jobs/${name}.ts`), handlers);
   await Bun.write(join(root, "begun"), "");
