@@ -374,6 +374,7 @@ describe("a preview of another run", () => {
     while (!isOver) {
       await create("logs", { text: "beside" });
       made += 1;
+      await Bun.sleep(5);
     }
     const { status, body } = await slow;
     expect(made).toBeGreaterThan(5);

@@ -33,7 +33,12 @@ async function open() {
   const change = (id: string, values: object) => records.update("letters", system, { record: id, body: { ...values } });
   const teamOf = async (userId: string): Promise<{ team: string; membership: string }> => {
     const team = await make("teams", {});
-    for (let n = 0; n < others; n++) await make("members", { team, note: `${n} é`.padEnd(20_000, "x") });
+    await server.service.database.transactLong("test", async (tx) => {
+      const row = "INSERT INTO members (id, createdAt, updatedAt, team, note) VALUES (?, ?, ?, ?, ?)";
+      const at = "2026-01-01T00:00:00.000Z";
+      for (let n = 0; n < others; n++)
+        await tx.run(row, `rec_${team}_${n}`, at, at, team, `${n} é`.padEnd(10_000, "x"));
+    });
     return { team, membership: await make("members", { team, note: userId }) };
   };
   const [ann, bob] = [await server.register("ann@x.org"), await server.register("bob@x.org")];
