@@ -53,8 +53,8 @@ test("killed while hooks decide: a write is whole or refused with 503, and the s
   for (let round = 0; round < (isLong ? 3 : 2); round++) {
     const server = await serve(cwd);
     let isOver = false;
-    const writers = Array.from({ length: 8 }, () => write(server.url, () => isOver));
-    for (let kills = 0; kills < (isLong ? 6 : 4); kills++) {
+    const writers = Array.from({ length: isLong ? 8 : 4 }, () => write(server.url, () => isOver));
+    for (let kills = 0; kills < (isLong ? 6 : 2); kills++) {
       await Bun.sleep(random() * 150);
       await killScripts(server);
     }
@@ -169,7 +169,7 @@ describe("a hook that misbehaves", async () => {
   test("all at once: each caller gets a response, and the rest of the API responds", async () => {
     let isOver = false;
     const watching = (async () => {
-      for (; !isOver; await Bun.sleep(10)) await othersAnswer();
+      for (; !isOver; await Bun.sleep(50)) await othersAnswer();
     })();
     const names = Object.keys(faults);
     const statuses = await Promise.all(
@@ -186,9 +186,9 @@ describe("a hook that misbehaves", async () => {
     await hooksAnswer();
   });
 
-  test("1,000 at once get 1,000 responses", async () => {
+  test("many at once each get a response", async () => {
     const answers = await Promise.all(
-      Array.from({ length: 1_000 }, async () => (await post(`${server.url}/api/good`, {})).status),
+      Array.from({ length: isLong ? 1_000 : 300 }, async () => (await post(`${server.url}/api/good`, {})).status),
     );
     expect(answers.filter((status) => status !== 201)).toEqual([]);
   });

@@ -94,6 +94,7 @@ test.each(["blog", "chat", "shop", "tracker"] as const)(
     copyExample(example, cwd);
     const { stdout } = await socle(["openapi"], { cwd });
     expect(await findingsOf(stdout)).toEqual(deliberate);
+    if (example !== "chat") return;
     // The linter sees a parameter that no path has, and a reference to nothing.
     const broken = stdout.replace('"/api/auth/sessions/{id}"', '"/api/auth/sessions/{other}"');
     const found = await findingsOf(broken.replace('"#/components/schemas/Error400"', '"#/components/schemas/Nothing"'));

@@ -104,7 +104,7 @@ async function watchApi(): Promise<void> {
     if (response?.status !== 200) return;
     await response.bytes();
     latencies.push(performance.now() - start);
-    await Bun.sleep(10);
+    await Bun.sleep(30);
   }
 }
 watchApi();
@@ -150,26 +150,26 @@ describe("a handler at fault", () => {
 
   test("costs no other run of the same process", async () => {
     const path = "functions/slow/slow.ts";
-    const slow = Array.from({ length: 10 }, (_, n) => post(`${server.url}/api/slow`, { n }));
+    const slow = Array.from({ length: 4 }, (_, n) => post(`${server.url}/api/slow`, { n }));
     await Promise.all(slow);
-    await until(() => events.of("function.started", path).length === 10);
+    await until(() => events.of("function.started", path).length === slow.length);
     await post(`${server.url}/api/loopAgain`, { n: 1 });
-    await until(() => events.of("function.completed", path).length === 10);
+    await until(() => events.of("function.completed", path).length === slow.length);
     expect(await failureOf("loopAgain")).toMatch(/endless loop/);
     expect(events.of("function.failed", path)).toEqual([]);
-    expect(events.of("function.started", path)).toHaveLength(10);
-    expect(server.output()).toMatch(/lost: .*; 11 runs were in it, each is run again, alone/);
+    expect(events.of("function.started", path)).toHaveLength(slow.length);
+    expect(server.output()).toMatch(/lost: .*; 5 runs were in it, each is run again, alone/);
   });
 
   test("large responses wait until they are read", async () => {
     const text = "x".repeat(100_000);
-    for (let n = 0; n < 100; n++) expect((await post(`${server.url}/api/large`, { text })).status).toBe(201);
+    for (let n = 0; n < 40; n++) expect((await post(`${server.url}/api/large`, { text })).status).toBe(201);
     const before = await peakMiB(server);
     const peak = await peakMiB(server, async () => {
       await post(`${server.url}/api/lists`, { n: 1 });
       await failureOf("lists");
     });
-    // A hundred lists of ten megabytes, asked for at once, by code that then reads no list.
+    // A hundred lists of four megabytes, asked for at once, by code that then reads no list.
     expect(peak - before).toBeLessThan(150);
     await othersRun();
   });
@@ -181,7 +181,7 @@ describe("a handler at fault", () => {
   });
 
   test("the API has responded all the while, and its memory did not grow with the work of handlers", async () => {
-    expect(latencies.length).toBeGreaterThan(200);
+    expect(latencies.length).toBeGreaterThan(100);
     expect((await fetch(`${server.url}/health`)).status).toBe(200);
     const sorted = latencies.toSorted((a, b) => a - b);
     console.log(
