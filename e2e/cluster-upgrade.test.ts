@@ -105,7 +105,7 @@ test("a rolling upgrade, replicas first: each version serves only its own tables
   expect(await serves(upgraded)).toBe(false);
   // The instance that waits holds up nothing: the other replica is next.
   let next = await guide(leader, newer);
-  for (; next.code === 4; next = await guide(leader, newer)) await Bun.sleep(100);
+  for (; next.code === 4; next = await guide(leader, newer)) await Bun.sleep(500);
   expect([next.code, next.stdout]).toEqual([3, expect.stringContaining(`Next: stop ${other.url}, replace`)]);
   expect(next.stdout).toMatch(new RegExp(`${upgraded.url} .*waits for a leader of its version: `));
   for (const instance of [leader, other]) await write(instance);

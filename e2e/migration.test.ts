@@ -107,7 +107,7 @@ test("100 changes of fields under 32 connections of reads and writes", async () 
   socket.send(JSON.stringify({ action: "subscribe", channel: "items.*" }));
 
   const users = [...Array.from({ length: 16 }, write), ...Array.from({ length: 16 }, read)];
-  for (let change = 1; change <= (isLong ? 100 : 50); change++) {
+  for (let change = 1; change <= (isLong ? 100 : 20); change++) {
     const answer = await admin.put("items", { fields: shapes[change % shapes.length] ?? [] });
     if (answer.status !== 200) wrong.push(`migration ${change}: ${answer.status} ${await answer.text()}`);
   }
@@ -131,7 +131,7 @@ test("100 changes of fields under 32 connections of reads and writes", async () 
 });
 
 describe("a large collection", async () => {
-  const records = 60_000;
+  const records = 20_000;
   singleService("database");
   const made = await make();
 
@@ -151,7 +151,7 @@ describe("a large collection", async () => {
       "INSERT INTO items (id, createdAt, updatedAt, n, a, gone) VALUES (?, '2026-01-01T00:00:00.000Z', '2026-01-01T00:00:00.000Z', ?, ?, ?)",
     );
     database.transaction(() => {
-      for (let i = 0; i < records; i++) insert.run(`rec_${Bun.randomUUIDv7()}`, i, `a ${i}`, "x".repeat(100));
+      for (let i = 0; i < records; i++) insert.run(`rec_${Bun.randomUUIDv7()}`, i, `a ${i}`, "x".repeat(400));
     })();
     database.close();
     return cwd;
@@ -185,10 +185,10 @@ describe("a large collection", async () => {
     expect(answer.status).toBe(400);
     const { error } = (await answer.json()) as { error: { message: string; details: object[] } };
     expect(error.message).toMatch(
-      /^field "gone" cannot be unique: 60000 records have a value that another has too \((rec_[0-9a-f-]+, ){5}…\)$/,
+      /^field "gone" cannot be unique: 20000 records have a value that another has too \((rec_[0-9a-f-]+, ){5}…\)$/,
     );
     expect(error.details).toMatchObject([{ field: "gone", rule: "unique" }]);
-    expect((await post(`${server.url}/api/items`, { n: 1, gone: "x".repeat(100) })).status).toBe(201);
+    expect((await post(`${server.url}/api/items`, { n: 1, gone: "x".repeat(400) })).status).toBe(201);
   });
 
   test("reads go on during the migration, and writes during the migration are stored afterwards", async () => {
@@ -210,7 +210,7 @@ describe("a large collection", async () => {
     }
     expect(await migrating).toBe(200);
     // A loop that is held up answers once or twice.
-    expect(reads).toBeGreaterThan(10);
+    expect(reads).toBeGreaterThan(5);
     expect((await writing).status).toBe(201);
     expect((await post(`${server.url}/api/items`, { n: 1, a: "c" })).status).toBe(400);
   });
@@ -229,7 +229,7 @@ describe("a large collection", async () => {
     const dryRun = async (): Promise<void> => {
       for (let round = 0; round < 4; round++) {
         // A new rule asks every record; a field too much is dropped, if present.
-        const answer = await admin.put("items?dryRun=true", { fields: [n, text("a"), text("gone", { max: 200 })] });
+        const answer = await admin.put("items?dryRun=true", { fields: [n, text("a"), text("gone", { max: 500 })] });
         const { steps } = (await answer.json()) as { steps: { step: string; field: string }[] };
         expect(answer.status).toBe(200);
         expect(["rules gone", "drop more, rules gone"]).toContain(

@@ -67,7 +67,7 @@ const list = async (url: string, path: string, headers: Record<string, string> =
 
 describe.each([1, 3])("in %i processes", async (processes) => {
   const folder = processes === 1 ? cwd : await scriptProject({ collections, files, scripts: { timeout: "60s" } });
-  const env = { SERVICE_PROCESSES: String(processes), SERVICE_LIMITS_QUERY_TIME: "3s" };
+  const env = { SERVICE_PROCESSES: String(processes), SERVICE_LIMITS_QUERY_TIME: "2s" };
   const server = await serve(folder, { env });
   const { url } = server;
   const admin = await register(url, "listener@example.com");
@@ -137,7 +137,8 @@ describe.each([1, 3])("in %i processes", async (processes) => {
   });
 
   test("a view that never ends is 503 in time, for its callers alone", async () => {
-    const ends = Array.from({ length: 2 }, () => fetch(`${url}/api/endless`));
+    // In a single process, two such queries leave the service its turn.
+    const ends = Array.from({ length: processes === 1 ? 2 : 1 }, () => fetch(`${url}/api/endless`));
     expect((await list(url, "shelf?limit=1", bearer(ann))).items).toHaveLength(1);
     for (const { status } of await Promise.all(ends)) expect(status).toBe(503);
     expect((await list(url, "shelf?limit=1")).items).toHaveLength(1);

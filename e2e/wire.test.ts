@@ -169,7 +169,7 @@ test("a body that is nested very deeply is refused at once", async () => {
 test("while long lists are read at full speed, everything else has its turn", async () => {
   const busy = await serve(await project({ collections: [notes] }));
   const text = "x".repeat(500_000);
-  for (let n = 0; n < 40; n++) await post(`${busy.url}/api/notes`, { text });
+  for (let n = 0; n < 20; n++) await post(`${busy.url}/api/notes`, { text });
   const order: string[] = [];
   const lists = Array.from({ length: 4 }, async () => {
     await (await fetch(`${busy.url}/api/notes`)).arrayBuffer();
@@ -185,7 +185,7 @@ describe("stopping", () => {
   test("SIGTERM: a response that is on its way arrives whole", async () => {
     const first = await serve(await project({ collections: [notes] }));
     const text = "x".repeat(500_000);
-    for (let n = 0; n < 40; n++) await post(`${first.url}/api/notes`, { text });
+    for (let n = 0; n < 26; n++) await post(`${first.url}/api/notes`, { text });
     const response = await fetch(`${first.url}/api/notes`);
     const reader = response.body?.getReader();
     let size = (await reader?.read())?.value?.byteLength ?? 0;
@@ -198,7 +198,7 @@ describe("stopping", () => {
       size += value.byteLength;
       last = (last + Buffer.from(value).toString()).slice(-4);
     }
-    expect(size).toBeGreaterThan(40 * text.length);
+    expect(size).toBeGreaterThan(26 * text.length);
     expect(last).toBe('"}]}');
     expect(await first.exited).toBe(0);
   });
@@ -206,7 +206,7 @@ describe("stopping", () => {
   test("SIGTERM: a client that reads nothing of its response does not delay the stop for 10 s", async () => {
     const first = await serve(await project({ collections: [notes] }));
     const text = "x".repeat(500_000);
-    for (let n = 0; n < 40; n++) await post(`${first.url}/api/notes`, { text });
+    for (let n = 0; n < 26; n++) await post(`${first.url}/api/notes`, { text });
     const socket = connect(Number(new URL(first.url).port), new URL(first.url).hostname);
     socket.pause();
     socket.on("error", () => undefined);
@@ -268,7 +268,7 @@ describe("stopping", () => {
     // Each process of the service learns of the stop a moment after the line. Until the port is closed, a request is told.
     const ask = () => fetch(`${first.url}/api/notes`, { headers: { Connection: "close" } }).catch(() => null);
     let told = await ask();
-    for (; told?.status === 200; told = await ask());
+    for (; told?.status === 200; told = await ask()) await Bun.sleep(2);
     if (told !== null) {
       const { headers, status } = told;
       expect([status, headers.get("retry-after"), headers.get("connection")]).toEqual([503, "1", "close"]);

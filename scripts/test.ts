@@ -55,7 +55,7 @@ const browserGroups = [
 const longForms = [
   "e2e/{auth-pages,cities,hooks,loops,npx,overload,resume,script-innocents,session-model,sign-in-pages}.test.ts",
   "e2e/dashboard-{api,cluster,factors,keys,mails,pages,rules,runs,users}.test.ts",
-  "e2e/{backups,batches,cascades,endpoints,migration,processes,queues,script-faults,test-command}.test.ts",
+  "e2e/{backups,batches,cascades,endpoints,mail,migration,processes,queues,script-faults,test-command}.test.ts",
   "packages/server/src/code/functions/hook-reads.test.ts",
   "packages/server/src/code/script-host/{acting.property,loading,serializable.property,silent-process,transactions}.test.ts",
   "packages/server/src/code/server-queries/live-random.test.ts",
