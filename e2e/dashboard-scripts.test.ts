@@ -238,3 +238,31 @@ test("settings name the origin of a value, and no secret", async () => {
   expect(await page.locator("body").innerText()).not.toContain("correct horse battery");
   await leave(page);
 });
+
+test("the level of the log is changed in the settings, at once and until the next start, and the audit has the change", async () => {
+  const page = await dashboard.open("/settings?search=log.level");
+  await settled(page);
+  const level = page.getByRole("combobox", { name: "In force" });
+  const [now, before] = [await level.inputValue(), await api("GET", "/api/admin/logs/level")];
+  expect(before).toEqual({ level: "INFO", configured: "INFO" });
+  expect(now).toBe("Info");
+  await level.click();
+  await page.getByRole("option", { name: "Warning" }).click();
+  await page.getByText("Until the next start, which takes the configured level again.").waitFor();
+  expect(await api("GET", "/api/admin/logs/level")).toEqual({ level: "WARN", configured: "INFO" });
+  expect(await api("GET", "/api/admin/events?type=admin.log.level")).toMatchObject({
+    items: [{ payload: { before: { level: "INFO" }, after: { level: "WARN" } } }],
+  });
+  // The value of the configuration stays beside the control, and no other key has a control.
+  expect(await page.getByRole("combobox").count()).toBe(1);
+  expect(await violationsOf(page)).toEqual([]);
+  await page.reload();
+  await settled(page);
+  expect(await level.inputValue()).toBe("Warning");
+  await page.goto(`${server.url}/_/settings?search=log.`);
+  await settled(page);
+  expect(await page.getByRole("combobox").count()).toBe(1);
+  await api("PUT", "/api/admin/logs/level", { level: "INFO" });
+  expect(complaintsOf(page)).toEqual([]);
+  await leave(page);
+});

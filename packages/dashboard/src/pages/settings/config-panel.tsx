@@ -1,10 +1,11 @@
 /** Every key of the configuration, with its value, the source of the value, and the ways to set the key. */
 import { Badge, Group, Menu, Text, Tooltip } from "@mantine/core";
-import type { ConfigEntry, ConfigSource, EffectiveConfig } from "@socle/protocol";
-import { useQuery } from "@tanstack/react-query";
+import type { ConfigEntry, ConfigSource, EffectiveConfig, LogLevel } from "@socle/protocol";
+import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { IconCopy } from "../../icons/index.ts";
 import {
+  Choice,
   CodeText,
   Dim,
   IconAction,
@@ -15,10 +16,13 @@ import {
   RowsSkeleton,
   SearchBox,
 } from "../../kit/index.ts";
+import { client } from "../../service/client.ts";
 import { configQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
 import { asJson, asVariable, groupsOf, readable } from "./config-text.ts";
 import classes from "./settings.module.css";
+
+const logLevelQuery = queryOptions({ queryKey: ["log-level"], queryFn: () => client.admin.logLevel() });
 
 const route = getRouteApi("/inside/settings");
 
@@ -90,6 +94,7 @@ function ConfigRow({ entry }: { entry: ConfigEntry }) {
       </div>
       <div className={classes["value"]}>
         <Value entry={entry} />
+        {key === "log.level" && <LogLevelNow />}
         {isOther && <Dim>{text.settings.defaultIs(readable({ value: standard, unit }))}</Dim>}
       </div>
       <div className={classes["source"]}>
@@ -143,6 +148,35 @@ function Value({ entry }: { entry: ConfigEntry }) {
         {readable(entry)}
       </Text>
     </Tooltip>
+  );
+}
+
+/** The level of the log in force: changed here until the next start, which takes the value of the configuration again. */
+function LogLevelNow() {
+  const queryClient = useQueryClient();
+  const query = useQuery(logLevelQuery);
+  const change = useMutation({
+    mutationFn: (level: LogLevel) => client.admin.setLogLevel(level),
+    onSuccess: (state) => {
+      queryClient.setQueryData(logLevelQuery.queryKey, state);
+      notifyDone(text.settings.levelSet(text.logs.levels[state.level]));
+    },
+    onError: (error) => notifyError(text.settings.levelNotSet, error),
+  });
+  return (
+    <QueryView query={query} skeleton={<RowsSkeleton rows={1} />}>
+      {({ level, configured }) => (
+        <Choice
+          mt={4}
+          label={text.settings.levelNow}
+          description={level === configured ? text.settings.levelOfStart : text.settings.levelUntilStart}
+          words={text.logs.levels}
+          value={level}
+          disabled={change.isPending}
+          onChange={(next) => next !== level && change.mutate(next)}
+        />
+      )}
+    </QueryView>
   );
 }
 

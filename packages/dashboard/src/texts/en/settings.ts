@@ -71,7 +71,12 @@ export const settings = {
   theme: "Theme",
   config: "Configuration",
   configNote:
-    "In force since the start. A change of the file, the environment or the command line counts from the next start.",
+    "In force since the start. A change of the file, the environment or the command line counts from the next start. The level of the log can be changed here.",
+  levelNow: "In force",
+  levelOfStart: "As configured. A change here holds until the next start.",
+  levelUntilStart: "Until the next start, which takes the configured level again.",
+  levelSet: (level: string) => `Level of the log: ${level}`,
+  levelNotSet: "The level was not changed",
   search: "Search keys and descriptions",
   found: (n: number) => count(n, "key"),
   general: "General",
