@@ -8,6 +8,14 @@ import { dataFolder, decisions, move } from "./move-in-kit.ts";
 
 singleService("commands");
 
+/** Changes the database of a data folder. */
+function sql(folder: string, ...statements: string[]): void {
+  const database = new Database(join(folder, "data.db"));
+  for (const statement of statements) database.run(statement);
+  database.run("PRAGMA wal_checkpoint(TRUNCATE)");
+  database.close();
+}
+
 describe("a folder that cannot be moved: a single line, and nothing is written", () => {
   /** Changes the folder, moves, and answers the error. */
   async function refusal(
@@ -23,13 +31,6 @@ describe("a folder that cannot be moved: a single line, and nothing is written",
     expect(readdirSync(cwd).filter((name) => name.includes("move-in"))).toEqual([]);
     return stderr;
   }
-  const sql = (folder: string, ...statements: string[]): void => {
-    const database = new Database(join(folder, "data.db"));
-    for (const statement of statements) database.run(statement);
-    database.run("PRAGMA wal_checkpoint(TRUNCATE)");
-    database.close();
-  };
-
   test("no data folder", async () => {
     expect(await refusal((folder) => rmSync(join(folder, "data.db")))).toMatch(
       /is no data folder of PocketBase: there is no data\.db/,
@@ -147,4 +148,19 @@ describe("a folder that cannot be moved: a single line, and nothing is written",
       expect([code, stderr.includes(message)]).toEqual([2, true]);
     }
   });
+});
+
+test("rules that are too long for Socle are closed, and no other rule", async () => {
+  const cwd = await project();
+  const report = async (folder: string): Promise<string[]> => (await move(cwd, folder, [])).stdout.split("\n");
+  const long = Array.from({ length: 1_000 }, (_, n) => `title = ''${n}''`).join(" || ");
+  const folder = dataFolder();
+  sql(
+    folder,
+    `UPDATE _collections SET createRule = '${long}' WHERE name = 'specimens'`,
+    `UPDATE _collections SET updateRule = '${long}' WHERE name = 'posts'`,
+  );
+  const usual = new Set(await report(dataFolder()));
+  const more = (await report(folder)).filter((line) => !usual.has(line)).map((line) => line.split(" = ")[0]);
+  expect(more).toEqual(["  - posts: update: title", "  - specimens: create: title"]);
 });

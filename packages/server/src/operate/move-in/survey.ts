@@ -50,17 +50,23 @@ function closeBadRules({ tables }: MoveSource, findings: MoveFinding[]): void {
   );
   for (const { table, site } of given) table.definition = withRule(table.definition, site, "admin");
   parseAll(tables);
-  for (const { table, site, rule } of given) {
-    const before = table.definition;
-    table.definition = withRule(before, site, rule);
+  /** Gives rules back; if these do not parse together, each half in turn, down to a single bad rule. */
+  const giveBack = (rules: typeof given): void => {
+    const before = new Map(rules.map(({ table }) => [table, table.definition]));
+    for (const { table, site, rule } of rules) table.definition = withRule(table.definition, site, rule);
     try {
       parseAll(tables);
     } catch (thrown) {
       if (!(thrown instanceof SetupError)) throw thrown;
-      table.definition = before;
-      findings.push({ kind: "closed", text: `${table.from}: ${site.operation}: ${rule}: ${thrown.message}` });
+      for (const [table, definition] of before) table.definition = definition;
+      const half = rules.length >> 1;
+      for (const part of half > 0 ? [rules.slice(0, half), rules.slice(half)] : []) giveBack(part);
+      if (half > 0) return;
+      for (const { table, site, rule } of rules)
+        findings.push({ kind: "closed", text: `${table.from}: ${site.operation}: ${rule}: ${thrown.message}` });
     }
-  }
+  };
+  giveBack(given);
 }
 
 /** The definitions as Socle stores them. @throws SetupError for a definition that Socle refuses. */
