@@ -25,7 +25,7 @@ test("a backup is made, verified and downloaded; a damaged backup is told; a bac
   const page = await dashboard.open("/backups");
   await page.getByRole("heading", { name: "No backup yet" }).waitFor();
   await page.getByText("At 03:00, UTC").waitFor();
-  await page.getByText("All writes leave in time").waitFor();
+  await page.getByText("All writes are copied in time").waitFor();
   expect(await violationsOf(page)).toEqual([]);
   await page.locator("h1").focus();
   await page.keyboard.press("n");

@@ -25,7 +25,7 @@ const endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
 test("a statement is written with completion and run by Ctrl Enter; plan, error and exports follow; a reload keeps the statement", async () => {
   const page = await dashboard.open("/sql");
   const editor = page.getByRole("textbox", { name: "Statement" });
-  await page.getByRole("heading", { name: "No statement has run" }).waitFor();
+  await page.getByRole("heading", { name: "No statement has run yet" }).waitFor();
   expect(await violationsOf(page)).toEqual([]);
   await editor.click();
   await page.keyboard.type("SELECT title, views FROM pos");
@@ -66,15 +66,15 @@ test("a statement is written with completion and run by Ctrl Enter; plan, error 
   await page.getByText("Reads a whole table").waitFor();
   expect(await violationsOf(page)).toEqual([]);
   await page.reload();
-  await page.getByRole("heading", { name: "No statement has run" }).waitFor();
+  await page.getByRole("heading", { name: "No statement has run yet" }).waitFor();
   expect(await editor.innerText()).toBe("SELECT title, views FROM posts ORDER BY posts.views DESC");
   // A plan alone is no run: there are no rows, and no count of rows.
   await page.getByRole("button", { name: "Show the plan" }).click();
   await page.getByText("SCAN posts").waitFor();
   await page.getByRole("tab", { name: "Rows" }).click();
-  await page.getByRole("heading", { name: "No statement has run" }).waitFor();
+  await page.getByRole("heading", { name: "No statement has run yet" }).waitFor();
   expect(await page.getByText(/rows? in /).count()).toBe(0);
-  expect(await page.getByText("The statement found no row").count()).toBe(0);
+  expect(await page.getByText("The statement returned no rows").count()).toBe(0);
   // Without a statement in the address, the page opens with the last statement.
   await page.goto(`${dashboard.server.url}/_/sql`);
   await editor.getByText("SELECT title, views FROM posts ORDER BY posts.views DESC").waitFor();

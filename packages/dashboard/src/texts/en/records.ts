@@ -211,10 +211,10 @@ export const records = {
     open: "View as …",
     title: "View as another caller",
     about:
-      "The list and the records are shown by the rules of the caller. Nothing can be changed, and the audit notes each look.",
+      "The list and the records are shown by the rules of the caller. Nothing can be changed, and the audit records each look.",
     user: "Choose a user",
     anonymous: "A caller without a sign-in",
-    banner: "Shown as for",
+    banner: "Shown as seen by",
     readOnly: "Nothing can be changed here.",
     hidden: (fields: readonly string[]) => `Hidden fields: ${fields.join(", ")}.`,
     end: "End the view",
@@ -227,11 +227,11 @@ export const records = {
     action: (cells: number) => `Change ${count(cells, "cell")}`,
     system: (column: string) => `${column} is managed by the service.`,
     sequence: (column: string) => `The service numbers ${column}.`,
-    beside: (cells: number) => `${count(cells, "cell")} beside the last column.`,
+    beside: (cells: number) => `${count(cells, "cell")} to the right of the last column.`,
     below: (rows: number) =>
       `${count(rows, "row")} below the last loaded record. A paste makes no record: use the import.`,
     tooMany: (most: number) => `More than ${most.toLocaleString()} cells. Use the import.`,
-    notHere: "These records take no paste",
+    notHere: "Cells cannot be pasted here",
   },
   shortcuts: {
     paste: "Paste cells of a spreadsheet onto the cell",
