@@ -62,10 +62,12 @@ const longForms = [
   "packages/server/src/data/collections/definition-merge.random.test.ts",
   "packages/server/src/data/expressions/{agreement,parse}.test.ts",
   "packages/server/src/data/records/{operators-together,reversals,unnamed-rules}.test.ts",
-  "packages/server/src/edge/http/routes/{admin/try-definition,paging.property,search}.test.ts",
+  "packages/server/src/edge/http/routes/{paging.property,search}.test.ts",
+  "packages/server/src/edge/http/routes/admin/try-definition.test.ts",
   "packages/server/src/live/realtime/{delivery,filters-random}.test.ts",
   "packages/server/src/operate/admin/schema-admin.property.test.ts",
   "packages/server/src/operate/backup/backup.test.ts",
+  "packages/server/src/operate/move-in/supabase/inserts.test.ts",
   "packages/server/src/operate/undo/undo-model.test.ts",
   "packages/server/src/store/journal/postgres-journal.test.ts",
 ];
