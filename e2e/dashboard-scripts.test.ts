@@ -239,6 +239,34 @@ test("settings name the origin of a value, and no secret", async () => {
   await leave(page);
 });
 
+test("a live setting is changed in the settings: a refused value stands at the field, and the default comes back", async () => {
+  const page = await dashboard.open("/settings?search=mail.keep");
+  await settled(page);
+  await page.getByRole("button", { name: "Change mail.keep" }).click();
+  const field = page.getByRole("textbox", { name: "Value of mail.keep" });
+  expect(await field.inputValue()).toBe("30d");
+  await field.fill("soon");
+  await page.keyboard.press("Enter");
+  await page.getByText('"soon" is not valid for "mail.keep"').waitFor();
+  expect(await violationsOf(page)).toEqual([]);
+  await field.fill("7d");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByText("changed here", { exact: true }).waitFor();
+  const entry = async () =>
+    ((await api("GET", "/api/admin/config")) as { keys: { key: string; value: unknown; source: string }[] }).keys.find(
+      ({ key }) => key === "mail.keep",
+    );
+  expect(await entry()).toMatchObject({ value: 604_800_000, source: "settings" });
+  await page.getByRole("button", { name: "Use the default of mail.keep" }).click();
+  await page.getByText("changed here", { exact: true }).waitFor({ state: "detached" });
+  expect(await entry()).toMatchObject({ value: 2_592_000_000, source: "default" });
+  // A key that is no live setting has no button.
+  await page.goto(`${server.url}/_/settings?search=limits.body`);
+  await settled(page);
+  expect(await page.getByRole("button", { name: /^Change / }).count()).toBe(0);
+  await leave(page);
+});
+
 test("the level of the log is changed in the settings, at once and until the next start, and the audit has the change", async () => {
   const page = await dashboard.open("/settings?search=log.level");
   await settled(page);

@@ -4,6 +4,7 @@ import type {
   ChangedField,
   CollectionDefinition,
   CollectionEntry,
+  ConfigEntry,
   Credentials,
   EffectiveConfig,
   EventEntry,
@@ -355,6 +356,11 @@ export class AdminClient {
   /** The configuration in force, and the source of each value. Secrets are left out. */
   config(): Promise<EffectiveConfig> {
     return this.#transport.call("GET", "/api/admin/config");
+  }
+
+  /** Changes a live setting, at once and for the next starts: `setSetting("mail.keep", "7d")`. Null for the default. */
+  setSetting(key: string, value: JsonValue): Promise<ConfigEntry> {
+    return this.#transport.call("PUT", `/api/admin/config/${encodeURIComponent(key)}`, { body: { value } });
   }
 
   /** The providers of the configuration, and the presets that the configuration does not name; without secrets. */

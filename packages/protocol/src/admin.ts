@@ -173,4 +173,5 @@ export interface EventEntry extends Event {
 }
 
 /** A place that gives a value to a key of the configuration, weakest first. */
-export type ConfigSource = "default" | "file" | "environment" | "command line";
+/** `settings`: a live setting, which an admin has changed in place of the default. */
+export type ConfigSource = "default" | "settings" | "file" | "environment" | "command line";

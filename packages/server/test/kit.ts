@@ -118,7 +118,7 @@ export async function openApi(options: {
   for (const [name, definition] of Object.entries(options.rooms ?? {}))
     await Bun.write(join(folder, "rooms", `${name}.json`), JSON.stringify(definition));
   await Bun.write(join(folder, "config.json"), "{}");
-  const { config, effective } = await loadConfig({
+  const { config, live } = await loadConfig({
     file: join(folder, "config.json"),
     environment: options.settings ?? {},
   });
@@ -168,7 +168,7 @@ export async function openApi(options: {
   const { api, backups } = buildApi({
     build: "test",
     certificate: () => null,
-    effective,
+    live,
     log: ring,
     logger,
     pages: options.pages ?? null,

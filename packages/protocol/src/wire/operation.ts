@@ -236,7 +236,7 @@ export const configEntry = named("ConfigEntry", () =>
     value: anything,
     /** The default value; null without a default. */
     default: anything,
-    source: enumOf(["default", "file", "environment", "command line"]),
+    source: enumOf(["default", "settings", "file", "environment", "command line"]),
     /** Whether the value is kept back. `isSet` says whether the key has a value. */
     isSecret: boolean,
     isSet: boolean,
@@ -245,9 +245,14 @@ export const configEntry = named("ConfigEntry", () =>
     /** The environment variable that overrides the key. */
     variable: string,
     description: string,
+    /** Whether admins may change the value while the service runs, if no file, environment or command line has the key. */
+    isLive: boolean,
   }),
 );
 export type ConfigEntry = TypeOf<typeof configEntry>;
+
+/** The new value of a live setting: as in the file, or as text; null, or no value, for the default. */
+export const settingChange = named("SettingChange", () => object({ value: optional(anything) }));
 
 /** The configuration in force (`GET /api/admin/config`). */
 export const effectiveConfig = named("EffectiveConfig", () =>

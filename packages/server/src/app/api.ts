@@ -1,6 +1,5 @@
 /** The API of a service: admin, backups and kept answers over the parts that serve; for the server and for tests. */
-import type { EffectiveConfig } from "@socle/protocol";
-import type { Config } from "../base/config/index.ts";
+import type { Config, LiveSettings } from "../base/config/index.ts";
 import type { Logger, LogRing } from "../base/logging/index.ts";
 import {
   type ApiParts,
@@ -25,8 +24,8 @@ export interface ApiOptions {
   scripts: Scripts;
   parts: RoleParts;
   logger: Logger;
-  /** The configuration in the form for admins. */
-  effective: () => EffectiveConfig;
+  /** The settings of admins, and the configuration in the form for admins. */
+  live: LiveSettings;
   /** The most recent entries of the logger. */
   log: LogRing;
   /** The version with the commit of the source, for backups. */
@@ -78,7 +77,7 @@ export function buildApi(options: ApiOptions): { api: ApiParts; backups: Backups
     certificate: options.certificate,
     config,
     disks: disksOf(config),
-    effective: options.effective,
+    live: options.live,
     endpoints,
     functions: scripts.functions,
     jobs: scripts.jobs,

@@ -13,7 +13,7 @@ test("a start that fails after the port is open closes port and database", async
   const folder = temporaryFolder();
   const file = join(folder, "config.json");
   writeFileSync(file, JSON.stringify({ port: 0, host: "127.0.0.1" }));
-  const { config, effective } = await loadConfig({ file, environment: {} });
+  const { config, live } = await loadConfig({ file, environment: {} });
   let url = "";
   let isBroken = true;
   const tellsOfPort: LogSink = ({ message }) => {
@@ -26,7 +26,7 @@ test("a start that fails after the port is open closes port and database", async
   const log = new LogRing();
   const start = startApp({
     config,
-    effective,
+    live,
     logger,
     log,
     environment: {},
@@ -40,7 +40,7 @@ test("a start that fails after the port is open closes port and database", async
   isBroken = false;
   const again = await startApp({
     config,
-    effective,
+    live,
     logger,
     log,
     environment: {},
@@ -58,10 +58,10 @@ async function startWith(folder: string, settings: object): Promise<App> {
   writeFileSync(join(folder, "collections/notes.json"), JSON.stringify(notes));
   const file = join(folder, "config.json");
   writeFileSync(file, JSON.stringify({ port: 0, host: "127.0.0.1", ...settings }));
-  const { config, effective } = await loadConfig({ file, environment: {} });
+  const { config, live } = await loadConfig({ file, environment: {} });
   const logger = new Logger({ level: "DEBUG", sinks: [] });
   const words = { environment: {}, onFatal: () => undefined, adminCommand: "socle admin create" };
-  return startApp({ config, effective, logger, log: new LogRing(), ...words });
+  return startApp({ config, live, logger, log: new LogRing(), ...words });
 }
 
 test.each<[name: string, settings: object, message: RegExp]>([

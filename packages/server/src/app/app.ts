@@ -68,7 +68,7 @@ const answerMs = 500;
 
 export interface AppOptions
   extends Omit<ServiceOptions, "copies" | "joinCluster" | "onlyReads">,
-    Pick<ApiOptions, "effective" | "log"> {
+    Pick<ApiOptions, "live" | "log"> {
   /** The `process.env` of the user's code, without the variables of the service. */
   environment: { readonly [name: string]: string | undefined };
   /** The command that makes an admin, for messages. */
@@ -184,7 +184,7 @@ async function start(options: AppOptions) {
     certificate: () => front.certificate?.pair.cert ?? null,
     cluster: instance?.overview,
     continuous: continuous?.backup ?? null,
-    effective: options.effective,
+    live: options.live,
     instance: part,
     isDevelopment,
     log: options.log,
@@ -197,6 +197,7 @@ async function start(options: AppOptions) {
     service,
     spans,
   });
+  api.admin.settings.load();
   if (instance !== undefined) events.noteLiveParts();
   starting.adopt(backups, () => backups.stop()).start();
   await api.admin.failures.groupOld();

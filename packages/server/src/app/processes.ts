@@ -1,6 +1,6 @@
 /** Processes of a service: how many, and the part of each bound that belongs to each process. */
 import { availableParallelism } from "node:os";
-import type { Config, KeyPath } from "../base/config/index.ts";
+import { type Config, configWith, type KeyPath } from "../base/config/index.ts";
 import { SetupError } from "../base/kernel/index.ts";
 
 /** The most processes of "auto". */
@@ -30,11 +30,11 @@ export function processesOf({ processes }: Config): number {
 export function leaderPart(config: Config, processes: number): Config {
   if (processes === 1) return config;
   const parts = Object.fromEntries(shared.map((key) => [key, Math.ceil(config[key] / processes)]));
-  return Object.freeze({ ...config, ...parts });
+  return configWith(config, parts);
 }
 
 /** The configuration of a reader process. Sockets, reads and writes of records of an address count in the process. */
 export function readerPart(config: Config, processes: number): Config {
   const perAddress = Math.ceil(config["limits.connectionsPerAddress"] / processes);
-  return Object.freeze({ ...leaderPart(config, processes), "limits.connectionsPerAddress": perAddress });
+  return configWith(leaderPart(config, processes), { "limits.connectionsPerAddress": perAddress });
 }

@@ -14,7 +14,7 @@ import { Records } from "../data/records/index.ts";
 import { Transfers } from "../data/transfer/index.ts";
 import { keptAnswerSchema } from "../edge/http/index.ts";
 import { fileAccess, isBucket, openDriver, removedFileSchema, Storage, storageSchema } from "../files/storage/index.ts";
-import { alertSchema } from "../operate/admin/index.ts";
+import { alertSchema, settingSchema } from "../operate/admin/index.ts";
 import { type ContinuousBackup, type DataPaths, hasMoves, putRight } from "../operate/backup/index.ts";
 import { Undos, undoSchema } from "../operate/undo/index.ts";
 import { Account, Auth, authSchema, type PasswordCost, UserDeletions, userTable } from "../people/auth/index.ts";
@@ -67,6 +67,7 @@ const schemas: readonly ModuleSchema[] = [
   failureSchema,
   undoSchema,
   alertSchema,
+  settingSchema,
   positionSchema,
   readOnlySchema,
   chainSchema,

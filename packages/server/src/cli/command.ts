@@ -2,8 +2,7 @@
 import { existsSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import type { ParseArgsConfig } from "node:util";
-import type { EffectiveConfig } from "@socle/protocol";
-import { type Config, type LoadOptions, loadConfig, secretVariables } from "../base/config/index.ts";
+import { type Config, type LiveSettings, type LoadOptions, loadConfig, secretVariables } from "../base/config/index.ts";
 import { count, SetupError } from "../base/kernel/index.ts";
 import { Logger, LogRing, lineOf, lineSink, Repeats } from "../base/logging/index.ts";
 
@@ -129,8 +128,8 @@ export interface Settings {
   config: Config;
   /** The configuration file that was looked for, and whether the file exists. */
   file: { path: string; isThere: boolean };
-  /** The configuration as admins see the configuration. */
-  effective: () => EffectiveConfig;
+  /** The settings of admins, and the configuration as admins see the configuration. */
+  live: LiveSettings;
   /** The keys and variables of the configuration that mean nothing, as sentences. */
   unknown: readonly string[];
   logger: Logger;
@@ -156,7 +155,7 @@ export async function loadSettings(
   defaults: LoadOptions["defaults"] = {},
 ): Promise<Settings> {
   const port = textOption(options, "port");
-  const { config, file, effective, warnings, unknown, notes } = await loadConfig({
+  const { config, file, live, warnings, unknown, notes } = await loadConfig({
     file: textOption(options, "config") ?? null,
     environment: terminal.environment,
     defaults,
@@ -184,5 +183,5 @@ export async function loadSettings(
   });
   for (const note of notes) logger.info(note);
   for (const warning of warnings) logger.warn(warning);
-  return { config, file, effective, unknown, logger, log, print };
+  return { config, file, live, unknown, logger, log, print };
 }

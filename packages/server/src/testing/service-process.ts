@@ -69,7 +69,7 @@ async function start(
   environment: Environment,
   onLog: (line: string) => void,
 ): Promise<TestService> {
-  const { config, effective } = await testConfig(options);
+  const { config, live } = await testConfig(options);
   const { folder } = config;
   const log = new LogRing();
   let isStarted = false;
@@ -86,7 +86,7 @@ async function start(
   const clock = new TestClock();
   const app = await startApp({
     config,
-    effective,
+    live,
     logger,
     log,
     clock,

@@ -20,6 +20,7 @@ import { client } from "../../service/client.ts";
 import { configQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
 import { asJson, asVariable, groupsOf, readable } from "./config-text.ts";
+import { SettingEditor } from "./setting-editor.tsx";
 import classes from "./settings.module.css";
 
 const logLevelQuery = queryOptions({ queryKey: ["log-level"], queryFn: () => client.admin.logLevel() });
@@ -74,6 +75,7 @@ function Groups({ config, search }: { config: EffectiveConfig; search: string })
 
 const colours: { readonly [source in ConfigSource]: string } = {
   default: "gray",
+  settings: "teal",
   file: "verdigris",
   environment: "violet",
   "command line": "orange",
@@ -95,6 +97,7 @@ function ConfigRow({ entry }: { entry: ConfigEntry }) {
       <div className={classes["value"]}>
         <Value entry={entry} />
         {key === "log.level" && <LogLevelNow />}
+        {entry.isLive && <SettingEditor entry={entry} />}
         {isOther && <Dim>{text.settings.defaultIs(readable({ value: standard, unit }))}</Dim>}
       </div>
       <div className={classes["source"]}>

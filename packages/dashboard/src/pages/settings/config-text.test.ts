@@ -10,6 +10,7 @@ function entry(key: string, value: ConfigEntry["value"], more: Partial<ConfigEnt
     source: "default",
     isSecret: false,
     isSet: value !== null,
+    isLive: false,
     unit: null,
     variable: `SERVICE_${key.toUpperCase().replaceAll(".", "_")}`,
     description: "largest JSON body",

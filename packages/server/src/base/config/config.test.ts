@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { temporaryFolder } from "../../../test/kit.ts";
 import {
+  configWith,
   environmentName,
   type KeyPath,
   keys,
@@ -240,8 +241,8 @@ describe("the configuration as admins see the keys", () => {
   async function entry(key: KeyPath, options: Partial<LoadOptions> = {}, file: unknown = {}) {
     const path = join(folder, "config.json");
     await Bun.write(path, JSON.stringify(file));
-    const { effective } = await loadConfig({ file: path, environment: {}, ...options });
-    return effective().keys.find((each) => each.key === key);
+    const { live } = await loadConfig({ file: path, environment: {}, ...options });
+    return live.effective().keys.find((each) => each.key === key);
   }
 
   const inFile = { port: 1, limits: { body: "2MiB" } };
@@ -301,21 +302,21 @@ describe("the configuration as admins see the keys", () => {
       [{}, false],
       [given, true],
     ] as const) {
-      const { effective } = await loadConfig({ file, environment });
-      const kept = effective().keys.filter(({ isSecret }) => isSecret);
+      const { live } = await loadConfig({ file, environment });
+      const kept = live.effective().keys.filter(({ isSecret }) => isSecret);
       expect(kept.map(({ key }) => key)).toEqual(secrets);
       for (const each of kept) expect([each.value, each.default, each.isSet]).toEqual([null, null, isSet]);
-      expect(JSON.stringify(effective())).not.toContain("hush");
+      expect(JSON.stringify(live.effective())).not.toContain("hush");
     }
   });
 
   test("every key, in the order of the documentation, and the file", async () => {
     const file = join(folder, "config.json");
     await Bun.write(file, "{}");
-    const { effective } = await loadConfig({ file, environment: {} });
-    expect(effective()).toMatchObject({ file, fileExists: true });
-    expect(effective().keys.map(({ key }) => key)).toEqual(Object.keys(keys));
-    expect(effective().keys.filter(({ description }) => !description.includes(": "))).toEqual([]);
+    const { live } = await loadConfig({ file, environment: {} });
+    expect(live.effective()).toMatchObject({ file, fileExists: true });
+    expect(live.effective().keys.map(({ key }) => key)).toEqual(Object.keys(keys));
+    expect(live.effective().keys.filter(({ description }) => !description.includes(": "))).toEqual([]);
   });
 });
 
@@ -335,4 +336,20 @@ describe("the format of the log by itself", () => {
     if (content !== null) await Bun.write(file, content);
     expect(await logFormatOf({ file, environment: { SERVICE_LOG_FORMAT: variable } })).toBe(format);
   });
+});
+
+test("a live setting takes the place of a default, also in a changed copy, and of no given value", async () => {
+  const { config, live } = await load({ "mail.keep": "3d" });
+  const copy = configWith(config, { port: 1 });
+  const usual = config["events.maxCount"];
+  live.set("events.maxCount", 5);
+  live.set("mail.keep", "9d");
+  expect([config["events.maxCount"], copy["events.maxCount"], copy.port]).toEqual([5, 5, 1]);
+  expect(config["mail.keep"]).toBe(259_200_000);
+  expect(() => live.set("events.maxCount", "many")).toThrow('settings: "many" is not valid for "events.maxCount"');
+  expect(config["events.maxCount"]).toBe(5);
+  live.set("events.maxCount", null);
+  expect(copy["events.maxCount"]).toBe(usual);
+  expect(() => Reflect.set(config, "port", 2) || Reflect.set(config, "events.maxCount", 2)).not.toThrow();
+  expect([config.port === 2, config["events.maxCount"]]).toEqual([false, usual]);
 });

@@ -1,12 +1,12 @@
 /** Loading the configuration: file, environment and command line, checked as a whole. */
 import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import type { ConfigEntry, ConfigSource, EffectiveConfig, JsonValue } from "@socle/protocol";
-import { isObject, messageOf, nearest, quote, readJsonFile, SetupError } from "../kernel/index.ts";
+import type { ConfigSource } from "@socle/protocol";
+import { isObject, nearest, quote, readJsonFile, SetupError } from "../kernel/index.ts";
 import type { LogFormat } from "../logging/index.ts";
-import { type Config, environmentName, type KeyPath, keys, type Values } from "./keys.ts";
-import { type RequestLimit, requestLimitEntries } from "./request-limits.ts";
-import { rateText, type ValueKind } from "./values.ts";
+import { type Config, type KeyPath, keys, type Values } from "./keys.ts";
+import { LiveSettings } from "./live.ts";
+import { fromText, type KeyState, parseValue, paths, variables } from "./states.ts";
 
 export interface LoadOptions {
   /** The configuration file that was asked for, or null for `./config.json`, which may be missing. */
@@ -22,8 +22,8 @@ export interface LoadedConfig {
   config: Config;
   /** The configuration file that was looked for, and whether the file exists. */
   file: { path: string; isThere: boolean };
-  /** Every key with its value and the source of the value, without secrets. Made on demand. */
-  effective: () => EffectiveConfig;
+  /** The settings of admins, which `config` has from the moment of each change; every key with its value and source. */
+  live: LiveSettings;
   /** Warnings for the log, which does not exist yet. */
   warnings: string[];
   /** The warnings of unknown keys and variables. */
@@ -31,17 +31,6 @@ export interface LoadedConfig {
   notes: string[];
 }
 
-/** The value in force and the default as the service uses both; undefined for no value. */
-interface KeyState {
-  readonly path: KeyPath;
-  readonly value: unknown;
-  readonly fallback: unknown;
-  readonly source: ConfigSource;
-}
-
-const paths = Object.keys(keys) as KeyPath[];
-/** The variable of each key. */
-const variables = Object.fromEntries(paths.map((path) => [path, environmentName(path)])) as Record<KeyPath, string>;
 const pathPaths: readonly KeyPath[] = [
   "database",
   "storage",
@@ -102,28 +91,8 @@ function unknownVariables(environment: LoadOptions["environment"]): string[] {
     });
 }
 
-function fromText(path: KeyPath, text: string): unknown {
-  return keys[path].kind.fromText?.(text) ?? text;
-}
-
-function parseValue(path: KeyPath, value: unknown, where: string): unknown {
-  const parsed = parsedBy(keys[path].kind, value, `${where}: ${path}`);
-  if (parsed !== undefined) return parsed;
-  const shown = keys[path].kind.isSecret ? "its value" : quote(value);
-  throw new SetupError(`${where}: ${shown} is not valid for "${path}"; allowed: ${keys[path].kind.allowed}`);
-}
-
-/** @throws SetupError that begins with the place. */
-function parsedBy(kind: ValueKind<unknown>, value: unknown, place: string): unknown {
-  try {
-    return kind.parse(value);
-  } catch (thrown) {
-    throw new SetupError(`${place}${messageOf(thrown)}`);
-  }
-}
-
 /**
- * File, then environment, then command line; checked as a whole, relative paths resolved, frozen.
+ * File, then environment, then command line; checked as a whole, relative paths resolved, frozen but for the live settings.
  * @throws SetupError for a file that cannot be read and for the first value that is not allowed.
  */
 export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
@@ -163,38 +132,11 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     states.push({ path, value, source, fallback: usual });
   }
   // Every key of the table has just been parsed by the kind of the key.
-  const config = Object.freeze({ ...(values as Values), folder });
+  const live = new LiveSettings({ file, fileExists: isThere }, states);
+  const config = live.over({ ...(values as Values), folder });
   const unknown = [...unknownKeys(fromFile, file), ...unknownVariables(options.environment)];
   const warnings = [...unknown, ...advice(config)];
-  const effective = (): EffectiveConfig => ({ file, fileExists: isThere, keys: states.map(describeKey) });
-  return { config, file: { path: file, isThere }, effective, warnings, unknown, notes };
-}
-
-/** A key as admins see the key: its value, the source of the value, and nothing of a secret. */
-function describeKey({ path, value, fallback, source }: KeyState): ConfigEntry {
-  const { kind, meaning } = keys[path];
-  const isSecret = kind.isSecret === true;
-  return {
-    key: path,
-    value: isSecret ? null : shown(path, value),
-    default: isSecret ? null : shown(path, fallback),
-    source,
-    isSecret,
-    isSet: value !== undefined,
-    unit: kind.unit ?? null,
-    variable: variables[path],
-    description: `${meaning}: ${kind.allowed}`,
-  };
-}
-
-/** A value as JSON; rates and limits of requests as in the file. */
-function shown(path: KeyPath, value: unknown): JsonValue {
-  if (value === undefined) return null;
-  if (path === "limits.requests") return requestLimitEntries(value as readonly RequestLimit[]);
-  if (path.startsWith("limits.rate.")) return rateText(value);
-  if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") return value;
-  if (Array.isArray(value)) return value.map((item) => shown(path, item));
-  throw new Error(`The value of ${path} has no form for admins`);
+  return { config, file: { path: file, isThere }, live, warnings, unknown, notes };
 }
 
 /** Relative paths count from the configuration file's folder. */

@@ -52,7 +52,7 @@ async function run(invocation: CommandInvocation, mode: Mode): Promise<number> {
 
 async function runWith(settings: Settings, invocation: CommandInvocation, mode: Mode): Promise<number> {
   const { options: given, terminal } = invocation;
-  const { config, effective, file, log, logger, print } = settings;
+  const { config, live, file, log, logger, print } = settings;
   const { environment } = terminal;
   const isDevelopment = mode === "dev";
   if (isDevelopment) logger.info("Development mode");
@@ -104,7 +104,7 @@ async function runWith(settings: Settings, invocation: CommandInvocation, mode: 
   const start = startService({
     adminCommand,
     config,
-    effective,
+    live,
     environment,
     inspectPort,
     interrupted,

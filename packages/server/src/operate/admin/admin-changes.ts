@@ -56,6 +56,7 @@ export interface AuditEntry {
     | "undo.started"
     | "sql.run"
     | "log.level"
+    | "setting.changed"
     | "readOnly.on"
     | "readOnly.off";
   /** The name or id. */

@@ -1,6 +1,6 @@
 /** The admin module's face: everything that only an admin may do, by the noun. */
-import type { EffectiveConfig, EventEntry } from "@socle/protocol";
-import type { Config } from "../../base/config/index.ts";
+import type { EventEntry } from "@socle/protocol";
+import type { Config, LiveSettings } from "../../base/config/index.ts";
 import { AppError, type Clock, quote, type SignedIn } from "../../base/kernel/index.ts";
 import type { Logger, LogRing } from "../../base/logging/index.ts";
 import type { Previews } from "../../code/previews/index.ts";
@@ -30,6 +30,7 @@ import { RuleTrials } from "./rule-trials.ts";
 import { SavedViewAdmin } from "./saved-view-admin.ts";
 import { SchemaAdmin } from "./schema-admin.ts";
 import { ScriptAdmin } from "./script-admin.ts";
+import { SettingAdmin } from "./setting-admin.ts";
 import { SocketAdmin, type SocketSources } from "./socket-admin.ts";
 import { SqlAdmin } from "./sql-admin.ts";
 import { Status, type StatusSources } from "./status.ts";
@@ -42,7 +43,7 @@ export interface AdminOptions extends OverviewSources, StatusOptions, Pick<Socke
   /** Absent outside of a cluster. */
   cluster?: (NonNullable<OverviewSources["cluster"]> & NonNullable<SocketSources["cluster"]>) | undefined;
   config: Config;
-  effective: () => EffectiveConfig;
+  live: LiveSettings;
   histories: Histories;
   clock: Clock;
   failures: Failures;
@@ -66,7 +67,7 @@ export type Admin = ReturnType<typeof buildAdmin>;
 
 export function buildAdmin(options: AdminOptions) {
   const changes = new AdminChanges(options);
-  const { auth, backups, events, histories, log, effective: config } = options;
+  const { auth, backups, events, histories, log } = options;
   const { users, forms, factors, keys, notices, proofs } = auth;
   const status = new Status(options);
   const schema = new SchemaAdmin({ ...options, changes });
@@ -93,7 +94,7 @@ export function buildAdmin(options: AdminOptions) {
     files: new FileAdmin({ ...options, changes }),
     backups,
     log,
-    config,
+    settings: new SettingAdmin({ ...options, changes }),
 
     /** The plan of a list as SQLite runs the list for an admin. @throws AppError `not_found`, `bad_request`. */
     async explain(name: string, search: string, { principal, caller, signal }: Waiter & { principal: SignedIn }) {

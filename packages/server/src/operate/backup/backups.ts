@@ -102,10 +102,9 @@ export class Backups {
   /** Waits for the schedule from now on. */
   start(): void {
     const { config, logger } = this.#options;
-    const schedule = config["backup.schedule"];
-    if (schedule !== undefined) this.#schedules.use([{ name: "backup", schedule, timezone: "UTC" }]);
+    this.reschedule();
     this.#schedules.start();
-    const problem = this.#target.problem(schedule !== undefined);
+    const problem = this.#target.problem(config["backup.schedule"] !== undefined);
     if (problem !== null) logger.warn(problem);
     // A store that does not answer holds up no start.
     void this.#target.list().then(
@@ -117,6 +116,12 @@ export class Backups {
       },
       (error) => logger.warn("The stored backups could not be listed", { error }),
     );
+  }
+
+  /** Follows `backup.schedule` from now on. */
+  reschedule(): void {
+    const schedule = this.#options.config["backup.schedule"];
+    this.#schedules.use(schedule === undefined ? [] : [{ name: "backup", schedule, timezone: "UTC" }]);
   }
 
   /** Ends a backup that is being made; nothing of the backup is left. */
@@ -384,8 +389,13 @@ export async function checkBackups(config: BackupConfig, paths: DataPaths): Prom
   new BackupTarget(address, paths);
   if (recipient !== undefined && !(await isRecipient(recipient)))
     throw new SetupError("backup.recipient: is not the public key of an age identity, such as age1…");
+  if (schedule !== undefined) checkSchedule(schedule);
+}
+
+/** @throws SetupError for a text that is no schedule. */
+export function checkSchedule(schedule: string): void {
   try {
-    if (schedule !== undefined) nextTime({ schedule, timezone: "UTC" }, 0);
+    nextTime({ schedule, timezone: "UTC" }, 0);
   } catch (thrown) {
     throw new SetupError(`backup.${messageOf(thrown)}`);
   }

@@ -2,7 +2,7 @@
 
 export { type ArchiveSource, backupIdentity, encryptionFor, type Identity } from "./archive.ts";
 export { BackupPlace } from "./backup-place.ts";
-export { Backups, checkBackups } from "./backups.ts";
+export { Backups, checkBackups, checkSchedule } from "./backups.ts";
 export { ContinuousBackup, type ContinuousState, latenessOf } from "./continuous.ts";
 export {
   isBackupPlace,

@@ -58,6 +58,30 @@ test("a backup is made on time, and not before", async () => {
   expect(() => hourly.begin(null)).toThrow("The service is stopping.");
 });
 
+test("a schedule that is changed while the service runs is followed at once", async () => {
+  const start = performance.now();
+  const now = (): number => Date.UTC(2026, 0, 1, 2, 59, 59, 800) + performance.now() - start;
+  let schedule: string | undefined;
+  const changing = { ...config };
+  Object.defineProperty(changing, "backup.schedule", { get: () => schedule });
+  const backups = new Backups({
+    ...service,
+    logger: api.parts.logger,
+    paths: dataPathsOf(config),
+    config: changing,
+    continuous: null,
+    version: "test",
+    schemas: knownSchemas,
+    clock: new TestClock(now),
+  });
+  const before = (await backups.list()).length;
+  backups.start();
+  schedule = "0 * * * *";
+  backups.reschedule();
+  while ((await backups.list()).length === before) await Bun.sleep(10);
+  await backups.stop();
+});
+
 test("a schedule that began while the clock was a year ahead is right again after the step back", async () => {
   let time = Date.UTC(2027, 0, 1, 2, 30);
   const clock = new TestClock(() => time);

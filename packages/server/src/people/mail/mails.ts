@@ -97,7 +97,7 @@ export class Mails {
     this.#sender = new MailSender({
       ...options,
       server: this.#from === null || smtp === undefined ? null : new SmtpServer(smtp, this.#from, times?.timeouts),
-      keepMs: config["mail.keep"],
+      keepMs: () => config["mail.keep"],
       keepCount: config["limits.mails"],
       onEnded: (mail) => this.watcher?.(mail),
       ...(times && { pauseFactor: times.pauseFactor }),

@@ -51,7 +51,7 @@ interface MailSenderOptions {
   /** Null without `mail.smtp`: nothing is sent. */
   readonly server: SmtpServer | null;
   /** How long ended mails are kept, in milliseconds, and how many. */
-  readonly keepMs: number;
+  readonly keepMs: () => number;
   readonly keepCount: number;
   onEnded(mail: EndedMail): void;
   /** Shortens the pauses of a test. */
@@ -247,7 +247,7 @@ export class MailSender {
     this.look();
     for (;;) {
       const deleted = await database.upkeep((tx) =>
-        deleteEnded(tx, { before: at - keepMs, keep: keepCount, most: sweepSize }),
+        deleteEnded(tx, { before: at - keepMs(), keep: keepCount, most: sweepSize }),
       );
       if (deleted < sweepSize) return;
     }

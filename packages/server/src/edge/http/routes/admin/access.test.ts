@@ -149,6 +149,7 @@ const requests: readonly (readonly [method: string, path: string, route: string,
   ["GET", "/api/admin/events", "/api/admin/events", 200],
   ["GET", "/metrics", "/metrics", 200],
   ["PUT", "/api/admin/logs/level", "/api/admin/logs/level", 200, { level: "DEBUG" }],
+  ["PUT", "/api/admin/config/mail.keep", "/api/admin/config/:key", 200, { value: "7d" }],
 ];
 
 const liveStreams = ["/api/admin/logs/stream", "/api/admin/events/stream"];
@@ -267,6 +268,7 @@ test("an admin may, and each change is in the log with the admin, the object, be
     ["admin.savedView.saved", "posts: a"],
     ["admin.savedView.deleted", "posts: a"],
     ["admin.log.level", "service"],
+    ["admin.setting.changed", "mail.keep"],
   ]);
   expect(events[1]?.payload).toMatchObject({
     before: { name: "made", fields: [] },

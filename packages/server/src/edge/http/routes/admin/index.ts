@@ -78,7 +78,17 @@ function overviewRoutes(api: Parts): Routes {
         access,
         keys: true,
         answers: { 200: wire.effectiveConfig },
-        handle: () => api.admin.config(),
+        handle: () => api.admin.settings.config(),
+      }),
+    },
+    "/api/admin/config/:key": {
+      PUT: route({
+        summary: "Change a live setting, at once and for the next starts",
+        access,
+        body: wire.settingChange,
+        answers: { 200: wire.configEntry },
+        errors: [404, 409],
+        handle: (exchange, admin, { value = null }) => api.admin.settings.set(exchange.param("key"), value, admin),
       }),
     },
     "/api/admin/records/:id": {

@@ -1,0 +1,43 @@
+/** Live settings with the executable: a changed value lasts over a restart, and the environment wins over the value. */
+import { expect, test } from "bun:test";
+import type { ConfigEntry, EffectiveConfig } from "@socle/protocol";
+import { post, project, type Running, serve, singleService } from "./kit.ts";
+
+singleService("process");
+const env = { SERVICE_ADMIN_EMAIL: "admin@example.com", SERVICE_ADMIN_PASSWORD: "correct horse" };
+
+async function adminOf({ url }: Running) {
+  const credentials = { email: env.SERVICE_ADMIN_EMAIL, password: env.SERVICE_ADMIN_PASSWORD };
+  const { accessToken } = (await (await post(`${url}/api/auth/login`, credentials)).json()) as { accessToken: string };
+  const headers = { Authorization: `Bearer ${accessToken}`, "Content-Type": "application/json" };
+  return {
+    put: (key: string, value: unknown) =>
+      fetch(`${url}/api/admin/config/${key}`, { method: "PUT", headers, body: JSON.stringify({ value }) }),
+    async entry(key: string): Promise<Partial<ConfigEntry>> {
+      const { keys } = (await (await fetch(`${url}/api/admin/config`, { headers })).json()) as EffectiveConfig;
+      return keys.find((each) => each.key === key) ?? {};
+    },
+  };
+}
+
+test("a changed setting is kept over kill -9; a value of the environment wins, and the setting is back without the value", async () => {
+  const cwd = await project();
+  const first = await serve(cwd, { env: { ...env, SERVICE_PROCESSES: "2" } });
+  const admin = await adminOf(first);
+  expect((await admin.put("dropped.keep", "3d")).status).toBe(200);
+  expect((await admin.put("dropped.keep", "never")).status).toBe(400);
+  expect(await admin.entry("dropped.keep")).toMatchObject({ value: 259_200_000, source: "settings", isLive: true });
+  first.signal("SIGKILL");
+  await first.exited;
+
+  const given = await serve(cwd, { env: { ...env, SERVICE_DROPPED_KEEP: "5d" } });
+  const other = await adminOf(given);
+  expect(await other.entry("dropped.keep")).toMatchObject({ value: 432_000_000, source: "environment" });
+  expect((await other.put("dropped.keep", "1d")).status).toBe(409);
+  expect(await given.stop()).toBe(0);
+
+  const last = await serve(cwd, { env });
+  expect(await (await adminOf(last)).entry("dropped.keep")).toMatchObject({ value: 259_200_000, source: "settings" });
+  expect(last.output()).not.toContain("A stored setting has no effect");
+  expect(await last.stop()).toBe(0);
+});

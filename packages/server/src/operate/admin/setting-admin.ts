@@ -1,0 +1,82 @@
+/** Live settings for admins: values of the configuration that are changed while the service runs, kept in the database. */
+import type { ConfigEntry, EffectiveConfig, JsonValue } from "@socle/protocol";
+import { isLiveKey, type LiveKey, type LiveSettings } from "../../base/config/index.ts";
+import { AppError, messageOf, quote, type SignedIn } from "../../base/kernel/index.ts";
+import type { Logger } from "../../base/logging/index.ts";
+import type { Database, ModuleSchema } from "../../store/database/index.ts";
+import { type Backups, checkSchedule } from "../backup/index.ts";
+import type { AdminChanges } from "./admin-changes.ts";
+
+export const settingSchema: ModuleSchema = {
+  module: "settings",
+  // `value`: JSON, as the file would have the value.
+  steps: ["CREATE TABLE _settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT"],
+};
+
+interface SettingOptions {
+  readonly backups: Pick<Backups, "reschedule">;
+  readonly changes: AdminChanges;
+  readonly database: Pick<Database, "reader">;
+  readonly live: LiveSettings;
+  readonly logger: Logger;
+}
+
+export class SettingAdmin {
+  readonly #options: SettingOptions;
+
+  constructor(options: SettingOptions) {
+    this.#options = options;
+  }
+
+  /** Puts the stored settings in force, at the start of the service, before a part of the service reads a setting. */
+  load(): void {
+    const { database, live, logger } = this.#options;
+    for (const { key, value } of database.reader.all<{ key: string; value: string }>("SELECT * FROM _settings"))
+      try {
+        if (!isLiveKey(key)) throw new Error(`"${key}" is no live setting of this version`);
+        const parsed = JSON.parse(value) as JsonValue;
+        this.#check(key, parsed);
+        live.set(key, parsed);
+      } catch (thrown) {
+        logger.warn(`A stored setting has no effect: ${messageOf(thrown)}`);
+      }
+  }
+
+  config(): EffectiveConfig {
+    return this.#options.live.effective();
+  }
+
+  /**
+   * Changes a setting at once, and for the next starts. Null ends the setting: the default is in force.
+   * @throws AppError `not_found` for a key that is not live, `bad_request` for a value that is not allowed, `conflict` for a
+   * key that file, environment or command line has.
+   */
+  async set(key: string, value: JsonValue, admin: SignedIn): Promise<ConfigEntry> {
+    const { backups, changes, live } = this.#options;
+    if (!isLiveKey(key))
+      throw new AppError("not_found", `${quote(key)} is no setting that changes while the service runs.`);
+    const source = live.configuredBy(key);
+    if (source !== "default")
+      throw new AppError("conflict", `"${key}" has a value from the ${source}, which wins: change the value there.`);
+    try {
+      if (value !== null) this.#check(key, value);
+    } catch (thrown) {
+      throw new AppError("bad_request", `${messageOf(thrown)}.`);
+    }
+    const before = { value: live.entry(key).value };
+    await changes.transact(admin, (tx, audit) => {
+      if (value === null) tx.run("DELETE FROM _settings WHERE key = ?", key);
+      else tx.run("INSERT OR REPLACE INTO _settings (key, value) VALUES (?, ?)", key, JSON.stringify(value));
+      audit({ action: "setting.changed", target: key, before, after: { value } });
+    });
+    live.set(key, value);
+    backups.reschedule();
+    return live.entry(key);
+  }
+
+  /** @throws SetupError for a value that is not allowed. */
+  #check(key: LiveKey, value: JsonValue): void {
+    const used = this.#options.live.check(key, value);
+    if (key === "backup.schedule") checkSchedule(String(used));
+  }
+}
