@@ -2,6 +2,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { complaintsOf, leave, openDashboard, settled, violationsOf } from "./dashboard.ts";
+import { until } from "./kit.ts";
 
 const failing = `export async function onCreate({ record, logger }: any) {
   if (record.title === "fails") throw new Error("No mail server answers");
@@ -264,6 +265,16 @@ test("a live setting is changed in the settings: a refused value stands at the f
   await page.goto(`${server.url}/_/settings?search=limits.body`);
   await settled(page);
   expect(await page.getByRole("button", { name: /^Change / }).count()).toBe(0);
+  await leave(page);
+});
+
+test("the code is loaded again from the settings", async () => {
+  const page = await dashboard.open("/settings");
+  await settled(page);
+  const before = server.output().split(" Reloaded ").length;
+  await page.getByRole("button", { name: "Reload code" }).click();
+  await page.getByText("The service loads the code again. The log tells the outcome.").waitFor();
+  await until(() => server.output().split(" Reloaded ").length > before);
   await leave(page);
 });
 

@@ -253,3 +253,28 @@ test("a service loads again at SIGHUP, and not before", async () => {
   expect(server.output()).toContain("its last version keeps running: onCreate must be a function");
   expect(await server.stop()).toBe(0);
 });
+
+test("an admin has the service load the code again; under socle dev, the request is refused with the reason", async () => {
+  const path = "functions/a/talk.ts";
+  const env = { SERVICE_ADMIN_EMAIL: "admin@example.com", SERVICE_ADMIN_PASSWORD: "correct horse" };
+  const reload = async ({ url }: Running): Promise<Response> => {
+    const login = await post(`${url}/api/auth/login`, { email: "admin@example.com", password: "correct horse" });
+    const { accessToken } = (await login.json()) as { accessToken: string };
+    return post(`${url}/api/admin/scripts/reload`, "", { Authorization: `Bearer ${accessToken}` });
+  };
+  const cwd = await scriptProject({ collections: [collection("a")], files: { [path]: good("old") } });
+  const server = await serve(cwd, { env });
+  await write(cwd, { [path]: good("new") });
+  expect(await says(server)).toBe("old");
+  await afterReload(server, async () => expect((await reload(server)).status).toBe(204));
+  expect(await says(server)).toBe("new");
+  expect((await post(`${server.url}/api/admin/scripts/reload`, "")).status).toBe(401);
+  expect(await server.stop()).toBe(0);
+  const development = await serve(cwd, { env, args: ["dev"] });
+  const refused = await reload(development);
+  expect([refused.status, await refused.text()]).toEqual([
+    409,
+    expect.stringContaining("loads each changed file by itself"),
+  ]);
+  expect(await says(development)).toBe("new");
+});

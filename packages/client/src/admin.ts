@@ -358,6 +358,11 @@ export class AdminClient {
     return this.#transport.call("GET", "/api/admin/config");
   }
 
+  /** Loads functions, jobs, endpoints, texts of mails and rooms again; the log tells the outcome. */
+  reloadCode(): Promise<void> {
+    return this.#transport.call("POST", "/api/admin/scripts/reload");
+  }
+
   /** Changes a live setting, at once and for the next starts: `setSetting("mail.keep", "7d")`. Null for the default. */
   setSetting(key: string, value: JsonValue): Promise<ConfigEntry> {
     return this.#transport.call("PUT", `/api/admin/config/${encodeURIComponent(key)}`, { body: { value } });

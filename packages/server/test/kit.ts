@@ -174,6 +174,7 @@ export async function openApi(options: {
     pages: options.pages ?? null,
     parts,
     readiness: options.readiness ?? (async () => []),
+    reload: () => void log.push("RELOAD"),
     scripts,
     service,
   });

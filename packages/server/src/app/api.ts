@@ -32,6 +32,8 @@ export interface ApiOptions {
   build: string;
   /** Whether the log tells of each rule that refuses a request. */
   isDevelopment?: boolean | undefined;
+  /** See `ScriptAdmin`. */
+  reload: (() => void) | null;
   /** The reasons for which the service is not ready; empty for a ready service. */
   readiness: () => Promise<readonly string[]>;
   /** Served under `/_/auth/`; null for nothing. */
@@ -94,6 +96,7 @@ export function buildApi(options: ApiOptions): { api: ApiParts; backups: Backups
     code: () => scripts.code(),
     previews: scripts.previews,
     queryPool: scripts.pool,
+    reload: options.reload,
     spans: options.spans ?? null,
     version,
   });

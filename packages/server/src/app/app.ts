@@ -193,6 +193,8 @@ async function start(options: AppOptions) {
     parts,
     readers,
     readiness: () => readiness.reasons(),
+    // The listener of the signal knows whether this process is an instance of a cluster.
+    reload: isDevelopment ? null : () => void process.emit("SIGHUP", "SIGHUP"),
     scripts,
     service,
     spans,

@@ -1,21 +1,26 @@
 /** The settings in force: the service, the look of the dashboard, mail, sign-in at providers, every key of the configuration. */
 import { Box, Group, SegmentedControl, Text, useMantineColorScheme } from "@mantine/core";
 import type { EffectiveConfig } from "@socle/protocol";
-import { useQuery } from "@tanstack/react-query";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
+import { IconRefresh } from "../../icons/index.ts";
 import {
+  Action,
   CopyAction,
   choicesOf,
   Dim,
   Fact,
   Facts,
   formatBytes,
+  notifyDone,
+  notifyError,
   Page,
   Panel,
   QueryView,
   RelativeTime,
   RowsSkeleton,
 } from "../../kit/index.ts";
+import { client } from "../../service/client.ts";
 import { configQuery, overviewQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
 import { ConfigPanel } from "./config-panel.tsx";
@@ -25,7 +30,7 @@ import classes from "./settings.module.css";
 
 export function SettingsPage() {
   return (
-    <Page title={text.settings.title}>
+    <Page title={text.settings.title} actions={<ReloadAction />}>
       <div className={classes["top"]}>
         <ServicePanel />
         <AppearancePanel />
@@ -36,6 +41,23 @@ export function SettingsPage() {
       </div>
       <ConfigPanel />
     </Page>
+  );
+}
+
+/** Loads the code of the project again. A service under development loads each change by itself, and says so. */
+function ReloadAction() {
+  const reload = useMutation({
+    mutationFn: () => client.admin.reloadCode(),
+    onSuccess: () => notifyDone(text.settings.reloading),
+    onError: (error) => notifyError(text.settings.notReloaded, error),
+  });
+  return (
+    <Action
+      icon={IconRefresh}
+      label={text.settings.reload}
+      loading={reload.isPending}
+      onClick={() => reload.mutate()}
+    />
   );
 }
 

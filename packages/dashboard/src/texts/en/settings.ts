@@ -72,6 +72,9 @@ export const settings = {
   config: "Configuration",
   configNote:
     "In force since the start. A change of the file, the environment or the command line counts from the next start. The keys with a button are changed here: at once, and the level of the log until the next start.",
+  reload: "Reload code",
+  reloading: "The service loads the code again. The log tells the outcome.",
+  notReloaded: "The code was not loaded again",
   change: "Change",
   changeOf: (key: string) => `Change ${key}`,
   valueOf: (key: string) => `Value of ${key}`,

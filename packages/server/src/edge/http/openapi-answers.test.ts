@@ -291,6 +291,7 @@ test("the operation of the service", async () => {
     "/api/admin/providers",
   ])
     await check.call(`GET ${path}`, 200, admin);
+  await check.call("POST /api/admin/scripts/reload", 204, admin);
   await check.call("PUT /api/admin/config/{key}", 200, { ...admin, path: { key: "mail.keep" }, body: { value: "7d" } });
   await check.refuse("PUT /api/admin/config/{key}", 404, { ...admin, path: { key: "port" }, body: { value: 1 } });
   await check.call("GET /api/admin/logs", 200, { ...admin, query: { level: "INFO,WARN" } });

@@ -57,6 +57,7 @@ export interface AuditEntry {
     | "sql.run"
     | "log.level"
     | "setting.changed"
+    | "code.reloaded"
     | "readOnly.on"
     | "readOnly.off";
   /** The name or id. */

@@ -60,6 +60,8 @@ export interface AdminOptions extends OverviewSources, StatusOptions, Pick<Socke
   /** The files of the user's code, as on the disk. */
   code: () => readonly CodeFile[];
   previews: Previews;
+  /** See `ScriptAdmin`. */
+  reload: (() => void) | null;
 }
 
 /** Operations for admins only, by noun. The caller makes sure to serve an admin. */

@@ -47,6 +47,8 @@ interface ScriptAdminOptions {
   endpoints: Endpoints;
   scriptFiles: () => readonly FileState[];
   previews: Pick<Previews, "make">;
+  /** Loads code, texts of mails, rooms and certificates again, as SIGHUP does; null while each change is loaded by itself. */
+  reload: (() => void) | null;
 }
 
 export class ScriptAdmin {
@@ -74,6 +76,14 @@ export class ScriptAdmin {
         },
       };
     });
+  }
+
+  /** Begins to load the code again; the log and the list of the files tell the outcome. @throws AppError `conflict` under `socle dev`. */
+  async reload(admin: SignedIn): Promise<void> {
+    const { changes, reload } = this.#options;
+    if (reload === null) throw new AppError("conflict", "`socle dev` loads each changed file by itself.");
+    await changes.transact(admin, (_tx, audit) => audit({ action: "code.reloaded", target: "service" }));
+    reload();
   }
 
   /** Functions and hooks, by file. */

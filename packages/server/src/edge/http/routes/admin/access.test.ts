@@ -149,6 +149,7 @@ const requests: readonly (readonly [method: string, path: string, route: string,
   ["GET", "/api/admin/events", "/api/admin/events", 200],
   ["GET", "/metrics", "/metrics", 200],
   ["PUT", "/api/admin/logs/level", "/api/admin/logs/level", 200, { level: "DEBUG" }],
+  ["POST", "/api/admin/scripts/reload", "/api/admin/scripts/reload", 204],
   ["PUT", "/api/admin/config/mail.keep", "/api/admin/config/:key", 200, { value: "7d" }],
 ];
 
@@ -268,6 +269,7 @@ test("an admin may, and each change is in the log with the admin, the object, be
     ["admin.savedView.saved", "posts: a"],
     ["admin.savedView.deleted", "posts: a"],
     ["admin.log.level", "service"],
+    ["admin.code.reloaded", "service"],
     ["admin.setting.changed", "mail.keep"],
   ]);
   expect(events[1]?.payload).toMatchObject({

@@ -1,7 +1,7 @@
 /** `/api/admin/scripts`, `/api/admin/functions` and `/api/admin/jobs`: files, handlers, runs, and repetition. */
 import * as wire from "@socle/protocol/wire";
 import type { Admin } from "../../../../operate/admin/index.ts";
-import { admins as access, answer, parameter, type Routes, route, unchecked } from "../../route.ts";
+import { admins as access, answer, noContent, parameter, type Routes, route, unchecked } from "../../route.ts";
 import type { KeepOpen } from "../../router.ts";
 import { listRoute, pageRoute, waiterOf } from "./paging.ts";
 
@@ -16,6 +16,19 @@ export function scriptRoutes(api: { admin: Admin; keepOpen: KeepOpen }): Routes 
         item: wire.scriptFileEntry,
         keys,
         all: () => api.admin.scripts.files(),
+      }),
+    },
+    "/api/admin/scripts/reload": {
+      POST: route({
+        summary: "Load the code again",
+        access,
+        keys,
+        answers: { 204: noContent("The service loads the code; the log tells the outcome.") },
+        errors: [409],
+        async handle(exchange, admin) {
+          await api.admin.scripts.reload(admin);
+          return exchange.empty();
+        },
       }),
     },
     "/api/admin/functions": {
