@@ -359,8 +359,8 @@ export class AdminClient {
   }
 
   /** Loads functions, jobs, endpoints, texts of mails and rooms again; the log tells the outcome. */
-  reloadCode(): Promise<void> {
-    return this.#transport.call("POST", "/api/admin/scripts/reload");
+  async reloadCode(): Promise<void> {
+    await this.#transport.fetch("POST", "/api/admin/scripts/reload");
   }
 
   /** Changes a live setting, at once and for the next starts: `setSetting("mail.keep", "7d")`. Null for the default. */

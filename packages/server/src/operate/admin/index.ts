@@ -11,4 +11,4 @@ export { ReadOnlyAdmin } from "./read-only-admin.ts";
 export type { TrialOutcome } from "./rule-trials.ts";
 export { additionOf, changeOf, removalOf } from "./schema-admin.ts";
 export { tellChange } from "./schema-plan.ts";
-export { settingSchema } from "./setting-admin.ts";
+export { settingSchema } from "./setting-table.ts";

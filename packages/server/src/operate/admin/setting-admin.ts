@@ -3,15 +3,10 @@ import type { ConfigEntry, EffectiveConfig, JsonValue } from "@socle/protocol";
 import { isLiveKey, type LiveKey, type LiveSettings } from "../../base/config/index.ts";
 import { AppError, messageOf, quote, type SignedIn } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
-import type { Database, ModuleSchema } from "../../store/database/index.ts";
+import type { Database } from "../../store/database/index.ts";
 import { type Backups, checkSchedule } from "../backup/index.ts";
 import type { AdminChanges } from "./admin-changes.ts";
-
-export const settingSchema: ModuleSchema = {
-  module: "settings",
-  // `value`: JSON, as the file would have the value.
-  steps: ["CREATE TABLE _settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT"],
-};
+import { deleteSetting, saveSetting, storedSettings } from "./setting-table.ts";
 
 interface SettingOptions {
   readonly backups: Pick<Backups, "reschedule">;
@@ -31,7 +26,7 @@ export class SettingAdmin {
   /** Puts the stored settings in force, at the start of the service, before a part of the service reads a setting. */
   load(): void {
     const { database, live, logger } = this.#options;
-    for (const { key, value } of database.reader.all<{ key: string; value: string }>("SELECT * FROM _settings"))
+    for (const { key, value } of storedSettings(database.reader))
       try {
         if (!isLiveKey(key)) throw new Error(`"${key}" is no live setting of this version`);
         const parsed = JSON.parse(value) as JsonValue;
@@ -65,8 +60,8 @@ export class SettingAdmin {
     }
     const before = { value: live.entry(key).value };
     await changes.transact(admin, (tx, audit) => {
-      if (value === null) tx.run("DELETE FROM _settings WHERE key = ?", key);
-      else tx.run("INSERT OR REPLACE INTO _settings (key, value) VALUES (?, ?)", key, JSON.stringify(value));
+      if (value === null) deleteSetting(tx, key);
+      else saveSetting(tx, key, value);
       audit({ action: "setting.changed", target: key, before, after: { value } });
     });
     live.set(key, value);
