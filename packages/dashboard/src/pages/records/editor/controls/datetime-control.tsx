@@ -45,7 +45,7 @@ export function DatetimeControl(props: ControlProps) {
   const note = time === null ? null : isDateOnly(time) ? text.editor.dateOnlyNote : zoneName(zone, time);
   return (
     <TextInput
-      {...typedProps({ ...props, error: error ?? (isBroken ? text.editor.problems.notADateTime : undefined) })}
+      {...typedProps({ ...props, error: isBroken ? text.editor.problems.notADateTime : error })}
       autoComplete="off"
       className="numbers"
       value={shown}

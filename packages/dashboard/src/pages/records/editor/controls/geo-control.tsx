@@ -27,7 +27,7 @@ export function GeoControl(props: ControlProps) {
   const points = useMemo(() => (lat === undefined || lon === undefined ? [] : [{ id: "", lat, lon }]), [lat, lon]);
   const input = (
     <TextInput
-      {...typedProps({ ...props, error: error ?? problem })}
+      {...typedProps({ ...props, error: problem ?? error })}
       autoComplete="off"
       className="numbers"
       value={shown}

@@ -63,7 +63,7 @@ function TypedNumber(props: ControlProps) {
   const isRounded = "value" in current && !current.isExact;
   return (
     <TextInput
-      {...typedProps({ ...props, error: error ?? problemOf(field, shown, current) ?? undefined })}
+      {...typedProps({ ...props, error: problemOf(field, shown, current) ?? error })}
       autoComplete="off"
       className="numbers"
       inputMode={type === "integer" ? "numeric" : "decimal"}
