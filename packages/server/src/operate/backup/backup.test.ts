@@ -274,6 +274,16 @@ describe("refused archives, with a single line and without a trace", () => {
     }
   });
 
+  test("with a stored file of other bytes, in an archive that unpacks", async () => {
+    const tar = Buffer.from(Bun.zstdDecompressSync(whole));
+    const at = tar.indexOf(content);
+    expect(at).toBeGreaterThan(0);
+    tar[at] = (tar[at] ?? 0) ^ 1;
+    expect(await refusal(new Uint8Array(Bun.zstdCompressSync(tar)))).toMatch(
+      /^Error: the backup: is damaged[^\n]*the entries are not the entries of the manifest[^\n]*$/,
+    );
+  });
+
   test("another file", async () => {
     expect(await refusal("")).toBe("Error: the backup: is not a backup of Socle");
     expect(await refusal("PK\u0003\u0004 a zip")).toBe("Error: the backup: is not a backup of Socle");
