@@ -63,7 +63,7 @@ const longForms = [
   "packages/server/src/data/expressions/{agreement,parse}.test.ts",
   "packages/server/src/data/records/{operators-together,reversals,unnamed-rules}.test.ts",
   "packages/server/src/edge/http/routes/{paging.property,search}.test.ts",
-  "packages/server/src/edge/http/routes/admin/try-definition.test.ts",
+  "packages/server/src/edge/http/routes/admin/try-definition.random.test.ts",
   "packages/server/src/live/realtime/{delivery,filters-random}.test.ts",
   "packages/server/src/operate/admin/schema-admin.property.test.ts",
   "packages/server/src/operate/backup/backup.test.ts",
