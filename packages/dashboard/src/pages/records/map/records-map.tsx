@@ -2,10 +2,10 @@
 import { Group, Text } from "@mantine/core";
 import type { FieldDefinition, GeoPoint, StoredRecord } from "@socle/protocol";
 import { queryOptions, useQuery } from "@tanstack/react-query";
-import { lazy, Suspense, useMemo, useState } from "react";
+import { Suspense, useMemo, useState } from "react";
 import { IconMapPin, IconTable } from "../../../icons/index.ts";
 import { Action, Choice, Dim, EmptyState, IconAction, QueryView } from "../../../kit/index.ts";
-import type { MapPoint } from "../../../kit/map/map-view.ts";
+import { type MapPoint, WorldMap } from "../../../kit/map/index.ts";
 import { client } from "../../../service/client.ts";
 import { text } from "../../../texts/index.ts";
 import { type ListQuery, recordsKey } from "../data/record-query.ts";
@@ -14,9 +14,6 @@ import { placeOf } from "../editor/places.ts";
 import classes from "../records.module.css";
 import type { RecordsPage } from "../use-records-page.ts";
 import { lookAtList, lookedSize } from "../view-as/look.ts";
-
-/** The outlines of the countries are loaded only then. */
-const WorldMap = lazy(async () => ({ default: (await import("../../../kit/map/world-map.tsx")).WorldMap }));
 
 /** The most records on the map: the longest page of the API. */
 const mostRecords = 1_000;

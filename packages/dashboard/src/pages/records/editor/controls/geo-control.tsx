@@ -1,13 +1,11 @@
 /** The control for `geo`: the degrees as one text, as maps copy places; in a form also a map, and a link to a map with streets. */
 import { Anchor, TextInput } from "@mantine/core";
-import { lazy, Suspense, useMemo, useState } from "react";
+import { Suspense, useMemo, useState } from "react";
+import { WorldMap } from "../../../../kit/map/index.ts";
 import { text } from "../../../../texts/index.ts";
 import { mapAddress, parsePlace, placeOf, writtenPlace } from "../places.ts";
 import { type ControlProps, isCompact, typedProps } from "./control.tsx";
 import classes from "./controls.module.css";
-
-/** The outlines of the countries are loaded only then. */
-const WorldMap = lazy(async () => ({ default: (await import("../../../../kit/map/world-map.tsx")).WorldMap }));
 
 export function GeoControl(props: ControlProps) {
   const { value, onChange, error } = props;
