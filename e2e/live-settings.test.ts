@@ -1,7 +1,7 @@
 /** Live settings with the executable: a changed value lasts over a restart, and the environment wins over the value. */
 import { expect, test } from "bun:test";
 import type { ConfigEntry, EffectiveConfig } from "@socle/protocol";
-import { post, project, type Running, serve, singleService } from "./kit.ts";
+import { post, project, type Running, serve, singleService, until } from "./kit.ts";
 
 singleService("process");
 const env = { SERVICE_ADMIN_EMAIL: "admin@example.com", SERVICE_ADMIN_PASSWORD: "correct horse" };
@@ -13,6 +13,10 @@ async function adminOf({ url }: Running) {
   return {
     put: (key: string, value: unknown) =>
       fetch(`${url}/api/admin/config/${key}`, { method: "PUT", headers, body: JSON.stringify({ value }) }),
+    async events(): Promise<number> {
+      const answer = await fetch(`${url}/api/admin/events?type=items.*&limit=1`, { headers });
+      return ((await answer.json()) as { total: number }).total;
+    },
     async entry(key: string): Promise<Partial<ConfigEntry>> {
       const { keys } = (await (await fetch(`${url}/api/admin/config`, { headers })).json()) as EffectiveConfig;
       return keys.find((each) => each.key === key) ?? {};
@@ -20,10 +24,15 @@ async function adminOf({ url }: Running) {
   };
 }
 
-test("a changed setting is kept over kill -9; a value of the environment wins, and the setting is back without the value", async () => {
-  const cwd = await project();
+test("a changed setting is in force at once, and kept over kill -9; a value of the environment wins, and the setting is back without the value", async () => {
+  const items = { name: "items", fields: [{ name: "n", type: "integer" }], permissions: { create: "public" } };
+  const cwd = await project({ collections: [items] });
   const first = await serve(cwd, { env: { ...env, SERVICE_PROCESSES: "2" } });
   const admin = await adminOf(first);
+  for (let n = 0; n < 30; n++) expect((await post(`${first.url}/api/items`, { n })).status).toBe(201);
+  expect(await admin.events()).toBe(30);
+  expect((await admin.put("events.maxCount", 5)).status).toBe(200);
+  await until(async () => (await admin.events()) <= 5);
   expect((await admin.put("dropped.keep", "3d")).status).toBe(200);
   expect((await admin.put("dropped.keep", "never")).status).toBe(400);
   expect(await admin.entry("dropped.keep")).toMatchObject({ value: 259_200_000, source: "settings", isLive: true });

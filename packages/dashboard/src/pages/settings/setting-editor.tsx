@@ -6,6 +6,7 @@ import { type FormEvent, useState } from "react";
 import { Action, Dim, messageOf, notifyDone } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { configQuery } from "../../service/queries.ts";
+import { afterRecentSignIn } from "../../service/recent.ts";
 import { text } from "../../texts/index.ts";
 import { written } from "./config-text.ts";
 
@@ -16,7 +17,7 @@ export function SettingEditor({ entry }: { entry: ConfigEntry }) {
   const [draft, setDraft] = useState<string | null>(null);
   const queryClient = useQueryClient();
   const change = useMutation({
-    mutationFn: (value: JsonValue) => client.admin.setSetting(key, value),
+    mutationFn: (value: JsonValue) => afterRecentSignIn(() => client.admin.setSetting(key, value)),
     async onSuccess() {
       setDraft(null);
       notifyDone(words.changed(key));

@@ -52,7 +52,7 @@ export class LiveSettings {
     );
   }
 
-  /** Where the value of a key in force comes from, as the configuration alone says: never from the settings. */
+  /** The source of the value that a key has without the settings. */
   configuredBy(key: LiveKey): ConfigSource {
     return this.#stateOf(key).source;
   }
@@ -68,9 +68,14 @@ export class LiveSettings {
     else this.#values.set(key, this.check(key, value));
   }
 
+  /** Ends all settings. */
+  clear(): void {
+    this.#values.clear();
+  }
+
   /** The value as the service uses the value. @throws SetupError for a value that is not allowed. */
   check(key: LiveKey, value: JsonValue): unknown {
-    // Some kinds take a list of one text as the text.
+    // Some kinds read a list with a single text as the text.
     const given = typeof value === "object" ? undefined : typeof value === "string" ? fromText(key, value) : value;
     return parseValue(key, given, "settings");
   }

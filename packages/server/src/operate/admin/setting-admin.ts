@@ -3,6 +3,7 @@ import type { ConfigEntry, EffectiveConfig, JsonValue } from "@socle/protocol";
 import { isLiveKey, type LiveKey, type LiveSettings } from "../../base/config/index.ts";
 import { AppError, messageOf, quote, type SignedIn } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
+import { checkRecent } from "../../people/auth/index.ts";
 import type { Database } from "../../store/database/index.ts";
 import { type Backups, checkSchedule } from "../backup/index.ts";
 import type { AdminChanges } from "./admin-changes.ts";
@@ -23,9 +24,13 @@ export class SettingAdmin {
     this.#options = options;
   }
 
-  /** Puts the stored settings in force, at the start of the service, before a part of the service reads a setting. */
+  /**
+   * Puts the stored settings in force, at the start of the service, before a part of the service reads a setting. An instance that leads
+   * a cluster again forgets the settings of its earlier time: another leader may have changed the settings.
+   */
   load(): void {
     const { database, live, logger } = this.#options;
+    live.clear();
     for (const { key, value } of storedSettings(database.reader))
       try {
         if (!isLiveKey(key)) throw new Error(`"${key}" is no live setting of this version`);
@@ -44,7 +49,7 @@ export class SettingAdmin {
   /**
    * Changes a setting at once, and for the next starts. Null ends the setting: the default is in force.
    * @throws AppError `not_found` for a key that is not live, `bad_request` for a value that is not allowed, `conflict` for a
-   * key that file, environment or command line has.
+   * key that file, environment or command line has, and as `checkRecent`.
    */
   async set(key: string, value: JsonValue, admin: SignedIn): Promise<ConfigEntry> {
     const { backups, changes, live } = this.#options;
@@ -60,6 +65,8 @@ export class SettingAdmin {
     }
     const before = { value: live.entry(key).value };
     await changes.transact(admin, (tx, audit) => {
+      // The settings decide how long the audit stays.
+      checkRecent(tx, admin);
       if (value === null) deleteSetting(tx, key);
       else saveSetting(tx, key, value);
       audit({ action: "setting.changed", target: key, before, after: { value } });

@@ -1,11 +1,16 @@
 /** The configuration in force, and live settings, over HTTP. */
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setSystemTime, spyOn, test } from "bun:test";
 import type { EffectiveConfig } from "@socle/protocol";
 import { eventsSince, lastSeq, openApi } from "../../../../../test/kit.ts";
 
 const secret = "a-signing-secret-that-nobody-may-see";
-const { request, admin, config, service } = await openApi({
-  settings: { SERVICE_AUTH_JWT_SECRET: secret, SERVICE_LIMITS_BODY: "2MiB", SERVICE_AUDIT_MAX_COUNT: "7" },
+const { request, admin, config, service, parts } = await openApi({
+  settings: {
+    SERVICE_AUTH_JWT_SECRET: secret,
+    SERVICE_LIMITS_BODY: "2MiB",
+    SERVICE_AUDIT_MAX_COUNT: "7",
+    SERVICE_MAIL_FROM: "app@example.com",
+  },
 });
 
 test("an admin sees each value and its origin, and no secret", async () => {
@@ -60,6 +65,21 @@ describe("a live setting", () => {
     expect(await put("events.maxCount", "5000")).toMatchObject({ status: 200, body: { value: 5_000 } });
     expect(await put("mail.keep", null)).toMatchObject({ status: 200, body: { value: usual, source: "default" } });
     expect(config["mail.keep"]).toBe(usual);
+    // The next start finds the settings that were not ended.
+    parts.admin.settings.load();
+    expect([config["mail.keep"], config["events.maxCount"]]).toEqual([usual, 5_000]);
+  });
+
+  test("of the schedule is told to the backups when the schedule is in force", async () => {
+    const told: unknown[] = [];
+    const { backups } = parts.admin;
+    const reschedule = spyOn(backups, "reschedule").mockImplementation(() => {
+      told.push(config["backup.schedule"]);
+    });
+    expect(await put("backup.schedule", "0 3 * * *")).toMatchObject({ status: 200 });
+    expect(await put("backup.schedule", null)).toMatchObject({ status: 200 });
+    reschedule.mockRestore();
+    expect(told).toEqual(["0 3 * * *", undefined]);
   });
 
   test("is refused with the reason, and changes nothing", async () => {
@@ -82,5 +102,43 @@ describe("a live setting", () => {
       ]);
     expect(config["audit.maxCount"]).toBe(7);
     expect(await service.database.reader.all("SELECT * FROM _settings")).toEqual(before);
+  });
+
+  test("is read at each use: the outbox keeps ended mails as long as the setting of the moment says", async () => {
+    await service.database.transact((tx) =>
+      tx.run(
+        `INSERT INTO _mails (id, messageId, kind, recipient, subject, text, secrets, rank, status, createdAt, since, notBefore, endedAt)
+         VALUES ('mai_a', '', 'code', 'a@example.com', '', '', '[]', 0, 'sent', 0, 0, 0, ?)`,
+        Date.now() - 1_000,
+      ),
+    );
+    const left = (): number => service.database.reader.all("SELECT id FROM _mails WHERE id = 'mai_a'").length;
+    expect(await put("mail.keep", "500ms")).toMatchObject({ status: 200 });
+    using stopping = Object.assign(new AbortController(), {
+      [Symbol.dispose](this: AbortController) {
+        this.abort();
+      },
+    });
+    service.mails.start(stopping.signal);
+    for (const end = performance.now() + 30_000; left() > 0 && performance.now() < end; ) await Bun.sleep(10);
+    expect(left()).toBe(0);
+  });
+
+  test("needs a recent sign-in", async () => {
+    const token = await admin();
+    const before = config["dropped.keep"];
+    setSystemTime(Date.now() + 11 * 60_000);
+    const answer = await request("PUT", "/api/admin/config/dropped.keep", { token, body: { value: "1d" } });
+    setSystemTime();
+    expect(answer).toMatchObject({ status: 403, body: { error: { details: [{ rule: "recent_login" }] } } });
+    expect(config["dropped.keep"]).toBe(before);
+  });
+
+  test("that another leader has ended is not in force when this instance leads again", async () => {
+    const usual = config["dropped.keep"];
+    expect(await put("dropped.keep", "1d")).toMatchObject({ status: 200 });
+    await service.database.transact((tx) => tx.run("DELETE FROM _settings WHERE key = 'dropped.keep'"));
+    parts.admin.settings.load();
+    expect(config["dropped.keep"]).toBe(usual);
   });
 });
