@@ -119,7 +119,7 @@ test("a further key ends the search that is on its way", async () => {
   await leave(page);
 });
 
-test("a large collection without a search is not read: the find says so, and leads to the filter", async () => {
+test("a large collection without a search is not read: the find gives the reason, and leads to the filter", async () => {
   const { page, field } = await palette("/users");
   await page.route("**/api/admin/collections?*", async (route) => {
     const answer = (await (await route.fetch()).json()) as { items: { name: string; records: number }[] };

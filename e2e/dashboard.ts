@@ -190,7 +190,7 @@ export async function violationsOf(page: Page): Promise<string[]> {
   const { violations } = await analyze(page);
   return violations.flatMap(({ id, help, nodes }) =>
     nodes
-      // A tooltip opens where the pointer has rested for a while. The element that a tooltip describes stands in a landmark.
+      // A tooltip opens under a pointer that rests. The described element stands in a landmark.
       .filter(({ html }) => id !== "region" || !html.includes('role="tooltip"'))
       .map(({ target, failureSummary }) => `${id}: ${help} at ${target.join(" ")}: ${failureSummary}`),
   );

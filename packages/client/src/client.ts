@@ -208,7 +208,7 @@ export class ClientBase<P extends ProjectTypes> {
   /**
    * Searches several collections at once: `query({ search: "crea*", in: ["posts", "comments"] })`. Answers the records that match, the best
    * matches first, each with the name of the collection. Each collection is searched by its rules for the caller.
-   * @throws SocleError also if the caller may not read one of the collections.
+   * @throws SocleError also for a collection that the caller may not read.
    */
   async query<const Name extends SearchableIn<P["collections"]>>(
     query: SearchQuery<Name>,

@@ -97,8 +97,8 @@ function recordFind(entry: CollectionEntry | undefined, collection: string, reco
 }
 
 /**
- * Records of collections without a search of words, by the field that names a record. The service reads all records of such a collection, so that
- * a large collection is only a find of its own, which says so and leads to the filter.
+ * Records of collections without a search of words, by the field that names a record. The service reads all records of the collection. A large
+ * collection is not read: its find gives the reason and leads to the filter.
  */
 async function foundByName(
   typed: string,

@@ -49,7 +49,7 @@ test("a move goes over the antimeridian, and stops before the poles", () => {
   expect(moved(view, size, [0, -1e6]).lat).toBe(85);
 });
 
-test("places that are close share a mark; places outside of the view have none", () => {
+test("places that are close share a mark; places outside of the view have no mark", () => {
   const near = { id: "near", lat: -18.141, lon: 178.441 };
   const view = { ...suva, zoom: 5 };
   expect(marksOf([suva, near, { id: "far", lat: 52, lon: 13 }], view, size).map(({ ids }) => ids)).toEqual([

@@ -1,5 +1,5 @@
 /**
- * Markdown as elements of React. No text becomes HTML: HTML in the Markdown is shown as it is written. A link leads to the web or to a
+ * Markdown as elements of React. No text becomes HTML: HTML in the Markdown is shown as written. A link leads to the web or to a
  * mail address. A picture of another host is a link, because a loaded picture would tell that host who reads.
  */
 import { Anchor } from "@mantine/core";
@@ -14,7 +14,7 @@ const words = text.markdown;
 
 /** Characters that are rendered. Some texts cost the square of their length: about a second at this length. */
 const most = 30_000;
-/** Blocks and emphases inside of each other; deeper text is shown as it is written. */
+/** Blocks and emphases inside of each other; deeper text is shown as written. */
 const deepest = 40;
 
 export interface RenderedProps {
@@ -147,7 +147,7 @@ function decoded(written: string): string {
 
 const linked = new Set(["http:", "https:", "mailto:"]);
 
-/** A link; for an address that is relative, of a script or of data, the text with the address as it is written. */
+/** A link; for an address that is relative, of a script or of data, the text with the address as written. */
 function linkOf(href: string, content: ReactNode): ReactNode {
   const url = URL.canParse(href) ? new URL(href) : null;
   if (url === null || !linked.has(url.protocol))

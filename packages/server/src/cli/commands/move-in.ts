@@ -79,8 +79,8 @@ export const moveIn: Command = {
       throw new UsageError(`move-in knows pocketbase, supabase and firebase, not ${service}`);
     const choices = choicesOf(options);
     const stored = textOption(options, "files");
-    const bucket = stored === undefined ? null : resolve(stored);
-    if (service === "pocketbase" && bucket !== null) throw new UsageError("--files is for supabase and firebase");
+    const folder = stored === undefined ? null : resolve(stored);
+    if (service === "pocketbase" && folder !== null) throw new UsageError("--files is for supabase and firebase");
     keepFilesPrivate();
     const { config, logger } = await load();
     const work = `${config.database}-move-in`;
@@ -90,7 +90,7 @@ export const moveIn: Command = {
         : await (service === "supabase" ? readSupabase : readFirebase)(resolve(place), {
             choices,
             work,
-            files: bucket,
+            files: folder,
           });
     const found = await survey(source, choices);
     const report = reportOf(source, found);

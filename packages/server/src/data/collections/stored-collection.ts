@@ -40,7 +40,7 @@ function policyOf(definition: CollectionDefinition, site: RuleSite, expressionOf
   const { field, operation } = site;
   const expression = (): Expression => expressionOf(definition, site);
   const isOfUsers = collection === USERS && field === null && (operation === "create" || operation === "delete");
-  // A body may name an account field, as it may name a system field: the value is ignored.
+  // A body may name account fields and system fields: the values are ignored.
   const isIgnored = field !== null && operation === "update" && isAccountField(collection, field);
   const rules: EffectiveRule = isIgnored ? ["public"] : rulesInForce(definition, site);
   const isOfView = isView(definition) && field === null && operation !== "read";

@@ -35,7 +35,7 @@ interface Block {
 
 /**
  * For each vector of a block: the sum of the products with a vector, or for `l2` the sum of the squares of the differences. Eight
- * vectors at a time take half of the time of one at a time.
+ * vectors at a time take half of the time of single vectors.
  */
 function sums(
   { numbers }: Block,

@@ -145,7 +145,7 @@ class DumpReader {
     }
   }
 
-  /** Takes the line over the rows of a table, which stands there also for a table without rows. */
+  /** Takes the line over the rows of a table, which pg_dump writes also for a table without rows. */
   #announce(line: string): void {
     const [, name = "", schema = ""] =
       /^-- Data for Name: (.+); Type: TABLE DATA; Schema: (.+); Owner: /.exec(line) ?? [];
@@ -180,7 +180,7 @@ class DumpReader {
     else if (this.#copy?.table) this.#add(this.#copy.table, cellsOf(line, this.#copy.table.columns.length));
   }
 
-  /** Takes the rows of an INSERT. Answers the beginning of the statement where more rows follow. */
+  /** Takes the rows of an INSERT. Answers the head of the statement if more rows follow. */
   #takeInsert(statement: string): string {
     try {
       const { head, name, columns } = insertOf(statement);

@@ -248,7 +248,7 @@ test("random values are the same as INSERT and as COPY", async () => {
   }
 });
 
-test("a table without rows has no INSERT, and is there all the same", async () => {
+test("a table without rows has no INSERT, and becomes a collection", async () => {
   const inserts = asInserts(small([]), { hasColumns: false, rows: 1 });
   expect(inserts).not.toContain("INSERT INTO public.things");
   expect(await contentOf(inserts)).toEqual(await contentOf(small([])));
