@@ -83,8 +83,8 @@ export interface Load {
   stop(): Promise<void>;
 }
 
-/** The next number of a write: no number is used twice in a process of tests. */
-let next = 0;
+/** The next number of a write: no number is used twice in a process of tests, and tests that write by hand use small numbers. */
+let next = 1_000_000;
 
 /** The pause of a writer after each write: a fault meets some write at each moment, and the machine computes for the instances. */
 const pauseMs = 100;
