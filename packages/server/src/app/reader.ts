@@ -174,7 +174,7 @@ class ReaderRole {
     service.auth.uses.tellTo((id) => link.channel.tell("used", id));
     // Writes that were answered before this process followed must be here, too.
     await reached(await link.channel.call("followed", null));
-    const run: RunOperation = (operation) => link.channel.call("write", operation);
+    const run: RunOperation = (operation, callerOf) => link.channel.call("write", { ...operation, caller: callerOf() });
     const router = { parts, passOn: link.passOn, paths: start.paths, positions: parts.realtime, run };
     const http = new HttpServer({
       // The leader has the port of plain HTTP beside HTTPS, and the questions of the issuer of certificates.

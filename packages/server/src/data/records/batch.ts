@@ -68,7 +68,7 @@ export interface BatchOptions {
 /** More work of a batch's transaction: before the first change; and after the last, with the ids of the records and the JSON of the results. */
 export interface WorkBeside {
   /** See `LongWrite`. */
-  readonly caller?: string;
+  readonly callerOf?: () => string;
   readonly before?: () => Promise<void>;
   readonly after?: (tx: Transactor, ids: readonly string[], results: JsonText) => void;
 }

@@ -20,11 +20,14 @@ export class CreationOrder {
     this.#options = options;
   }
 
+  #committed(newest: string): string {
+    return this.#options.database.reader.get<{ createdAt: string }>(newest)?.createdAt ?? "";
+  }
+
   /** To be called in the transaction of each insert, after the insert. */
   follow(tx: Transactor, { collection, newest }: RecordTable, createdAt: string): void {
     if (!collection.isChronological) return;
-    const committed = (): string => this.#options.database.reader.get<{ createdAt: string }>(newest)?.createdAt ?? "";
-    const latest = this.#latest.getOrInsertComputed(collection, committed);
+    const latest = this.#latest.get(collection) ?? this.#committed(newest);
     if (createdAt > latest) this.#latest.set(collection, createdAt);
     if (createdAt >= latest) return;
     const before = tx.get<{ createdAt: string }>(`${newest} OFFSET 1`);

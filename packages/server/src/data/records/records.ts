@@ -39,7 +39,7 @@ import { ConflictTurns } from "./turns.ts";
 import { UserRecords } from "./user-records.ts";
 import { type HookedOperation, type RecordHooks, WriteHooks } from "./write-hooks.ts";
 
-type ByCaller = Pick<LongWrite<unknown>, "caller">;
+type ByCaller = Pick<LongWrite<unknown>, "callerOf">;
 type AfterCreate = (tx: Transactor, saved: SavedRecord) => void;
 
 interface RecordsOptions {
@@ -230,7 +230,7 @@ export class Records {
       collection,
       body,
       after,
-      caller,
+      callerOf,
     }: Pick<NewRecord, "collection" | "body"> & { after: AfterCreate | null } & ByCaller,
   ): Promise<SavedRecord> {
     const hooks = this.#hooksBefore(collection, "create");
@@ -239,20 +239,20 @@ export class Records {
       if (after !== null && hooks?.isPending !== true) after(tx, saved);
       return saved;
     };
-    return this.#save(principal, { hooks, caller, change: { collection, id: null, body } }, work);
+    return this.#save(principal, { hooks, callerOf, change: { collection, id: null, body } }, work);
   }
 
   /** @param change `record`: the id, or the version that `If-Match` requires; another version is `conflict`. */
   async update(
     collection: string,
     principal: Principal,
-    { record, body, caller }: { record: string | RecordVersion; body: Body } & ByCaller,
+    { record, body, callerOf }: { record: string | RecordVersion; body: Body } & ByCaller,
   ): Promise<SavedRecord> {
     const target = this.#target(collection, record);
     const hooks = this.#hooksBefore(collection, "update");
     const work: CallersWork<SavedRecord> = (tx, current) =>
       this.#changes.update(tx, current, { ...target, body, hooks });
-    return this.#save(principal, { hooks, caller, change: { ...target, body } }, work);
+    return this.#save(principal, { hooks, callerOf, change: { ...target, body } }, work);
   }
 
   /**
@@ -263,7 +263,7 @@ export class Records {
     principal: Principal,
     {
       after,
-      caller,
+      callerOf,
       ...upsert
     }: Pick<Upsert, "collection" | "by" | "body" | "ifMatch"> & {
       after: ((tx: Transactor, saved: UpsertedRecord) => void) | null;
@@ -276,7 +276,7 @@ export class Records {
       if (after !== null && hooks?.isPending !== true) after(tx, saved);
       return saved;
     };
-    return this.#save(principal, { hooks, caller, change: { collection, id: null, body } }, work);
+    return this.#save(principal, { hooks, callerOf, change: { collection, id: null, body } }, work);
   }
 
   /** @param record as for `update`. */
@@ -287,8 +287,8 @@ export class Records {
       const alone: CallersWork<boolean> = (tx, caller) => this.#changes.deleteAlone(tx, caller, { ...target, hooks });
       if (await this.#options.database.transactFor(principal, alone, { ...single, makesRoom: true })) return;
     }
-    const caller = typeof record === "string" ? undefined : record.caller;
-    await this.#writeLong(principal, { hooks, caller, makesRoom: true }, (tx, current) =>
+    const callerOf = typeof record === "string" ? undefined : record.callerOf;
+    await this.#writeLong(principal, { hooks, callerOf, makesRoom: true }, (tx, current) =>
       this.#changes.delete(tx, current, { ...target, hooks }),
     );
   }
@@ -298,7 +298,7 @@ export class Records {
     principal: Principal,
     {
       hooks,
-      caller,
+      callerOf,
       change,
     }: { hooks: WriteHooks | null; change: Parameters<RecordChanges["lookAhead"]>[2] } & ByCaller,
     work: CallersWork<T>,
@@ -306,7 +306,7 @@ export class Records {
     const looksAhead = mayNameManyFiles(change.body);
     if (!looksAhead && hooks === null) return this.#options.database.transactFor(principal, work, single);
     const quick: CallersWork<T> | null = looksAhead ? null : work;
-    return this.#writeLong(principal, { hooks, caller, makesRoom: false, quick }, async (tx, current) => {
+    return this.#writeLong(principal, { hooks, callerOf, makesRoom: false, quick }, async (tx, current) => {
       if (looksAhead) await this.#changes.lookAhead(tx, current, change);
       return work(tx, current);
     });
@@ -338,8 +338,8 @@ export class Records {
   /** Runs a write in a long transaction; a write with hooks, as often as hooks must be asked. @throws as `writeHooked`. */
   #writeLong<T>(principal: Principal, write: LongWrite<T>, work: CallersWork<Promise<T>>): Promise<T> {
     const { database } = this.#options;
-    const { hooks, makesRoom, caller } = write;
-    if (hooks === null) return database.transactLongFor(principal, work, { makesRoom, caller });
+    const { hooks, makesRoom, callerOf } = write;
+    if (hooks === null) return database.transactLongFor(principal, work, { makesRoom, caller: callerOf?.() });
     return writeHooked({ database, turns: this.turns, principal }, { ...write, hooks }, work);
   }
 
@@ -355,8 +355,8 @@ export class Records {
         : new WriteHooks(this.#hooks, "batch", (failures) => hookRefusal(operations, failures));
     const makesRoom = operations.every(({ method, as }) => method === "delete" && as === undefined);
     const hasTurns = beside.before === undefined;
-    const { caller } = beside;
-    return this.#writeLong(principal, { hooks, caller, makesRoom, hasTurns }, async (tx, current) => {
+    const { callerOf } = beside;
+    return this.#writeLong(principal, { hooks, callerOf, makesRoom, hasTurns }, async (tx, current) => {
       await beside.before?.();
       const batch = this.#batchIn(tx, operations, { hooks, isTransaction: !hasTurns });
       const results = await batch.run(tx, current);

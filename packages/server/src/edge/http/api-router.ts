@@ -141,7 +141,7 @@ export function openRouter(parts: ApiParts, connections: Connections): Router {
     metrics: () => parts.admin.overviews.metrics(),
     notes: () => [...parts.notes(), ...readOnlyNotes(database)],
     rates,
-    run: (operation: RecordOperation) => runOperation(parts.records, operation),
+    run: (operation: RecordOperation, callerOf: () => string) => runOperation(parts.records, operation, callerOf),
     upgrade,
     uploads: new BodyReadLimiter({ width: uploadsAtATime, maxWaiting: config["limits.uploads"] }),
   };

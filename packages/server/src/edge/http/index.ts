@@ -17,7 +17,7 @@ export { LiveStreams } from "./live-streams.ts";
 export { PassedRequest } from "./passed-request.ts";
 export { projectDocument } from "./project-document.ts";
 export { openReaderRouter } from "./reader-router.ts";
-export { type RunOperation, runOperation } from "./record-operations.ts";
+export { type PassedOperation, type RunOperation, runOperation, type WrittenRecord } from "./record-operations.ts";
 export { lateBody } from "./response-stream.ts";
 export type { Routes } from "./route.ts";
 export { firstAdminPath } from "./routes/auth.ts";

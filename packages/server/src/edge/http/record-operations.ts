@@ -19,7 +19,10 @@ export interface RecordOperation {
   /** Empty for a delete. A channel carries the JSON as the client sent the JSON: JSON written anew has null for a number that is not finite. */
   readonly body: Readonly<Record<string, unknown>> | string;
   readonly principal: Principal;
-  /** See `IncomingRequest.callerKey`. */
+}
+
+/** The operation of a request of another process, with `IncomingRequest.callerKey`. */
+export interface PassedOperation extends RecordOperation {
   readonly caller: string;
 }
 
@@ -32,27 +35,28 @@ export interface WrittenRecord {
   readonly tag: string;
 }
 
-/** Answers null for a delete. @throws AppError as `Records`. */
-export type RunOperation = (operation: RecordOperation) => Promise<WrittenRecord | null>;
+/** Answers null for a delete. `callerOf`: see `LongWrite`. @throws AppError as `Records`. */
+export type RunOperation = (operation: RecordOperation, callerOf: () => string) => Promise<WrittenRecord | null>;
 
 /** Runs an operation in this process. */
 export async function runOperation(
   records: Records,
-  { kind, collection, id, by, ifMatch, body: given, principal, caller }: RecordOperation,
+  { kind, collection, id, by, ifMatch, body: given, principal }: RecordOperation,
+  callerOf: () => string,
 ): Promise<WrittenRecord | null> {
   if (kind === "delete") {
-    await records.delete(collection, principal, { id, ifMatch, caller });
+    await records.delete(collection, principal, { id, ifMatch, callerOf });
     return null;
   }
   // The process that made the operation has refused a text that is no JSON object.
   const body = typeof given === "string" ? (parseJsonText(given) as Record<string, unknown>) : given;
   if (kind === "upsert") {
-    const saved = await records.upsert(principal, { collection, by, body, ifMatch, caller, after: null });
+    const saved = await records.upsert(principal, { collection, by, body, ifMatch, callerOf, after: null });
     return { status: saved.isNew ? 201 : 200, json: saved.json.text, tag: saved.tag() };
   }
   const { json, tag } =
     kind === "create"
-      ? await records.createWith(principal, { collection, body, caller, after: null })
-      : await records.update(collection, principal, { record: { id, ifMatch }, body, caller });
+      ? await records.createWith(principal, { collection, body, callerOf, after: null })
+      : await records.update(collection, principal, { record: { id, ifMatch }, body, callerOf });
   return { status: kind === "create" ? 201 : 200, json: json.text, tag: tag() };
 }

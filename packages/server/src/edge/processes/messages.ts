@@ -9,7 +9,7 @@ import type { SocketPart, SocketQuery } from "../../live/realtime/index.ts";
 import type { RoomFile, RoomNews } from "../../live/rooms/index.ts";
 import type { ProcessNumbers } from "../../operate/admin/index.ts";
 import type { LoggedRequest } from "../../store/events/index.ts";
-import type { RunOperation } from "../http/index.ts";
+import type { PassedOperation, WrittenRecord } from "../http/index.ts";
 
 /** All that a reader process starts with. */
 export interface ReaderStart {
@@ -59,7 +59,7 @@ export interface ForLeader {
     signal: AbortSignal,
   ): Promise<QueryRun>;
   /** Runs the operation of a request. */
-  write: RunOperation;
+  write(operation: PassedOperation): Promise<WrittenRecord | null>;
   /** An API key or an access token was used; see `Uses`. */
   used(id: string): void;
   /** A request was answered; see `RequestLog`. */

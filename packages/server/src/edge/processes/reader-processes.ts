@@ -270,7 +270,7 @@ export class ReaderProcesses implements Followers, PausableReads {
       },
       run: (asked, signal) => runFor(queries, asked, signal),
       write: async (operation) => {
-        const written = await runOperation(records, operation);
+        const written = await runOperation(records, operation, () => operation.caller);
         wrote(operation.caller);
         return written;
       },

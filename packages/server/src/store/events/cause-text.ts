@@ -5,9 +5,9 @@
 import type { Cause } from "../../base/kernel/index.ts";
 
 export function causeText({ kind, id, name, trace = "", link }: Cause): string {
-  const ids = [id, trace === id ? "" : trace, ...(link === undefined ? [] : [link])];
-  while (ids.at(-1) === "") ids.pop();
-  return name === undefined ? `${kind} ${ids.join(">")}` : `${kind} ${ids.join(">")} ${name}`;
+  const origin = trace === id ? "" : trace;
+  const rest = link !== undefined ? `>${origin}>${link}` : origin === "" ? "" : `>${origin}`;
+  return name === undefined ? `${kind} ${id}${rest}` : `${kind} ${id}${rest} ${name}`;
 }
 
 /** The cause in a text that `causeText` has written. */
@@ -25,8 +25,15 @@ export function causeIn(text: string): Cause {
 }
 
 /** The id of a cause, and of the first cause of the trace if another. */
+export function idsOf({ id, trace = id }: Cause): readonly string[] {
+  return trace === id || trace === "" ? [id] : [id, trace];
+}
+
+/** As `idsOf`, of the cause in a text. */
 export function idsIn(text: string): string[] {
-  const [, ids = ""] = text.split(" ", 2);
+  const from = text.indexOf(" ") + 1;
+  const end = text.indexOf(" ", from);
+  const ids = text.slice(from, end === -1 ? undefined : end);
   return ids.includes(">") ? ids.split(">", 2).filter((id) => id !== "") : [ids];
 }
 

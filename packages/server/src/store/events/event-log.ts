@@ -14,7 +14,7 @@ import {
 import type { Logger } from "../../base/logging/index.ts";
 import { asSlowReader, type Database, noteKind, type Reader, type Transactor, type Waiter } from "../database/index.ts";
 import { hasAudit } from "./audit-table.ts";
-import { causeText } from "./cause-text.ts";
+import { causeText, idsOf } from "./cause-text.ts";
 import { EventIndexer } from "./event-index.ts";
 import {
   type EventBasis,
@@ -288,8 +288,9 @@ export class EventLog {
     const row: WrittenRow = { seq, at, time, type, source, actor, owner, payload, partial: 0, basis, cause, first };
     const logged = recorder === null ? null : new LoggedEvent(row, event.previous);
     const kept = keptOf(event, row);
-    const total =
-      end.total + Buffer.byteLength(kept.payload) + Buffer.byteLength((basis ?? "") + (cause ?? "")) + rowBytes;
+    const basisBytes = basis === null ? 0 : Buffer.byteLength(basis);
+    // A cause is ASCII but for the name of a file.
+    const total = end.total + Buffer.byteLength(kept.payload) + basisBytes + (cause?.length ?? 0) + rowBytes;
     const isMarkDue = total - end.marked >= markEvery;
     tx.note(appended.of({ seq, at, total, marked: isMarkDue ? total : end.marked }));
     if (this.#notesParts && (event.previous !== undefined || kept !== row))
@@ -299,7 +300,7 @@ export class EventLog {
       if (isMarkDue) this.#whenGrown();
       if (this.#indexer === null && this.#listeners.length === 0) return undefined;
       const told = logged ?? new LoggedEvent(row, event.previous);
-      this.#indexer?.add(told);
+      this.#indexer?.add({ seq, keys: told.keysWith(caused === null ? [] : idsOf(caused)) });
       return this.#dispatch(told);
     });
     insertEvent(tx, kept);
@@ -460,9 +461,11 @@ export class EventLog {
 
   /** A slow listener answers a promise, and the next listeners wait for that promise. */
   #dispatch(event: LoggedEvent, listeners = this.#listeners): Promise<void> | undefined {
-    for (const [i, listener] of listeners.entries()) {
+    let told = 0;
+    for (const listener of listeners) {
+      told += 1;
       const telling = this.#tell(listener, event);
-      if (telling !== undefined) return telling.then(() => this.#dispatch(event, listeners.slice(i + 1)));
+      if (telling !== undefined) return telling.then(() => this.#dispatch(event, listeners.slice(told)));
     }
     return undefined;
   }

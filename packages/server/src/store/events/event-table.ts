@@ -150,12 +150,16 @@ export class LoggedEvent implements Event {
 
   /** The keys of the index; see `event-index.ts`. */
   get keys(): readonly string[] {
-    const cause = this.#cause === null ? [] : idsIn(this.#cause);
+    return this.keysWith(this.#cause === null ? [] : idsIn(this.#cause));
+  }
+
+  /** As `keys`, with the ids of the cause at hand. */
+  keysWith(causeIds: readonly string[]): readonly string[] {
     // The payload of a record begins with the id, and ids of records and users have one length.
-    if (this.source === "collections") return [this.#payload.slice(7, 47), ...cause];
-    if (!this.#isOfRun) return cause;
+    if (this.source === "collections") return [this.#payload.slice(7, 47), ...causeIds];
+    if (!this.#isOfRun) return causeIds;
     const { runId, eventId } = this.payload;
-    return [runId, eventId, ...cause].filter((key) => typeof key === "string");
+    return [runId, eventId, ...causeIds].filter((key) => typeof key === "string");
   }
 
   /** Whether the event is a step of a run. */

@@ -10,7 +10,8 @@ const day = 86_400_000;
 
 function request(prefix: string, n: number, at: number): LoggedRequest {
   const id = `${prefix}-${n.toString(36)}`;
-  return { id, method: "POST", path: `/api/${n}`, status: 201, at, ms: 1.5, caller: null, link: null };
+  const [caller, link] = [n % 3 === 0 ? null : "usr_1", n % 5 === 0 ? "trace-parent" : null];
+  return { id, method: "POST", path: `/api/${n}`, status: 201, at, ms: 1.5, caller, link };
 }
 
 test("each request of some processes is found by the id, before and after the write", async () => {
@@ -25,6 +26,15 @@ test("each request of some processes is found by the id, before and after the wr
   for (const id of ["aaaaaaaa-1", "cccccccc-3", "aaaaaaaa", "", "aaaaaaaa-%", "evt_1"])
     expect(requests.find(id)).toBeNull();
   expect(database.reader.get("SELECT max(seq) AS n FROM _requests")).toEqual({ n: all.length });
+  // The form of an earlier version.
+  const early = request("dddddddd", 1, clock.time);
+  await database.transact((tx) =>
+    tx.run(
+      "INSERT INTO _requests (seq, prefix, low, high, at, requests) VALUES (9999, 'dddddddd', 1, 1, 1, ?)",
+      JSON.stringify([early]),
+    ),
+  );
+  expect(requests.find(early.id)).toEqual(early);
   await database.close();
 });
 

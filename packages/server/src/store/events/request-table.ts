@@ -6,7 +6,7 @@ import type { Reader, Transactor } from "../database/index.ts";
 
 export const requestSteps: readonly string[] = [
   // `seq`: the number of all requests up to the last of the row. An id is a prefix for the process and a number, which rises: `low` to `high`.
-  // `at`: the newest time of a request. `requests`: JSON of `LoggedRequest[]`.
+  // `at`: the newest time of a request. `requests`: JSON of `KeptRequest[]`.
   `CREATE TABLE _requests (
     seq INTEGER PRIMARY KEY,
     prefix TEXT NOT NULL,
@@ -36,25 +36,58 @@ export interface LoggedRequest {
   readonly link: string | null;
 }
 
+/** A request in a row, as a list: half the bytes of an object. Trailing nulls are left out. */
+type KeptRequest = readonly [
+  id: string,
+  method: string,
+  path: string,
+  status: number,
+  at: number,
+  ms: number,
+  caller?: string | null,
+  link?: string | null,
+];
+
+function keptOf({ id, method, path, status, at, ms, caller, link }: LoggedRequest): KeptRequest {
+  if (link !== null) return [id, method, path, status, at, ms, caller, link];
+  return caller === null ? [id, method, path, status, at, ms] : [id, method, path, status, at, ms, caller];
+}
+
+function loggedOf([id, method, path, status, at, ms, caller = null, link = null]: KeptRequest): LoggedRequest {
+  return { id, method, path, status, at, ms, caller, link };
+}
+
 /** The prefix and the number of an id; see `Router`. */
 function partsOf(id: string): { prefix: string; number: number } | null {
   const [, prefix, digits] = /^([0-9a-f]{8})-([0-9a-z]{1,10})$/.exec(id) ?? [];
   return prefix === undefined || digits === undefined ? null : { prefix, number: Number.parseInt(digits, 36) };
 }
 
+/** Whether the number of an id is lower than that of another id with the same prefix. */
+function isLower(id: string, other: string): boolean {
+  return id.length < other.length || (id.length === other.length && id < other);
+}
+
 /** Adds the requests that some processes have answered, as a row for each process. */
 export function insertRequests(tx: Transactor, requests: readonly LoggedRequest[]): void {
   for (const [prefix, group] of Map.groupBy(requests, ({ id }) => id.slice(0, id.indexOf("-")))) {
-    const numbers = group.map(({ id }) => Number.parseInt(id.slice(prefix.length + 1), 36));
+    let [low = "", high = ""] = [group[0]?.id, group[0]?.id];
+    let newest = 0;
+    for (const { id, at } of group) {
+      if (isLower(id, low)) low = id;
+      if (isLower(high, id)) high = id;
+      if (at > newest) newest = at;
+    }
+    const numberOf = (id: string): number => Number.parseInt(id.slice(prefix.length + 1), 36);
     tx.run(
       `INSERT INTO _requests (seq, prefix, low, high, at, requests)
        SELECT coalesce(max(seq), 0) + ?, ?, ?, ?, ?, ? FROM _requests`,
       group.length,
       prefix,
-      Math.min(...numbers),
-      Math.max(...numbers),
-      Math.max(...group.map(({ at }) => at)),
-      JSON.stringify(group),
+      numberOf(low),
+      numberOf(high),
+      newest,
+      JSON.stringify(group.map(keptOf)),
     );
   }
 }
@@ -67,11 +100,12 @@ export function requestOf(reader: Reader, id: string): LoggedRequest | null {
      WHERE prefix = ?1 AND low <= ?2 AND high >= ?2 AND instr(requests, ?3) > 0 ORDER BY low DESC LIMIT 1`,
     parts.prefix,
     parts.number,
-    JSON.stringify({ id }).slice(1, -1),
+    JSON.stringify(id),
   );
-  // The text was written by `insertRequests`.
-  const requests = row === null ? [] : (JSON.parse(row.requests) as LoggedRequest[]);
-  return requests.find((request) => request.id === id) ?? null;
+  // The text was written by `insertRequests`; a version without lists wrote objects.
+  const requests = row === null ? [] : (JSON.parse(row.requests) as (KeptRequest | LoggedRequest)[]);
+  const found = requests.map((each) => ("id" in each ? each : loggedOf(each))).find((request) => request.id === id);
+  return found ?? null;
 }
 
 /** The rows to remove: with requests from before a time alone, or beyond a number of requests. */

@@ -45,7 +45,7 @@ export function batchRoutes(api: {
           const run = async (beside?: WorkBeside): Promise<JsonText> => {
             const operations = parseBatch(await exchange.parse(bytes));
             rates.charge("records", exchange, operations.length - 1);
-            return records.batch(exchange.author(principal), operations, { ...beside, caller });
+            return records.batch(exchange.author(principal), operations, { ...beside, callerOf: () => caller });
           };
           const inTurn = (beside?: WorkBeside): Promise<JsonText> => {
             if (bytes.byteLength < largeBytes) return run(beside);

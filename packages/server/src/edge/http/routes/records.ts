@@ -353,10 +353,10 @@ async function change(api: RecordParts, exchange: Exchange, kind: RecordOperatio
     if (kind === "update") api.records.admit(name, kind, { principal: current, id });
     throw thrown;
   }
-  const caller = exchange.callerKey(principal);
   const ifMatch = kind === "create" ? null : request.headers.get("if-match");
   const author = exchange.author(principal);
-  const written = await api.run({ kind, collection: name, id, by, ifMatch, body, principal: author, caller });
+  const operation = { kind, collection: name, id, by, ifMatch, body, principal: author };
+  const written = await api.run(operation, () => exchange.callerKey(principal));
   if (written === null) return exchange.empty();
   const headers = { "Content-Type": jsonType, ETag: written.tag };
   return exchange.respond(written.status, written.json, headers);
@@ -393,7 +393,8 @@ async function saveOnce(
   return idempotency.answer(exchange, { key, body: bytes }, async (keep) => {
     const after = (tx: Transactor, { json, tag, isNew = true }: SavedRecord & { isNew?: boolean }): void =>
       keep(tx, keptJson(isNew ? 201 : 200, json, { ETag: tag() }));
-    const save = { collection: name, caller: exchange.callerKey(principal), body: await exchange.parse(bytes), after };
+    const callerOf = (): string => exchange.callerKey(principal);
+    const save = { collection: name, callerOf, body: await exchange.parse(bytes), after };
     const author = exchange.author(principal);
     if (kind === "create") await api.records.createWith(author, save);
     else await api.records.upsert(author, { ...save, by, ifMatch: exchange.request.headers.get("if-match") });
