@@ -9,7 +9,7 @@ import { startPostgres } from "../packages/server/test/test-postgres.ts";
 import { differences, numbersAt, openFile } from "./cluster-content.ts";
 import { copyData, setBack } from "./cluster-engine.ts";
 import { startCluster, type TestInstance } from "./cluster-kit.ts";
-import { patience, post, singleService, until } from "./kit.ts";
+import { longTest, patience, post, singleService, until } from "./kit.ts";
 import { type Finished, runCommand } from "./service-process.ts";
 
 singleService("cluster");
@@ -139,73 +139,79 @@ test("PostgreSQL is set back while leader and replicas run: all stop serving and
   for (const { running } of cluster.instances) await running.stop();
 });
 
-test("a journal that was set back and went on elsewhere: an instance that was ahead runs no entry of the other history", async () => {
-  const cluster = await begin(2);
-  const leader = await cluster.leader();
-  const [replica] = await cluster.replicas();
-  if (replica === undefined) throw new Error("no replica");
-  await create(leader, 2);
-  expect(await differences(cluster.instances)).toEqual([]);
-  const common = positionOf(leader);
-  await copyData(engine);
-  await ready(replica);
-  // The replica has commits that the journal loses; the leader stops before.
-  expect(await leader.running.stop()).toBe(0);
-  while ((await cluster.leader()) !== replica) await Bun.sleep(50);
-  await ready(replica);
-  await create(replica, 4);
-  const lost = numbersAt(replica, "posts");
-  replica.proxy.stall();
-  await setBack(engine);
-  // Another history goes on, with more commits than the replica has.
-  for (const ending of ["", "-wal", "-shm"]) rmSync(`${leader.folder}/socle.db${ending}`, { force: true });
-  await leader.start();
-  await create(leader, 9);
-  const kept = numbersAt(leader, "posts");
-  replica.proxy.cut();
-  replica.proxy.flow();
+longTest(
+  "a journal that was set back and went on elsewhere: an instance that was ahead runs no entry of the other history",
+  async () => {
+    const cluster = await begin(2);
+    const leader = await cluster.leader();
+    const [replica] = await cluster.replicas();
+    if (replica === undefined) throw new Error("no replica");
+    await create(leader, 2);
+    expect(await differences(cluster.instances)).toEqual([]);
+    const common = positionOf(leader);
+    await copyData(engine);
+    await ready(replica);
+    // The replica has commits that the journal loses; the leader stops before.
+    expect(await leader.running.stop()).toBe(0);
+    while ((await cluster.leader()) !== replica) await Bun.sleep(50);
+    await ready(replica);
+    await create(replica, 4);
+    const lost = numbersAt(replica, "posts");
+    replica.proxy.stall();
+    await setBack(engine);
+    // Another history goes on, with more commits than the replica has.
+    for (const ending of ["", "-wal", "-shm"]) rmSync(`${leader.folder}/socle.db${ending}`, { force: true });
+    await leader.start();
+    await create(leader, 9);
+    const kept = numbersAt(leader, "posts");
+    replica.proxy.cut();
+    replica.proxy.flow();
 
-  expect(await stays(replica)).toContain(`and the last common position is ${common}`);
-  expect(numbersAt(replica, "posts")).toEqual(lost);
-  expect((await command(replica, "verify")).stdout).toMatch(/journal +position \d+, entry \S{24}/);
+    expect(await stays(replica)).toContain(`and the last common position is ${common}`);
+    expect(numbersAt(replica, "posts")).toEqual(lost);
+    expect((await command(replica, "verify")).stdout).toMatch(/journal +position \d+, entry \S{24}/);
 
-  // The other way on: the database is kept, and the instance follows.
-  expect(await replica.running.stop()).toBe(0);
-  const rejoined = await command(replica, "cluster", "rejoin");
-  expect([rejoined.code, rejoined.stderr]).toEqual([0, ""]);
-  const aside = readdirSync(replica.folder).find((name) => name.startsWith("before-rejoin-")) ?? "";
-  expect(rejoined.stdout).toContain(aside);
-  expect(numbersAt({ folder: join(replica.folder, aside) }, "posts")).toEqual(lost);
-  await replica.start();
-  await ready(replica);
-  await create(replica);
-  expect(await differences(cluster.instances)).toEqual([]);
-  expect(numbersAt(replica, "posts")).toEqual([...kept, n]);
-  const [one, two] = await Promise.all(cluster.instances.map((each) => command(each, "verify")));
-  const entryOf = (text = ""): string => /journal +(.*)/.exec(text)?.[1] ?? "";
-  expect(entryOf(one?.stdout)).toMatch(/^position \d+, entry \S{24}$/);
-  expect(entryOf(one?.stdout)).toBe(entryOf(two?.stdout));
-  for (const { running } of cluster.instances) await running.stop();
-});
+    // The other way on: the database is kept, and the instance follows.
+    expect(await replica.running.stop()).toBe(0);
+    const rejoined = await command(replica, "cluster", "rejoin");
+    expect([rejoined.code, rejoined.stderr]).toEqual([0, ""]);
+    const aside = readdirSync(replica.folder).find((name) => name.startsWith("before-rejoin-")) ?? "";
+    expect(rejoined.stdout).toContain(aside);
+    expect(numbersAt({ folder: join(replica.folder, aside) }, "posts")).toEqual(lost);
+    await replica.start();
+    await ready(replica);
+    await create(replica);
+    expect(await differences(cluster.instances)).toEqual([]);
+    expect(numbersAt(replica, "posts")).toEqual([...kept, n]);
+    const [one, two] = await Promise.all(cluster.instances.map((each) => command(each, "verify")));
+    const entryOf = (text = ""): string => /journal +(.*)/.exec(text)?.[1] ?? "";
+    expect(entryOf(one?.stdout)).toMatch(/^position \d+, entry \S{24}$/);
+    expect(entryOf(one?.stdout)).toBe(entryOf(two?.stdout));
+    for (const { running } of cluster.instances) await running.stop();
+  },
+);
 
-test("an empty journal replaces the journal while instances run: no instance serves, and adopt begins the journal anew", async () => {
-  const cluster = await begin(2);
-  const leader = await cluster.leader();
-  await create(leader, 3);
-  expect(await differences(cluster.instances)).toEqual([]);
-  const client = engine.client();
-  await client`DROP TABLE socle_journal, socle_leader, socle_instances, socle_snapshots, socle_cluster, socle_roles`;
-  for (const instance of cluster.instances) await stays(instance);
-  for (const { running } of cluster.instances) expect(await running.stop()).toBe(0);
-  const refused = await command(leader, "serve");
-  expect([refused.code, refused.stderr]).toEqual([2, expect.stringMatching(ways)]);
-  expect((await command(leader, "cluster", "adopt", "--force")).code).toBe(0);
-  for (const instance of cluster.instances) {
-    if (instance !== leader) expect((await command(instance, "cluster", "rejoin")).code).toBe(0);
-    await instance.start();
-    await ready(instance);
-  }
-  await create(leader);
-  expect(await differences(cluster.instances)).toEqual([]);
-  for (const { running } of cluster.instances) await running.stop();
-});
+longTest(
+  "an empty journal replaces the journal while instances run: no instance serves, and adopt begins the journal anew",
+  async () => {
+    const cluster = await begin(2);
+    const leader = await cluster.leader();
+    await create(leader, 3);
+    expect(await differences(cluster.instances)).toEqual([]);
+    const client = engine.client();
+    await client`DROP TABLE socle_journal, socle_leader, socle_instances, socle_snapshots, socle_cluster, socle_roles`;
+    for (const instance of cluster.instances) await stays(instance);
+    for (const { running } of cluster.instances) expect(await running.stop()).toBe(0);
+    const refused = await command(leader, "serve");
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringMatching(ways)]);
+    expect((await command(leader, "cluster", "adopt", "--force")).code).toBe(0);
+    for (const instance of cluster.instances) {
+      if (instance !== leader) expect((await command(instance, "cluster", "rejoin")).code).toBe(0);
+      await instance.start();
+      await ready(instance);
+    }
+    await create(leader);
+    expect(await differences(cluster.instances)).toEqual([]);
+    for (const { running } of cluster.instances) await running.stop();
+  },
+);

@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { acknowledged, startFaulty } from "./cluster-faults-kit.ts";
 import type { TestInstance } from "./cluster-kit.ts";
 import { startLoad } from "./cluster-load.ts";
-import { post, singleService, until } from "./kit.ts";
+import { longTest, post, singleService, until } from "./kit.ts";
 import { type Finished, runCommand } from "./service-process.ts";
 
 singleService("cluster");
@@ -76,95 +76,112 @@ test("the lead goes from instance to instance under load: nothing acknowledged i
   await cluster.check(load);
 }, 180_000);
 
-test("no hand-over to an instance that is unknown, gone, paused, or behind; the leader leads on, and writes go on", async () => {
-  await cluster.ready();
-  const leader = await cluster.leader();
-  const [paused, stopped] = await pair();
-  const load = startLoad([leader]);
-  const { term } = await status();
-  const refused = async (target: string, reason: RegExp): Promise<void> => {
-    await acknowledged(load, 5);
-    const done = await command(first, "lead", target);
-    expect([done.code, done.stdout, done.stderr]).toEqual([2, "", expect.stringMatching(reason)]);
-    await acknowledged(load, 5);
-  };
-  await refused("http://127.0.0.1:1", /is no running instance; running: /);
-  paused.running.signal("SIGSTOP");
-  await refused(paused.url, /does not answer this leader|is no running instance/);
-  paused.running.signal("SIGCONT");
-  await cluster.ready();
-  // The instance answers, and cannot read the journal.
-  paused.proxy.stall();
-  await refused(
-    paused.url,
-    /did not run the last commits within 2000 ms|commits behind; allowed: 1000|is no running instance/,
-  );
-  paused.proxy.cut();
-  paused.proxy.flow();
-  stopped.running.signal("SIGKILL");
-  await stopped.running.exited;
-  await until(async () => (await status()).instances.some(({ address, isLive }) => address === stopped.url && !isLive));
-  await refused(stopped.url, /is no running instance/);
-  expect(await cluster.leader()).toBe(leader);
-  expect((await status()).term).toBe(term);
-  await stopped.start();
-  await cluster.check(load);
-}, 180_000);
+longTest(
+  "no hand-over to an instance that is unknown, gone, paused, or behind; the leader leads on, and writes go on",
+  async () => {
+    await cluster.ready();
+    const leader = await cluster.leader();
+    const [paused, stopped] = await pair();
+    const load = startLoad([leader]);
+    const { term } = await status();
+    const refused = async (target: string, reason: RegExp): Promise<void> => {
+      await acknowledged(load, 5);
+      const done = await command(first, "lead", target);
+      expect([done.code, done.stdout, done.stderr]).toEqual([2, "", expect.stringMatching(reason)]);
+      await acknowledged(load, 5);
+    };
+    await refused("http://127.0.0.1:1", /is no running instance; running: /);
+    paused.running.signal("SIGSTOP");
+    await refused(paused.url, /does not answer this leader|is no running instance/);
+    paused.running.signal("SIGCONT");
+    await cluster.ready();
+    // The instance answers, and cannot read the journal.
+    paused.proxy.stall();
+    await refused(
+      paused.url,
+      /did not run the last commits within 2000 ms|commits behind; allowed: 1000|is no running instance/,
+    );
+    paused.proxy.cut();
+    paused.proxy.flow();
+    stopped.running.signal("SIGKILL");
+    await stopped.running.exited;
+    await until(async () =>
+      (await status()).instances.some(({ address, isLive }) => address === stopped.url && !isLive),
+    );
+    await refused(stopped.url, /is no running instance/);
+    expect(await cluster.leader()).toBe(leader);
+    expect((await status()).term).toBe(term);
+    await stopped.start();
+    await cluster.check(load);
+  },
+  180_000,
+);
 
-test("an instance that is gone is removed, and a living instance is not", async () => {
-  const leader = await cluster.leader();
-  const [gone, living] = await pair();
-  for (const { url } of [leader, living])
-    expect(await command(first, "remove", url)).toMatchObject({
+longTest(
+  "an instance that is gone is removed, and a living instance is not",
+  async () => {
+    const leader = await cluster.leader();
+    const [gone, living] = await pair();
+    for (const { url } of [leader, living])
+      expect(await command(first, "remove", url)).toMatchObject({
+        code: 2,
+        stderr: expect.stringMatching(/lives; stop the instance|leads the cluster/),
+      });
+    expect(await command(first, "remove", "http://127.0.0.1:1")).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/lives; stop the instance|leads the cluster/),
+      stderr: expect.stringContaining("is no instance of the cluster"),
     });
-  expect(await command(first, "remove", "http://127.0.0.1:1")).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining("is no instance of the cluster"),
-  });
-  // The row counts no more, and the process answers: the instance only lost the way to PostgreSQL.
-  gone.proxy.stall();
-  await until(async () => (await status()).instances.some(({ address, isLive }) => address === gone.url && !isLive));
-  expect(await command(first, "remove", gone.url)).toMatchObject({ code: 2, stderr: expect.stringContaining("lives") });
-  gone.running.signal("SIGKILL");
-  await gone.running.exited;
-  await until(async () => (await command(first, "remove", gone.url)).code === 0);
-  expect((await status()).instances.map(({ address }) => address)).not.toContain(gone.url);
-  expect(await command(first, "remove", gone.url)).toMatchObject({ code: 2 });
-
-  // Without PostgreSQL, the leader waits for the word of each instance that it knows: not of the instance that was removed.
-  const [one, two] = [leader, living];
-  const reads = async ({ url }: TestInstance): Promise<number> =>
-    (await fetch(`${url}/api/posts?limit=1`, { signal: AbortSignal.timeout(10_000) }).catch(() => null))?.status ?? 0;
-  cluster.engine.pause();
-  const end = performance.now() + 9_000;
-  while (performance.now() < end) await Bun.sleep(100);
-  expect([await reads(one), await reads(two)]).toEqual([200, 200]);
-  cluster.engine.resume();
-  gone.proxy.cut();
-  gone.proxy.flow();
-  await gone.start();
-  await cluster.ready();
-  // The rows of the others ended while the engine was paused: each counts again from the next renewal of its lease.
-  await until(async () => (await status()).instances.filter(({ isLive }) => isLive).length === 3);
-}, 180_000);
-
-test("without a leader: no snapshot and no hand-over, and an instance that is gone is removed from the journal", async () => {
-  const [gone] = instances.slice(-1);
-  if (gone === undefined) throw new Error("no instance");
-  gone.running.signal("SIGKILL");
-  await gone.running.exited;
-  for (const instance of instances) if (instance !== gone) expect(await instance.running.stop()).toBe(0);
-  await until(async () => (await command(first, "status")).code === 1);
-  for (const args of [["snapshot"], ["lead", gone.url]])
-    expect(await command(first, ...args)).toMatchObject({
+    // The row counts no more, and the process answers: the instance only lost the way to PostgreSQL.
+    gone.proxy.stall();
+    await until(async () => (await status()).instances.some(({ address, isLive }) => address === gone.url && !isLive));
+    expect(await command(first, "remove", gone.url)).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining("no instance leads"),
+      stderr: expect.stringContaining("lives"),
     });
-  // The row of an instance that was killed counts for the time of a lease.
-  await until(async () => (await command(first, "remove", gone.url)).code === 0);
-  expect((await status()).instances).toEqual([]);
-  for (const instance of instances) await instance.start();
-  await cluster.ready();
-}, 180_000);
+    gone.running.signal("SIGKILL");
+    await gone.running.exited;
+    await until(async () => (await command(first, "remove", gone.url)).code === 0);
+    expect((await status()).instances.map(({ address }) => address)).not.toContain(gone.url);
+    expect(await command(first, "remove", gone.url)).toMatchObject({ code: 2 });
+
+    // Without PostgreSQL, the leader waits for the word of each instance that it knows: not of the instance that was removed.
+    const [one, two] = [leader, living];
+    const reads = async ({ url }: TestInstance): Promise<number> =>
+      (await fetch(`${url}/api/posts?limit=1`, { signal: AbortSignal.timeout(10_000) }).catch(() => null))?.status ?? 0;
+    cluster.engine.pause();
+    const end = performance.now() + 9_000;
+    while (performance.now() < end) await Bun.sleep(100);
+    expect([await reads(one), await reads(two)]).toEqual([200, 200]);
+    cluster.engine.resume();
+    gone.proxy.cut();
+    gone.proxy.flow();
+    await gone.start();
+    await cluster.ready();
+    // The rows of the others ended while the engine was paused: each counts again from the next renewal of its lease.
+    await until(async () => (await status()).instances.filter(({ isLive }) => isLive).length === 3);
+  },
+  180_000,
+);
+
+longTest(
+  "without a leader: no snapshot and no hand-over, and an instance that is gone is removed from the journal",
+  async () => {
+    const [gone] = instances.slice(-1);
+    if (gone === undefined) throw new Error("no instance");
+    gone.running.signal("SIGKILL");
+    await gone.running.exited;
+    for (const instance of instances) if (instance !== gone) expect(await instance.running.stop()).toBe(0);
+    await until(async () => (await command(first, "status")).code === 1);
+    for (const args of [["snapshot"], ["lead", gone.url]])
+      expect(await command(first, ...args)).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining("no instance leads"),
+      });
+    // The row of an instance that was killed counts for the time of a lease.
+    await until(async () => (await command(first, "remove", gone.url)).code === 0);
+    expect((await status()).instances).toEqual([]);
+    for (const instance of instances) await instance.start();
+    await cluster.ready();
+  },
+  180_000,
+);

@@ -8,7 +8,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import type { RecordList } from "@socle/protocol";
 import { randomNumbers, randomSeed } from "../packages/server/test/random.ts";
-import { post, serve, singleService, until } from "./kit.ts";
+import { longTest, post, serve, singleService, until } from "./kit.ts";
 import { killAtPoints } from "./reliability/kills-points.ts";
 import { suffer } from "./reliability/kills-suite.ts";
 import { collection, scriptProject, waiting } from "./scripts-kit.ts";
@@ -33,7 +33,7 @@ test("the modules killed at random moments: acknowledged writes are stored", asy
   expect(written).toBeGreaterThan(0);
 });
 
-test("a log that retains nothing retains the pending runs", async () => {
+longTest("a log that retains nothing retains the pending runs", async () => {
   const path = "functions/items/note.ts";
   const cwd = await scriptProject({
     collections: [collection("items"), collection("effects")],

@@ -15,7 +15,7 @@ import {
   temporaryFolder,
 } from "./service-process.ts";
 
-export { isLong } from "../packages/server/test/long.ts";
+export { isLong, longTest } from "../packages/server/test/long.ts";
 export {
   executable,
   type Finished,

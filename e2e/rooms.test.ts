@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { post, project, type Running, serve, socle, until } from "./kit.ts";
+import { isLong, post, project, type Running, serve, socle, until } from "./kit.ts";
 import { readersOf } from "./processes-kit.ts";
 import { RoomClient } from "./room-socket.ts";
 
@@ -102,7 +102,7 @@ test("members and messages cross three processes; the members of a process that 
   await server.stop();
 });
 
-test.each([1, 3])(
+test.each(isLong ? [1, 3] : [3])(
   "a reload takes changed definitions in %p processes, and keeps the former definitions beside a fault",
   async (processes) => {
     const cwd = await projectWithRooms();

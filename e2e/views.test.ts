@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { RecordPage, TokenResponse } from "@socle/protocol";
 import { live } from "../packages/client/src/entries/live.ts";
 import { createClient } from "../packages/client/src/index.ts";
-import { post, root, serve, singleService, socle, temporaryFolder, until } from "./kit.ts";
+import { longTest, post, root, serve, singleService, socle, temporaryFolder, until } from "./kit.ts";
 import { scriptProject, write } from "./scripts-kit.ts";
 
 // Commands read the database of the stopped service, and a backup is restored into a folder.
@@ -136,7 +136,8 @@ describe.each([1, 3])("in %i processes", async (processes) => {
     expect(items).toMatchObject([{ name: "Ada", n: 3 }]);
   });
 
-  test("a view that never ends is 503 in time, for its callers alone", async () => {
+  const slowTest = processes === 1 ? test : longTest;
+  slowTest("a view that never ends is 503 in time, for its callers alone", async () => {
     // In a single process, two such queries leave the service its turn.
     const ends = Array.from({ length: processes === 1 ? 2 : 1 }, () => fetch(`${url}/api/endless`));
     expect((await list(url, "shelf?limit=1", bearer(ann))).items).toHaveLength(1);
@@ -163,7 +164,7 @@ describe.each([1, 3])("in %i processes", async (processes) => {
     ]);
   });
 
-  test("the service stops while a view runs", async () => {
+  slowTest("the service stops while a view runs", async () => {
     void fetch(`${url}/api/endless`).catch(() => undefined);
     await Bun.sleep(200);
     expect(await server.stop()).toBe(0);

@@ -35,8 +35,10 @@ const groupsOfAll = [
   ["e2e/{t[!r]*,trace,tracer,transfer,[u-z]*}.test.ts"],
   ["e2e/{d[!a]*,data-*,dashboard,[e-h]*}.test.ts"],
   ["packages/server/src/data/**/*.test.ts"],
-  ["packages/server/src/edge/**/*.test.ts"],
-  ["e2e/[i-o]*.test.ts"],
+  ["packages/server/src/edge/http/routes/**/*.test.ts"],
+  ["packages/server/src/edge/{cluster,http,openapi,processes}/*.test.ts"],
+  ["e2e/[i-l]*.test.ts"],
+  ["e2e/[m-o]*.test.ts"],
 ];
 /** Groups that run at a time: most tests wait rather than compute, so that two cores have work for six groups. */
 const sideBySide = 6;
@@ -53,7 +55,8 @@ const browserGroups = [
 
 /** Tests of `npm test` with a long form, which the suite `long` runs (`isLong` in `packages/server/test/long.ts`). */
 const longForms = [
-  "e2e/{auth-pages,cities,hooks,loops,npx,overload,resume,script-innocents,session-model,sign-in-pages}.test.ts",
+  "e2e/{auth-pages,cities,cluster-chain,cluster-lead,hooks,kills,loops,npx,overload,resume,rooms,script-innocents}.test.ts",
+  "e2e/{session-model,sign-in-pages,views}.test.ts",
   "e2e/dashboard-{api,cluster,factors,keys,mails,pages,rules,runs,users}.test.ts",
   "e2e/{backups,batches,cascades,endpoints,mail,migration,processes,queues,script-faults,test-command}.test.ts",
   "packages/server/src/code/functions/hook-reads.test.ts",
@@ -62,11 +65,13 @@ const longForms = [
   "packages/server/src/data/collections/definition-merge.random.test.ts",
   "packages/server/src/data/expressions/{agreement,parse}.test.ts",
   "packages/server/src/data/records/{operators-together,reversals,unnamed-rules}.test.ts",
+  "packages/server/src/edge/http/rights-in-flight.test.ts",
   "packages/server/src/edge/http/routes/{paging.property,search}.test.ts",
   "packages/server/src/edge/http/routes/admin/try-definition.random.test.ts",
   "packages/server/src/live/realtime/{delivery,filters-random}.test.ts",
   "packages/server/src/operate/admin/schema-admin.property.test.ts",
   "packages/server/src/operate/backup/backup.test.ts",
+  "packages/server/src/operate/mirror/rebuilds.test.ts",
   "packages/server/src/operate/move-in/supabase/inserts.test.ts",
   "packages/server/src/operate/undo/undo-model.test.ts",
   "packages/server/src/store/journal/postgres-journal.test.ts",
@@ -135,7 +140,7 @@ function checkGroups(): void {
   ];
   const long = suites.long.flatMap(filesOf);
   const unlisted = files.filter(
-    (file) => !long.includes(file) && /\bisLong\b/.test(readFileSync(`${root}/${file}`, "utf8")),
+    (file) => !long.includes(file) && /\bisLong\b|\blongTest\b/.test(readFileSync(`${root}/${file}`, "utf8")),
   );
   if (unlisted.length > 0) throw new Error(`The long forms of ${unlisted.join(", ")} are in no suite: see longForms`);
   if (wrong.length > 0) throw new Error(`The groups of scripts/test.ts must hold each file once: ${wrong.join(", ")}`);

@@ -1,5 +1,6 @@
 /** Rebuilds of the mirror: a mirror that is switched on later, changes of the leader, a build that another leader ends, and failures of the mirror alone. */
 import { describe, expect, test } from "bun:test";
+import { longTest } from "../../../test/long.ts";
 import { type MirrorWorld, mirrorWorlds } from "../../../test/mirror-world.ts";
 import { mirrorStateOf } from "./index.ts";
 import { buildingName } from "./sql/schema.ts";
@@ -116,7 +117,7 @@ test("an append that the fence refuses changes nothing", async () => {
   expect([await world.rows("things"), await world.state()]).toEqual(before);
 });
 
-test("while PostgreSQL is away, nothing changes; afterwards the same tables go on", async () => {
+longTest("while PostgreSQL is away, nothing changes; afterwards the same tables go on", async () => {
   const world = await withThings();
   await fill(world, 3);
   await world.expectWhole();
@@ -210,7 +211,7 @@ test("a table that another transaction locks does not hold up writes, and the st
   expect(await world.rows("things")).toHaveLength(7);
 });
 
-test("a trigger that takes too long does not stop writes for ever", async () => {
+longTest("a trigger that takes too long does not stop writes for ever", async () => {
   const world = await withThings();
   await world.expectWhole();
   const name = `"${world.schema}"`;

@@ -3,9 +3,9 @@
 import { expect, test } from "bun:test";
 import { chmodSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { type Layout, serveBare } from "./bare-root.ts";
-import { patience, post, project, type Running, socle, temporaryFolder } from "./kit.ts";
-import { write } from "./scripts-kit.ts";
+import { type Layout, serveBare } from "../bare-root.ts";
+import { patience, post, project, type Running, socle, temporaryFolder } from "../kit.ts";
+import { write } from "../scripts-kit.ts";
 
 const password = "a long password";
 const records = 25_000;

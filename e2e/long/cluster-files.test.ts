@@ -1,9 +1,9 @@
 /** Two versions of the project folder in a cluster: an instance whose files were superseded follows, never leads, and drops nothing. */
 import { expect, test } from "bun:test";
-import { openFile } from "./cluster-content.ts";
-import { startCluster, type TestInstance } from "./cluster-kit.ts";
-import { patience, post, singleService } from "./kit.ts";
-import { runCommand } from "./service-process.ts";
+import { openFile } from "../cluster-content.ts";
+import { startCluster, type TestInstance } from "../cluster-kit.ts";
+import { patience, post, singleService } from "../kit.ts";
+import { runCommand } from "../service-process.ts";
 
 singleService("cluster");
 
