@@ -20,7 +20,7 @@ test("a stop ends a verification without an error in the log, and a verification
   const cut = open();
   cut.begin("cut", file);
   await cut.stop();
-  expect(lines).toEqual(["INFO Backup whole is whole"]);
+  expect(lines).toEqual(["INFO Backup whole is intact"]);
   expect(() => cut.begin("late", file)).toThrow("The service is stopping.");
   await whole.stop();
 });

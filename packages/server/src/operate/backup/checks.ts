@@ -81,7 +81,7 @@ export class BackupChecks {
     const state = errors.length === 0 ? "passed" : "failed";
     this.#running = null;
     Object.assign(check, { state, endedAt: toTimestamp(Date.now()), progress: 1, findings });
-    if (errors.length === 0) logger.info(`Backup ${name} is whole`);
+    if (errors.length === 0) logger.info(`Backup ${name} is intact`);
     else if (!this.#isStopped) logger.error(`The verification of the backup ${name} failed`, { errors });
     await Promise.race([thread.close(), Bun.sleep(endMs)]);
   }

@@ -135,7 +135,7 @@ export class Mirror {
     this.#position = position;
     const phase = phaseOf(this.#progress);
     if (phase === "whole" && this.#phase === "building") {
-      this.#options.logger.info(`The mirror ${this.#schema} is whole at position ${position}`);
+      this.#options.logger.info(`The mirror ${this.#schema} is complete at position ${position}`);
       this.#pause = pauseMs;
     }
     this.#enter(phase);
