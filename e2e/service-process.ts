@@ -3,6 +3,9 @@ import { afterAll } from "bun:test";
 import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+
+export { freePort } from "../packages/server/test/free-port.ts";
+
 import { atEndOfRun } from "../packages/server/test/run-end.ts";
 import { built, isolatedExecutable } from "../scripts/isolated.ts";
 
@@ -137,12 +140,4 @@ export async function startProcess(
       return exited;
     },
   };
-}
-
-/** A port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
-  const { port = 0 } = server;
-  await server.stop(true);
-  return port;
 }

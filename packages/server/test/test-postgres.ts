@@ -15,12 +15,12 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { SQL } from "bun";
 import { newCertificate } from "./certificates.ts";
+import { freePort } from "./free-port.ts";
 import { atEndOfRun } from "./run-end.ts";
 
 const engineUser = "socle";
@@ -63,15 +63,6 @@ function copyPrograms(folder: string): void {
     rmSync(target, { force: true });
     symlinkSync(join(folder, link.source.replace("native/", "")), target);
   }
-}
-
-async function freePort(): Promise<number> {
-  const { promise, resolve } = Promise.withResolvers<number>();
-  const server = createServer().listen(0, "127.0.0.1", () => {
-    const address = server.address();
-    server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
-  });
-  return promise;
 }
 
 /** The engine of this test process. */
