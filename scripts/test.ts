@@ -34,14 +34,14 @@ const groupsOfAll = [
   ["packages/server/src/{live,operate}/**/*.test.ts"],
   ["e2e/{t[!r]*,trace,tracer,transfer,[u-z]*}.test.ts"],
   ["e2e/{d[!a]*,data-*,dashboard,[e-h]*}.test.ts"],
+  ["e2e/[m-o]*.test.ts"],
   ["packages/server/src/data/**/*.test.ts"],
   ["packages/server/src/edge/http/routes/**/*.test.ts"],
   ["packages/server/src/edge/{cluster,http,openapi,processes}/*.test.ts"],
   ["e2e/[i-l]*.test.ts"],
-  ["e2e/[m-o]*.test.ts"],
 ];
-/** Groups that run at a time: most tests wait rather than compute, so that two cores have work for six groups. */
-const sideBySide = 6;
+/** Groups that run at a time: most tests wait rather than compute, so that two cores have work for seven groups. */
+const sideBySide = 7;
 
 /** Pages in a browser: the dashboard, the pages of accounts, pages of servers with the bindings, and the examples. The first steps with the dashboard are in `npm test`. */
 const browserGroups = [
@@ -238,10 +238,15 @@ async function runAll(): Promise<Counts[]> {
 }
 
 checkGroups();
-if (suite !== "unit")
-  for (const script of ["build", "build-client"]) await must([process.execPath, `${root}/scripts/${script}.ts`]);
+/** Builds what the tests start, and answers the folder of the built threads. */
+async function buildAll(): Promise<string> {
+  const scripts = ["build", "build-client"].map((script) => must([process.execPath, `${root}/scripts/${script}.ts`]));
+  const [folder] = await Promise.all([buildThreads(), ...scripts]);
+  return folder;
+}
+
 /** The folder of the built threads. The suite `unit` starts threads and processes from the source. */
-const entries = suite === "unit" ? null : await buildThreads();
+const entries = suite === "unit" ? null : await buildAll();
 const startedAt = performance.now();
 const counts = await runAll();
 if (entries !== null) rmSync(entries, { recursive: true });
