@@ -22,7 +22,8 @@ const unit = ["packages/**/*.test.ts", "scripts/*.test.ts"];
 const groupsOfAll = [
   ["e2e/cluster-[a-f]*.test.ts"],
   ["e2e/cluster{,-[g-z]*}.test.ts"],
-  ["e2e/{p[ou]*,pre*,proc*,[qr]*,s[!hi]*,shop}.test.ts"],
+  ["e2e/{s[!hi]*,shop}.test.ts"],
+  ["e2e/{p[ou]*,pre*,proc*,[qr]*}.test.ts"],
   ["packages/server/src/{app,base,cli,code,files,testing}/**/*.test.ts"],
   [
     "packages/server/src/{people,store}/**/*.test.ts",
