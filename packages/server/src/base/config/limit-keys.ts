@@ -139,7 +139,7 @@ export const limitKeys = {
   "limits.undo": key(
     wholeNumber(1, 10_000_000),
     100_000,
-    "changes that an undo takes back; up to 1,000 in one transaction, more in transactions of 100 changes",
+    "changes that an undo takes back; up to 1,000 in one transaction, more in transactions of 50 changes",
   ),
   "limits.diskFree": key(
     size(0, 1_024 ** 5),

@@ -129,7 +129,7 @@ test("all that a user changed since a time is taken back, but not what others ch
   expect(await titles()).not.toContain("made");
 });
 
-test("an undo of 1,000 changes is a transaction, and a larger undo has transactions of 100; beyond limits.undo, an undo is refused", async () => {
+test("an undo of 1,000 changes is a transaction, and a larger undo has transactions of 50; beyond limits.undo, an undo is refused", async () => {
   const before = await titles();
   const lines = (from: number, count: number): string =>
     Array.from({ length: count }, (_, i) => JSON.stringify({ title: `row ${from + i}`, n: i })).join("\n");
@@ -150,7 +150,7 @@ test("an undo of 1,000 changes is a transaction, and a larger undo has transacti
   const first = await send(lines(0, 2_500));
   const state = await undo({ import: first });
   expect(state).toMatchObject({ done: 2_500, total: 2_500, leftCount: 0 });
-  expect(await transactionsOf(state.id)).toBe(25);
+  expect(await transactionsOf(state.id)).toBe(50);
   expect(await titles()).toEqual(before);
   const large = await send(lines(0, 3_001));
   const refused = await api.request("POST", "/api/admin/undo", { body: { import: large }, token });

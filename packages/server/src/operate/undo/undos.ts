@@ -25,7 +25,7 @@ import { putUndo, runningUndo, saveUndo, type UndoRow, undoOf } from "./undo-tab
 
 /** The changes of an undo that is a single transaction, at most; and the changes of a transaction of a larger undo: other writes wait meanwhile. */
 const maxWhole = 1_000;
-const sliceSize = 100;
+const sliceSize = 50;
 /** The pause before a slice is tried again that the database could not take. */
 const pauseMs = 1_000;
 /** The changes that were left and are told. */
