@@ -307,3 +307,17 @@ test("a clock that is set back makes a collection follow createdAt, with an inde
   expect(user.id).toMatch(/^usr_/);
   expect(second.log.filter((line) => /FATAL|ERROR/.test(line))).toEqual([]);
 });
+
+test("a clock that is set back between two starts makes a collection follow createdAt with the first record after the start", async () => {
+  const api = await openApi({ collections });
+  const { accessToken: token } = await api.register("ann@example.com");
+  const body = { k: 1 };
+  expect((await api.request("POST", "/api/own", { body, token })).status).toBe(201);
+  const { folder } = api.config;
+  await api.close();
+  const second = await openApi({ folder });
+  setSystemTime(new Date(Date.now() - 60_000));
+  expect((await second.request("POST", "/api/own", { body, token })).status).toBe(201);
+  setSystemTime();
+  expect(second.service.collections.named("own").isChronological).toBe(false);
+});

@@ -4,6 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { openEventLog } from "../../../test/event-log.ts";
 import { temporaryFolder } from "../../../test/kit.ts";
 import { randomNumbers, randomSeed } from "../../../test/random.ts";
+import { until } from "../../../test/sockets.ts";
 import { eventId, type LoggedEvent, parseEventId } from "./index.ts";
 
 const folder = temporaryFolder();
@@ -44,6 +45,21 @@ describe("the log", () => {
     stop();
     await database.transact((tx) => events.append(tx, { type: "late", source: "jobs", payload: {}, principal: null }));
     expect(heard).toHaveLength(90);
+    await database.close();
+  });
+
+  test("the listeners behind a slow listener receive each event once, after the slow listener", async () => {
+    const { database, events, append } = await open("slow.db");
+    const heard: string[] = [];
+    events.listen(async () => {
+      await Bun.sleep(1);
+      heard.push("slow");
+    });
+    for (const name of ["second", "third"]) events.listen(() => heard.push(name));
+    await append("a");
+    await append("b");
+    await until(() => heard.length === 6);
+    expect(heard).toEqual(["slow", "second", "third", "slow", "second", "third"]);
     await database.close();
   });
 
