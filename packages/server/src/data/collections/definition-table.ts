@@ -5,7 +5,7 @@ import type { ModuleSchema, Reader, SlowReader, Transactor } from "../../store/d
 import { counterTable } from "./counter-table.ts";
 import { droppedTables } from "./dropped-table.ts";
 import { savedViewTable } from "./saved-view-table.ts";
-import { trashTables } from "./trash-table.ts";
+import { trashByCollection, trashTables } from "./trash-table.ts";
 import { unreadFileTable } from "./unread-file-table.ts";
 
 export const collectionSchema: ModuleSchema = {
@@ -33,6 +33,7 @@ export const collectionSchema: ModuleSchema = {
     // The definitions of views, apart from the collections that have tables.
     "CREATE TABLE _views (name TEXT PRIMARY KEY COLLATE NOCASE, definition TEXT NOT NULL, createdAt TEXT NOT NULL, updatedAt TEXT NOT NULL) STRICT",
     savedViewTable,
+    ...trashByCollection,
   ],
 };
 

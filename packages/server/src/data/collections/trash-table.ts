@@ -1,11 +1,24 @@
 /** Trash table: the deleted records of collections with a `trash`, with all values, until the time of each record is over. */
 import { identifier, literal, type Reader, type SlowTransactor, type Transactor } from "../../store/database/index.ts";
-import type { CollectionPlan } from "./plan.ts";
+import type { CollectionPlan, ValueRename } from "./plan.ts";
 
 export const trashTables = [
   // `root`: the id of the record, or of the user, whose deletion has deleted the record by `cascade`; or of the record. `record`: the values, as JSON.
   `CREATE TABLE _trash (seq INTEGER PRIMARY KEY, collection TEXT NOT NULL, id TEXT NOT NULL UNIQUE, owner TEXT, root TEXT NOT NULL,
     deletedAt INTEGER NOT NULL, endsAt INTEGER NOT NULL, record TEXT NOT NULL) STRICT`,
+  "CREATE INDEX _trash_collection ON _trash (collection, seq)",
+  "CREATE INDEX _trash_root ON _trash (root)",
+  "CREATE INDEX _trash_end ON _trash (endsAt)",
+];
+
+/** An id names a record of its collection alone: an import of an export into another collection keeps the ids. */
+export const trashByCollection = [
+  "ALTER TABLE _trash RENAME TO _trash_by_id",
+  `CREATE TABLE _trash (seq INTEGER PRIMARY KEY, collection TEXT NOT NULL, id TEXT NOT NULL, owner TEXT, root TEXT NOT NULL,
+    deletedAt INTEGER NOT NULL, endsAt INTEGER NOT NULL, record TEXT NOT NULL, UNIQUE (id, collection)) STRICT`,
+  `INSERT INTO _trash (seq, collection, id, owner, root, deletedAt, endsAt, record)
+    SELECT seq, collection, id, owner, root, deletedAt, endsAt, record FROM _trash_by_id`,
+  "DROP TABLE _trash_by_id",
   "CREATE INDEX _trash_collection ON _trash (collection, seq)",
   "CREATE INDEX _trash_root ON _trash (root)",
   "CREATE INDEX _trash_end ON _trash (endsAt)",
@@ -61,8 +74,8 @@ export function trashPage(
 }
 
 /** Removes a record for good, also a record that exists again. */
-export function forgetTrash(tx: Transactor, id: string): void {
-  tx.run("DELETE FROM _trash WHERE id = ?", id);
+export function forgetTrash(tx: Transactor, collection: string, id: string): void {
+  tx.run("DELETE FROM _trash WHERE id = ? AND collection = ?", id, collection);
 }
 
 /** Removes some records of a collection for good. Answers the number. */
@@ -100,20 +113,39 @@ export async function dropTrash(tx: SlowTransactor, collection: string): Promise
   await tx.run("DELETE FROM _trash WHERE collection = ?", collection);
 }
 
-/** Follows the renames of a collection and of fields, and removes the values of fields that go. */
+/** Follows the renames of a collection, of fields and of values, and fields that turn multiple or single; removes the values of fields that go. */
 export async function followInTrash(tx: SlowTransactor, { before, after, steps }: CollectionPlan): Promise<void> {
   if (before === null) return;
   if (before.name !== after.name)
     await tx.run("UPDATE _trash SET collection = ? WHERE collection = ?", after.name, before.name);
   const renames = steps.flatMap((each) => (each.step === "rename" ? [each] : []));
   const gone = steps.flatMap((each) => (each.step === "drop" ? [literal(each.field)] : []));
-  if (renames.length + gone.length === 0) return;
-  const names = renames.map(({ from, field }) => `WHEN ${literal(from)} THEN ${literal(field)}`).join(" ");
-  const name = renames.length === 0 ? "key" : `CASE key ${names} ELSE key END`;
-  const table = identifier("_trash");
+  const values = (after.fields ?? []).flatMap((field) => {
+    const changes = steps.filter((each) => "field" in each && each.field === field.name);
+    const renamed = changes.flatMap((each) => (each.step === "values" ? (each.renamed ?? []) : []));
+    if (renamed.length === 0 && !changes.some((each) => each.step === "multiple")) return [];
+    return [`WHEN ${literal(field.name)} THEN ${followedValue({ isMultiple: field.multiple === true, renamed })}`];
+  });
+  if (renames.length + gone.length + values.length === 0) return;
+  const names = renames.map(({ from, field }) => `WHEN ${literal(from)} THEN ${literal(field)}`);
+  const name = names.length === 0 ? "member.key" : `CASE member.key ${names.join(" ")} ELSE member.key END`;
+  const value = values.length === 0 ? present : `CASE ${name} ${values.join(" ")} ELSE ${present} END`;
   await tx.run(
-    `UPDATE ${table} SET record = (SELECT json_group_object(${name}, json(${table}.record -> fullkey))
-       FROM json_each(${table}.record) WHERE key NOT IN (${gone.join(", ")})) WHERE collection = ?`,
+    `UPDATE ${table} SET record = (SELECT json_group_object(${name}, json(${value}))
+       FROM json_each(${table}.record) AS member WHERE member.key NOT IN (${gone.join(", ")})) WHERE collection = ?`,
     after.name,
   );
+}
+
+const table = identifier("_trash");
+/** The JSON of a member of a record. */
+const present = `${table}.record -> member.fullkey`;
+
+/** The JSON of a member, whose items have other names, as SQL: an array, or the only item. Several items of a single field stay an array. */
+function followedValue({ isMultiple, renamed }: { isMultiple: boolean; renamed: readonly ValueRename[] }): string {
+  const names = renamed.map(({ from, to }) => `WHEN ${literal(from)} THEN ${literal(to)}`);
+  const item = names.length === 0 ? "value" : `CASE value ${names.join(" ")} ELSE value END`;
+  const items = `SELECT ${item} AS item FROM json_each(${table}.record, member.fullkey) WHERE type <> 'null'`;
+  const single = "CASE count(*) WHEN 0 THEN 'null' WHEN 1 THEN json_quote(max(item)) ELSE json_group_array(item) END";
+  return `(SELECT ${isMultiple ? "json_group_array(item)" : single} FROM (${items}))`;
 }

@@ -151,7 +151,7 @@ export class Reversals {
     const updatedAt = toTimestamp(Math.max(this.#clock.now(), Date.parse(String(former)) + 1));
     const given = { id, createdAt: String(createdAt), updatedAt, owner, problems: [] };
     this.#changes.create(tx, principal, { collection: table.collection.name, body, given, hooks: null, takes });
-    forgetTrash(tx, id);
+    forgetTrash(tx, table.collection.name, id);
     return lost;
   }
 

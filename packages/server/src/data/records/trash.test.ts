@@ -219,6 +219,83 @@ test("the trash follows renames of the collection and of fields, and dropped fie
   expect(back.body).toMatchObject({ id: made.id, b: "first", a: { x: [true, 1.5] }, d: "new" });
 });
 
+test("the trash follows renames of values, and fields that turn multiple or single", async () => {
+  const values = ["wip", "done"];
+  const fields = [
+    { name: "state", type: "string", values },
+    { name: "states", type: "string", multiple: true, values },
+    { name: "was", type: "string", values },
+    { name: "many", type: "string", multiple: true },
+  ];
+  await request("POST", "/api/admin/collections", {
+    token: admin,
+    body: { name: "steps", trash: "2d", fields, permissions: everybody },
+  });
+  const first = { state: "wip", states: ["done", "wip"], was: "wip", many: ["it's"] };
+  const bodies = [first, { state: null, states: [], was: null, many: [] }, { ...first, many: ["a", "b"] }];
+  const ids: string[] = [];
+  for (const body of bodies) ids.push((await create(body, admin, "steps")).id);
+  for (const id of ids) await remove(id, admin, "steps");
+  const now = [{ name: "doing", renamedFrom: "wip" }, "done"];
+  const changed = await request("PUT", "/api/admin/collections/steps", {
+    token: admin,
+    body: {
+      fields: [
+        { name: "now", type: "string", values: now, renamedFrom: "state" },
+        { name: "states", type: "string", multiple: true, values: now },
+        { name: "was", type: "string", multiple: true, values: now },
+        { name: "many", type: "string" },
+      ],
+    },
+  });
+  expect([changed.status, JSON.stringify(changed.body).slice(0, 300)]).toEqual([200, expect.anything()]);
+  const back = [];
+  for (const id of ids.slice(0, 2)) back.push((await restore(id, admin, "steps")).body);
+  expect(back).toMatchObject([
+    { now: "doing", states: ["done", "doing"], was: ["doing"], many: "it's" },
+    { now: null, states: [], was: [], many: null },
+  ]);
+  // Two items are no single value: the record waits until the field is multiple again.
+  expect((await restore(ids[2] ?? "", admin, "steps")).status).toBe(409);
+  expect((await page("", admin, "steps")).items).toMatchObject([{ now: "doing", many: ["a", "b"] }]);
+});
+
+test("a deleted record stays in the trash when a record with the id is deleted in another collection", async () => {
+  await request("POST", "/api/admin/collections", { token: admin, body: { ...plain, name: "copies", trash: "1d" } });
+  const { id } = await create({ title: "copied" });
+  await remove(id);
+  const line = `${JSON.stringify({ id, text: "copy" })}\n`;
+  const headers = { "Content-Type": "application/x-ndjson" };
+  await request("POST", "/api/copies/import", { token: admin, body: line, headers });
+  expect(await remove(id, admin, "copies")).toBe(204);
+  expect((await request("DELETE", `/api/copies/${id}?trash=only`, { token: admin })).status).toBe(204);
+  expect((await restore(id)).body["title"]).toBe("copied");
+});
+
+test("a restore that a hidden record of the cascade prevents tells nothing of the hidden record", async () => {
+  const hidden = {
+    name: "hidden",
+    trash: "1d",
+    fields: [
+      { name: "code", type: "string", unique: true },
+      { name: "note", type: "relation", collection: "notes", onDelete: "cascade" },
+    ],
+    permissions: { read: "owner", create: "authenticated", update: "owner", delete: "owner" },
+  };
+  await request("POST", "/api/admin/collections", { token: admin, body: hidden });
+  const [gil, hal] = [await register("gil@example.com"), await register("hal@example.com")];
+  const note = await create({ title: "with a hidden record" }, gil.accessToken);
+  const of = await create({ code: "taken", note: note.id }, hal.accessToken, "hidden");
+  await remove(note.id, gil.accessToken);
+  await create({ code: "taken" }, hal.accessToken, "hidden");
+  const refused = await restore(note.id, gil.accessToken);
+  expect([refused.status, refused.body.error]).toEqual([
+    409,
+    { code: "conflict", message: `A record that was deleted along with ${note.id} cannot be restored now.` },
+  ] as never);
+  expect((await restore(note.id)).body.error?.message).toContain(of.id);
+});
+
 test("records go for good when the time in the trash is over, also after the trash was taken from the definition; the oldest go beyond limits.trash", async () => {
   const ids: string[] = [];
   for (let n = 0; n < 205; n++) {

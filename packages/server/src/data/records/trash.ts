@@ -132,15 +132,22 @@ export class Trash {
    */
   restore(collection: Collection, principal: Principal, id: string): Promise<StoredRecord> {
     this.#admit(collection, principal);
-    const { database, reversals, rights } = this.#options;
+    const { collections, database, reversals, rights } = this.#options;
     return database.transactLongFor(principal, async (tx, current) => {
       const turns = new LoopTurns();
       const { name } = collection;
       for (const row of [this.#find(tx, collection, { principal: current, id }), ...trashOfRoot(tx, id)]) {
-        reversals.restore(tx, authorOf(current), { collection: row.collection, id: row.id, deleted: basisOf(row) });
+        try {
+          reversals.restore(tx, authorOf(current), { collection: row.collection, id: row.id, deleted: basisOf(row) });
+        } catch (thrown) {
+          const isConflict = thrown instanceof AppError && thrown.code === "conflict";
+          const own = collections.named(row.collection);
+          if (!isConflict || this.#readable(tx, own, { principal: current, row }) !== null) throw thrown;
+          throw new AppError("conflict", `A record that was deleted along with ${id} cannot be restored now.`);
+        }
         if (turns.isDue()) await turns.next();
       }
-      const table = recordTableOf(this.#options.collections.named(name));
+      const table = recordTableOf(collections.named(name));
       const row = tx.get<StoredRecord>(table.byIdWithOwner, id);
       if (row === null) throw missingRecord(collection, id);
       return rights.shown(tx, { table, principal: current, ...table.toOwned(row) });
@@ -154,7 +161,7 @@ export class Trash {
       principal,
       (tx, current) => {
         this.#find(tx, collection, { principal: current, id });
-        forgetTrash(tx, id);
+        forgetTrash(tx, collection.name, id);
       },
       { makesRoom: true },
     );

@@ -138,7 +138,7 @@ function parseLiveFrame(action: "subscribe" | "unsubscribe", frame: Readonly<Rec
     if (parameter === undefined)
       throw new FrameError(
         "invalid_query",
-        `A live query has no "${shown(name).slice(0, longestChannel)}"; there are: collection, ${liveParameters.join(", ")}.`,
+        `A live query has no parameter ${shown(name)}; there are: collection, ${liveParameters.join(", ")}.`,
         subject,
       );
     if (value === null || value === undefined) continue;

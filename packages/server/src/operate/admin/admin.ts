@@ -130,7 +130,7 @@ export function buildAdmin(options: AdminOptions) {
     eraseHistory(collection: Collection, id: string, admin: SignedIn): Promise<void> {
       return changes.transact(admin, (tx, audit) => {
         const erased = histories.erase(tx, collection, id);
-        forgetTrash(tx, id);
+        forgetTrash(tx, collection.name, id);
         audit({ action: "history.erased", target: id, after: { collection: collection.name, events: erased } });
       });
     },
