@@ -1,7 +1,7 @@
 /** Records: create, read, update and delete, batches and imports, with validation, permissions, hooks and events. */
 
 export { type Operation, parseBatch, parseOperations, referencesIn, resolve, type WorkBeside } from "./batch.ts";
-export type { RecordVersion, SavedRecord } from "./changes.ts";
+export type { HeldValues, RecordVersion, SavedRecord } from "./changes.ts";
 export type { ImportedRecord, RecordMatch } from "./imports.ts";
 export { validateBody } from "./preparation.ts";
 export { eventTypesOf, isSameValue, recordsChanged, touchesReadRule, type VersionState } from "./record-effects.ts";

@@ -5,7 +5,7 @@ import type { Transactor } from "../../store/database/index.ts";
 import type { EventBasis, LoggedEvent } from "../../store/events/index.ts";
 import { type Collection, type Collections, forgetTrash, isOfPredecessor } from "../collections/index.ts";
 import { typeOf } from "../fields/index.ts";
-import type { RecordChanges } from "./changes.ts";
+import type { HeldValues, RecordChanges } from "./changes.ts";
 import { isSameValue } from "./record-effects.ts";
 import { type OwnedRow, type RecordTable, recordTableOf, systemFields } from "./record-table.ts";
 import type { Lookups, TakesTarget } from "./references.ts";
@@ -18,7 +18,11 @@ interface LoggedChange {
   readonly table: RecordTable;
   readonly id: string;
   readonly row: OwnedRow | null;
+  readonly holds: Holds;
 }
+
+/** Holds unique values back that other records have; answers false if the change may not. */
+export type Holds = (held: HeldValues) => boolean;
 
 /** Whether a change was taken back; and why not, or what did not come back with the change. */
 export interface Reversed {
@@ -44,11 +48,11 @@ export class Reversals {
 
   /**
    * Takes a change back, without rights and hooks, and by the present definition. A change that is left has written nothing.
-   * @param event of the log; the later changes of the same undo are taken back already.
+   * @param change `event`, of the log: the later changes of the same undo are taken back already. `holds`: for an update.
    */
-  take(tx: Transactor, principal: System, event: LoggedEvent): Reversed {
+  take(tx: Transactor, principal: System, change: { event: LoggedEvent; holds: Holds }): Reversed {
     try {
-      return { isDone: true, reason: this.#take(tx, principal, event) };
+      return { isDone: true, reason: this.#take(tx, principal, change) };
     } catch (thrown) {
       if (thrown instanceof Left) return { isDone: false, reason: thrown.message };
       if (!(thrown instanceof AppError) || thrown.code !== "validation_error") throw thrown;
@@ -58,7 +62,7 @@ export class Reversals {
   }
 
   /** Answers what did not come back with the change. @throws Left. */
-  #take(tx: Transactor, principal: System, event: LoggedEvent): string | null {
+  #take(tx: Transactor, principal: System, { event, holds }: { event: LoggedEvent; holds: Holds }): string | null {
     const at = event.type.lastIndexOf(".");
     const [name, kind] = [event.type.slice(0, at), event.type.slice(at + 1)];
     const collection = this.#collectionOf(event, name);
@@ -70,7 +74,7 @@ export class Reversals {
     const id = event.subject;
     const found = tx.get<StoredRecord>(table.byIdWithOwner, id);
     const row = found === null ? null : table.toOwned(found);
-    const change = { tx, principal, event, table, id, row };
+    const change = { tx, principal, event, table, id, row, holds };
     if (kind === "deleted") return this.#takeDeletion(change);
     if (row === null) throw new Left("the record was deleted since");
     if (kind === "created") this.#takeCreation({ ...change, row });
@@ -85,7 +89,7 @@ export class Reversals {
       throw new Left("other records point to the record");
   }
 
-  #takeUpdate({ tx, principal, event, table, id, row }: LoggedChange & { row: OwnedRow }): void {
+  #takeUpdate({ tx, principal, event, table, id, row, holds }: LoggedChange & { row: OwnedRow }): void {
     const { payload } = event;
     const body: Record<string, unknown> = {};
     const numbers = new Map<string, number>();
@@ -103,7 +107,7 @@ export class Reversals {
     }
     this.#refuseGone(tx, table, body);
     const { name: collection } = table.collection;
-    this.#changes.update(tx, principal, { collection, id, ifMatch: null, body, numbers, hooks: null, takes });
+    this.#changes.update(tx, principal, { collection, id, ifMatch: null, body, numbers, hooks: null, takes, holds });
   }
 
   /** Answers the files that are gone, which the record has no more. */

@@ -60,6 +60,34 @@ async function undo(selection: object): Promise<UndoState> {
   return state;
 }
 
+test("an undo of a batch exchanges unique values back, and leaves a value that another record has by now", async () => {
+  const [a, b, c] = [await make("swap a"), await make("swap b"), await make("swap c")];
+  const ring = async (...titled: [string, string][]): Promise<string> => {
+    const operations = titled.map(([id, title]) => ({ method: "update", collection: "posts", id, body: { title } }));
+    const { status, headers } = await api.request("POST", "/api/batch", { body: { operations }, ...own });
+    expect(status).toBe(200);
+    return headers.get("x-request-id") ?? "";
+  };
+  const titleOf = async ({ id }: Made): Promise<unknown> =>
+    (await api.request("GET", `/api/posts/${id}`)).body["title"];
+  const request = await ring([a.id, "swap b"], [b.id, "swap c"], [c.id, "swap a"]);
+  const dry = await api.request<UndoPreview>("POST", "/api/admin/undo?dryRun=true", { body: { request }, token });
+  expect(dry.body).toMatchObject({ effects: [{ changed: 3 }], left: [] });
+  expect(await titleOf(a)).toBe("swap b");
+  expect(await undo({ request })).toMatchObject({ done: 3, left: [] });
+  expect([await titleOf(a), await titleOf(b), await titleOf(c)]).toEqual(["swap a", "swap b", "swap c"]);
+
+  // The title of `c` before the batch is taken meanwhile; `a` and `b` exchange their titles back.
+  const second = await ring([a.id, "swap b"], [b.id, "swap a"], [c.id, "swap d"]);
+  const { id } = await make("swap c");
+  expect(await undo({ batch: second })).toMatchObject({
+    done: 2,
+    left: [{ record: c.id, reason: "title is taken by another record" }],
+  });
+  expect([await titleOf(a), await titleOf(b), await titleOf(c)]).toEqual(["swap a", "swap b", "swap d"]);
+  for (const each of [a.id, b.id, c.id, id]) await api.request("DELETE", `/api/posts/${each}`, own);
+});
+
 test("a deleted record with a relation to a user comes back, and stays deleted after the deletion of the user", async () => {
   const bob = await api.register("bob@example.com");
   const { id } = await make("of a user");

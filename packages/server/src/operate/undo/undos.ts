@@ -17,7 +17,7 @@ import {
   system,
 } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
-import type { Records } from "../../data/records/index.ts";
+import type { HeldValues, Records } from "../../data/records/index.ts";
 import type { Database, Transactor, Waiter } from "../../store/database/index.ts";
 import type { EventLog, LoggedEvent } from "../../store/events/index.ts";
 import { changesOf, kindOf, type UndoSelection } from "./selection.ts";
@@ -43,6 +43,22 @@ interface UndosOptions {
   /** The most changes of an undo (`limits.undo`). */
   readonly maxChanges: number;
 }
+
+/** Thrown for updates whose unique values other records still have after the last change of a transaction. */
+class StillTaken extends Error {
+  readonly seqs: ReadonlySet<number>;
+
+  constructor(seqs: ReadonlySet<number>) {
+    super("Unique values are still taken");
+    this.seqs = seqs;
+  }
+}
+
+/** Whether the update of an event may exchange unique values with other records of its transaction. */
+type MayExchange = (seq: number) => boolean;
+
+/** The tries of a transaction, at most; the last try exchanges no values. */
+const maxTries = 3;
 
 /** An undo that is about to begin. */
 export interface NewUndo {
@@ -84,12 +100,15 @@ export class Undos {
     const total = await this.#count(selection, waiter);
     const changes = await changesOf(this.#options.events, selection, { before: this.#end, limit: maxWhole, waiter });
     let slice: Slice = { taken: [], left: [] };
-    const work = async (tx: Transactor): Promise<never> => {
-      slice = await this.#takeIn(tx, system, changes);
-      throw takenBack;
-    };
-    await this.#options.database.transactLong(waiter.caller, work, { whileReadOnly: true }).catch((thrown: unknown) => {
-      if (thrown !== takenBack) throw thrown;
+    await settling(async (mayExchange) => {
+      const work = async (tx: Transactor): Promise<never> => {
+        slice = await this.#takeIn(tx, system, { changes, mayExchange });
+        throw takenBack;
+      };
+      const { database } = this.#options;
+      await database.transactLong(waiter.caller, work, { whileReadOnly: true }).catch((thrown: unknown) => {
+        if (thrown !== takenBack) throw thrown;
+      });
     });
     const effects = effectsOf(slice.taken);
     return {
@@ -188,27 +207,49 @@ export class Undos {
       return;
     }
     const principal: System = { ...system, actor: row.actor, cause: { kind: "undo", id: row.id } };
-    await database.transactLong(waiter.caller, async (tx) => {
-      const { taken, left } = await this.#takeIn(tx, principal, changes);
-      const before = changes.at(-1)?.seq ?? 0;
-      const lost = [...lostOf(row), ...left].slice(0, maxTold);
-      const after = { ...row, before, done: row.done + taken.length, leftCount: row.leftCount + left.length };
-      saveUndo(tx, after, lost);
-    });
+    await settling((mayExchange) =>
+      database.transactLong(waiter.caller, async (tx) => {
+        const { taken, left } = await this.#takeIn(tx, principal, { changes, mayExchange });
+        const before = changes.at(-1)?.seq ?? 0;
+        const lost = [...lostOf(row), ...left].slice(0, maxTold);
+        const after = { ...row, before, done: row.done + taken.length, leftCount: row.leftCount + left.length };
+        saveUndo(tx, after, lost);
+      }),
+    );
   }
 
-  async #takeIn(tx: Transactor, principal: System, changes: readonly LoggedEvent[]): Promise<Slice> {
+  /**
+   * An update takes unique values that other records have until an older change of the slice frees the values, as in a batch.
+   * @throws StillTaken: the transaction must be taken back.
+   */
+  async #takeIn(
+    tx: Transactor,
+    principal: System,
+    { changes, mayExchange }: { changes: readonly LoggedEvent[]; mayExchange: MayExchange },
+  ): Promise<Slice> {
     const { reversals } = this.#options.records;
     const turns = new LoopTurns();
     const taken: LoggedEvent[] = [];
     const left: UndoLeft[] = [];
+    const waiting = new Map<number, HeldValues>();
+    // The record keeps the present values until the end, so no older change of the slice may be about the record.
+    const oldest = new Map(changes.map(({ subject, seq }) => [subject, seq]));
     for (const event of changes) {
-      const { isDone, reason } = reversals.take(tx, principal, event);
+      const { seq, subject } = event;
+      const holds = (held: HeldValues): boolean => {
+        const isHeld = oldest.get(subject) === seq && mayExchange(seq);
+        if (isHeld) waiting.set(seq, held);
+        return isHeld;
+      };
+      const { isDone, reason } = reversals.take(tx, principal, { event, holds });
       if (isDone) taken.push(event);
       if (reason !== null)
         left.push({ collection: collectionOf(event), record: event.subject ?? "", seq: event.seq, reason });
       if (turns.isDue()) await turns.next();
     }
+    for (const held of waiting.values()) held.empty();
+    const isTaken = [...waiting].filter(([, held]) => held.settle().length > 0);
+    if (isTaken.length > 0) throw new StillTaken(new Set(isTaken.map(([seq]) => seq)));
     return { taken, left };
   }
 
@@ -233,6 +274,19 @@ export class Undos {
     if (total === 0) throw new AppError("not_found", "The log has no change of a record that fits.");
     return total;
   }
+}
+
+/** Runs a transaction, and again without the exchanges that came to nothing. */
+async function settling(run: (mayExchange: MayExchange) => Promise<unknown>): Promise<void> {
+  let barred: ReadonlySet<number> = new Set();
+  for (let tries = 1; ; tries++)
+    try {
+      await run((seq) => tries < maxTries && !barred.has(seq));
+      return;
+    } catch (thrown) {
+      if (!(thrown instanceof StillTaken)) throw thrown;
+      barred = barred.union(thrown.seqs);
+    }
 }
 
 function lostOf({ lost }: UndoRow): readonly UndoLeft[] {
