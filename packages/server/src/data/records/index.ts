@@ -19,6 +19,7 @@ export {
 } from "./record-table.ts";
 export { Records } from "./records.ts";
 export type { TakesTarget } from "./references.ts";
+export type { LaterChanges } from "./reversals.ts";
 export { EffectTrial } from "./sql/rule-effects.ts";
 export type { Conflicting, ConflictTurns, Turn } from "./turns.ts";
 export type { UserRecords } from "./user-records.ts";

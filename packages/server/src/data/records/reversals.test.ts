@@ -52,7 +52,7 @@ function take(...changes: readonly (LoggedEvent | null)[]): Promise<Reversed[]> 
   return database.transact((tx) =>
     changes.map((event) => {
       if (event === null) throw new Error("The log has no such event");
-      return records.reversals.take(tx, system, { event, holds: () => false });
+      return records.reversals.take(tx, system, { event, later: { holds: () => false, bringBack: () => false } });
     }),
   );
 }

@@ -18,11 +18,16 @@ interface LoggedChange {
   readonly table: RecordTable;
   readonly id: string;
   readonly row: OwnedRow | null;
-  readonly holds: Holds;
+  readonly later: LaterChanges;
 }
 
-/** Holds unique values back that other records have; answers false if the change may not. */
-export type Holds = (held: HeldValues) => boolean;
+/** The changes that are taken back later in the same transaction. */
+export interface LaterChanges {
+  /** Holds unique values back until then, which other records have; answers false if the change may not. */
+  holds(held: HeldValues): boolean;
+  /** Whether a record that is gone comes back then; `isThere` is to be asked at the end. */
+  bringBack(id: string, isThere: () => boolean): boolean;
+}
 
 /** Whether a change was taken back; and why not, or what did not come back with the change. */
 export interface Reversed {
@@ -48,9 +53,9 @@ export class Reversals {
 
   /**
    * Takes a change back, without rights and hooks, and by the present definition. A change that is left has written nothing.
-   * @param change `event`, of the log: the later changes of the same undo are taken back already. `holds`: for an update.
+   * @param change `event`, of the log: the newer changes of the same undo are taken back already.
    */
-  take(tx: Transactor, principal: System, change: { event: LoggedEvent; holds: Holds }): Reversed {
+  take(tx: Transactor, principal: System, change: { event: LoggedEvent; later: LaterChanges }): Reversed {
     try {
       return { isDone: true, reason: this.#take(tx, principal, change) };
     } catch (thrown) {
@@ -62,7 +67,11 @@ export class Reversals {
   }
 
   /** Answers what did not come back with the change. @throws Left. */
-  #take(tx: Transactor, principal: System, { event, holds }: { event: LoggedEvent; holds: Holds }): string | null {
+  #take(
+    tx: Transactor,
+    principal: System,
+    { event, later }: { event: LoggedEvent; later: LaterChanges },
+  ): string | null {
     const at = event.type.lastIndexOf(".");
     const [name, kind] = [event.type.slice(0, at), event.type.slice(at + 1)];
     const collection = this.#collectionOf(event, name);
@@ -74,7 +83,7 @@ export class Reversals {
     const id = event.subject;
     const found = tx.get<StoredRecord>(table.byIdWithOwner, id);
     const row = found === null ? null : table.toOwned(found);
-    const change = { tx, principal, event, table, id, row, holds };
+    const change = { tx, principal, event, table, id, row, later };
     if (kind === "deleted") return this.#takeDeletion(change);
     if (row === null) throw new Left("the record was deleted since");
     if (kind === "created") this.#takeCreation({ ...change, row });
@@ -89,7 +98,7 @@ export class Reversals {
       throw new Left("other records point to the record");
   }
 
-  #takeUpdate({ tx, principal, event, table, id, row, holds }: LoggedChange & { row: OwnedRow }): void {
+  #takeUpdate({ tx, principal, event, table, id, row, later }: LoggedChange & { row: OwnedRow }): void {
     const { payload } = event;
     const body: Record<string, unknown> = {};
     const numbers = new Map<string, number>();
@@ -105,33 +114,49 @@ export class Reversals {
       if (field.sequence === undefined) body[name] = before;
       else keep(name, before);
     }
-    this.#refuseGone(tx, table, body);
+    this.#refuseGone(tx, table, { body, later });
     const { name: collection } = table.collection;
-    this.#changes.update(tx, principal, { collection, id, ifMatch: null, body, numbers, hooks: null, takes, holds });
+    this.#changes.update(tx, principal, {
+      collection,
+      id,
+      ifMatch: null,
+      body,
+      numbers,
+      hooks: null,
+      takes,
+      holds: later.holds,
+    });
   }
 
   /** Answers the files that are gone, which the record has no more. */
-  #takeDeletion({ tx, principal, event, table, id, row }: LoggedChange): string | null {
+  #takeDeletion({ tx, principal, event, table, id, row, later }: LoggedChange): string | null {
     if (row !== null) throw new Left("a record with the id exists");
     const deleted = keptOf(event);
     for (const name of Object.keys(deleted.fields)) if (!systemFields.includes(name)) presentField(table, name);
-    const lost = this.#makeAgain(tx, principal, { table, id, deleted });
+    const lost = this.#makeAgain(tx, principal, { table, id, deleted, later });
     return lost.size === 0 ? null : `without files that are gone: ${[...lost].join(", ")}`;
   }
 
   /**
    * Makes a deleted record again, with the id, the owner and the numbers.
+   * @param deletion `along`: the ids of all records that come back in the transaction, or none.
    * @throws AppError `conflict` for a record that cannot come back now, with the reason.
    */
   restore(
     tx: Transactor,
     principal: System,
-    { collection, id, deleted }: { collection: string; id: string; deleted: EventBasis },
+    {
+      collection,
+      id,
+      deleted,
+      along,
+    }: { collection: string; id: string; deleted: EventBasis; along: ReadonlySet<string> },
   ): void {
     const table = recordTableOf(this.#collections.named(collection));
     if (tx.get(table.exists, id) !== null) throw new AppError("conflict", `The record ${id} exists.`);
     try {
-      this.#makeAgain(tx, principal, { table, id, deleted });
+      const later: LaterChanges = { holds: () => false, bringBack: (target) => along.has(target) };
+      this.#makeAgain(tx, principal, { table, id, deleted, later });
     } catch (thrown) {
       const reason = `The record ${id} of "${collection}" cannot be restored now`;
       if (thrown instanceof Left) throw new AppError("conflict", `${reason}: ${thrown.message}.`);
@@ -146,10 +171,15 @@ export class Reversals {
   #makeAgain(
     tx: Transactor,
     principal: System,
-    { table, id, deleted: { fields, owner } }: { table: RecordTable; id: string; deleted: EventBasis },
+    {
+      table,
+      id,
+      deleted: { fields, owner },
+      later,
+    }: { table: RecordTable; id: string; deleted: EventBasis; later: LaterChanges },
   ): ReadonlySet<string> {
     const { id: _, createdAt, updatedAt: former, ...body } = fields;
-    this.#refuseGone(tx, table, body);
+    this.#refuseGone(tx, table, { body, later });
     const lost = this.#dropLostFiles(tx, table, body);
     // The record has a new version: an `If-Match` of the record before the deletion does not hold.
     const updatedAt = toTimestamp(Math.max(this.#clock.now(), Date.parse(String(former)) + 1));
@@ -171,14 +201,21 @@ export class Reversals {
   }
 
   /** @throws Left if a relation whose target may not be gone names a record that is gone. */
-  #refuseGone(tx: Transactor, table: RecordTable, body: Record<string, unknown>): void {
+  #refuseGone(
+    tx: Transactor,
+    table: RecordTable,
+    { body, later }: { body: Record<string, unknown>; later: LaterChanges },
+  ): void {
     for (const [, { name, collection, onDelete }] of table.references) {
       if (collection === undefined || onDelete === undefined) continue;
       const isThere = (id: string): boolean =>
         collection === USERS
           ? this.#lookups.userExists(tx, id)
           : tx.get(recordTableOf(this.#collections.named(collection)).exists, id) !== null;
-      const gone = [body[name] ?? []].flat().find((id) => !isThere(String(id)));
+      const gone = [body[name] ?? []]
+        .flat()
+        .map(String)
+        .find((id) => !isThere(id) && !later.bringBack(id, () => isThere(id)));
       if (gone !== undefined) throw new Left(`${name} names a record that is gone: ${gone}`);
     }
   }

@@ -121,6 +121,29 @@ test("records that cascade deleted come back with the root, and a taken unique v
   expect((await restore(root.id)).status).toBe(200);
 });
 
+test("records that point to themselves or to each other in a ring come back", async () => {
+  await emptied();
+  const alone = await create({ title: "own parent" });
+  const [a, b] = [await create({ title: "ring a" }), await create({ title: "ring b" })];
+  for (const [id, parent] of [
+    [alone.id, alone.id],
+    [a.id, b.id],
+    [b.id, a.id],
+  ])
+    await request("PUT", `/api/notes/${id}`, { token: admin, body: { parent } });
+  for (const id of [alone.id, a.id]) {
+    expect(await remove(id)).toBe(204);
+    expect((await restore(id)).status).toBe(200);
+  }
+  const parentOf = async (id: string): Promise<unknown> =>
+    (await request("GET", `/api/notes/${id}`, { token: admin })).body["parent"];
+  expect([await parentOf(alone.id), await parentOf(a.id), await parentOf(b.id)]).toEqual([alone.id, b.id, a.id]);
+  // A part of a ring alone would point to a record that is gone.
+  await remove(a.id);
+  expect((await request("DELETE", `/api/notes/${b.id}?trash=only`, { token: admin })).status).toBe(204);
+  expect((await restore(a.id)).status).toBe(409);
+});
+
 test("the trash shows what the caller may read and delete; others learn nothing", async () => {
   const [ann, bob] = [await register("ann@example.com"), await register("bob@example.com")];
   const mine = await create({ text: "mine" }, ann.accessToken, "own");

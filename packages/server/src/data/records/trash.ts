@@ -136,9 +136,16 @@ export class Trash {
     return database.transactLongFor(principal, async (tx, current) => {
       const turns = new LoopTurns();
       const { name } = collection;
-      for (const row of [this.#find(tx, collection, { principal: current, id }), ...trashOfRoot(tx, id)]) {
+      const rows = [this.#find(tx, collection, { principal: current, id }), ...trashOfRoot(tx, id)];
+      const along = new Set(rows.map((row) => row.id));
+      for (const row of rows) {
         try {
-          reversals.restore(tx, authorOf(current), { collection: row.collection, id: row.id, deleted: basisOf(row) });
+          reversals.restore(tx, authorOf(current), {
+            collection: row.collection,
+            id: row.id,
+            deleted: basisOf(row),
+            along,
+          });
         } catch (thrown) {
           const isConflict = thrown instanceof AppError && thrown.code === "conflict";
           const own = collections.named(row.collection);

@@ -12,6 +12,7 @@ const api = await openApi({
         { name: "title", type: "string", unique: true },
         { name: "n", type: "integer" },
         { name: "by", type: "relation", collection: "users", onDelete: "clear" },
+        { name: "next", type: "relation", collection: "posts", onDelete: "cascade" },
       ],
       permissions: { read: "public", create: "authenticated", update: "authenticated", delete: "authenticated" },
     },
@@ -86,6 +87,27 @@ test("an undo of a batch exchanges unique values back, and leaves a value that a
   });
   expect([await titleOf(a), await titleOf(b), await titleOf(c)]).toEqual(["swap a", "swap b", "swap d"]);
   for (const each of [a.id, b.id, c.id, id]) await api.request("DELETE", `/api/posts/${each}`, own);
+});
+
+test("deleted records that point to themselves or to each other in a ring come back, and no part of a ring that is not whole", async () => {
+  const [self, a, b] = [await make("self"), await make("ring a"), await make("ring b")];
+  for (const [{ id }, next] of [
+    [self, self],
+    [a, b],
+    [b, a],
+  ] as const)
+    await change(id, { next: next.id });
+  const remove = async ({ id }: Made): Promise<string> =>
+    (await api.request("DELETE", `/api/posts/${id}`, own)).headers.get("x-request-id") ?? "";
+  expect(await undo({ request: await remove(self) })).toMatchObject({ done: 1, left: [] });
+  expect(await undo({ request: await remove(a) })).toMatchObject({ done: 2, left: [] });
+  const nextOf = async ({ id }: Made): Promise<unknown> => (await api.request("GET", `/api/posts/${id}`)).body["next"];
+  expect([await nextOf(self), await nextOf(a), await nextOf(b)]).toEqual([self.id, b.id, a.id]);
+
+  const request = await remove(a);
+  const other = await make("ring b");
+  expect((await undo({ request })).left.map(({ record }) => record).toSorted()).toEqual([a.id, b.id].toSorted());
+  for (const { id } of [self, other]) await api.request("DELETE", `/api/posts/${id}`, own);
 });
 
 test("a deleted record with a relation to a user comes back, and stays deleted after the deletion of the user", async () => {

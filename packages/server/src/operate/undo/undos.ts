@@ -17,7 +17,7 @@ import {
   system,
 } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
-import type { HeldValues, Records } from "../../data/records/index.ts";
+import type { HeldValues, LaterChanges, Records } from "../../data/records/index.ts";
 import type { Database, Transactor, Waiter } from "../../store/database/index.ts";
 import type { EventLog, LoggedEvent } from "../../store/events/index.ts";
 import { changesOf, kindOf, type UndoSelection } from "./selection.ts";
@@ -44,20 +44,23 @@ interface UndosOptions {
   readonly maxChanges: number;
 }
 
-/** Thrown for updates whose unique values other records still have after the last change of a transaction. */
-class StillTaken extends Error {
+/**
+ * Thrown after the last change of a transaction for changes that have relied on the other changes in vain: other records still have the unique
+ * values, or the target of a relation has not come back.
+ */
+class InVain extends Error {
   readonly seqs: ReadonlySet<number>;
 
   constructor(seqs: ReadonlySet<number>) {
-    super("Unique values are still taken");
+    super("Changes have relied on others in vain");
     this.seqs = seqs;
   }
 }
 
-/** Whether the update of an event may exchange unique values with other records of its transaction. */
-type MayExchange = (seq: number) => boolean;
+/** Whether the change of an event may rely on the older changes of its transaction. */
+type MayRely = (seq: number) => boolean;
 
-/** The tries of a transaction, at most; the last try exchanges no values. */
+/** The tries of a transaction, at most; in the last try, no change relies on another. */
 const maxTries = 3;
 
 /** An undo that is about to begin. */
@@ -100,9 +103,9 @@ export class Undos {
     const total = await this.#count(selection, waiter);
     const changes = await changesOf(this.#options.events, selection, { before: this.#end, limit: maxWhole, waiter });
     let slice: Slice = { taken: [], left: [] };
-    await settling(async (mayExchange) => {
+    await settling(async (mayRely) => {
       const work = async (tx: Transactor): Promise<never> => {
-        slice = await this.#takeIn(tx, system, { changes, mayExchange });
+        slice = await this.#takeIn(tx, system, { changes, mayRely });
         throw takenBack;
       };
       const { database } = this.#options;
@@ -207,9 +210,9 @@ export class Undos {
       return;
     }
     const principal: System = { ...system, actor: row.actor, cause: { kind: "undo", id: row.id } };
-    await settling((mayExchange) =>
+    await settling((mayRely) =>
       database.transactLong(waiter.caller, async (tx) => {
-        const { taken, left } = await this.#takeIn(tx, principal, { changes, mayExchange });
+        const { taken, left } = await this.#takeIn(tx, principal, { changes, mayRely });
         const before = changes.at(-1)?.seq ?? 0;
         const lost = [...lostOf(row), ...left].slice(0, maxTold);
         const after = { ...row, before, done: row.done + taken.length, leftCount: row.leftCount + left.length };
@@ -219,37 +222,47 @@ export class Undos {
   }
 
   /**
-   * An update takes unique values that other records have until an older change of the slice frees the values, as in a batch.
-   * @throws StillTaken: the transaction must be taken back.
+   * An update takes unique values that other records have until an older change of the slice frees the values, as in a batch, and a deleted
+   * record points to records that come back with an older change.
+   * @throws InVain: the transaction must be taken back.
    */
   async #takeIn(
     tx: Transactor,
     principal: System,
-    { changes, mayExchange }: { changes: readonly LoggedEvent[]; mayExchange: MayExchange },
+    { changes, mayRely }: { changes: readonly LoggedEvent[]; mayRely: MayRely },
   ): Promise<Slice> {
     const { reversals } = this.#options.records;
     const turns = new LoopTurns();
     const taken: LoggedEvent[] = [];
     const left: UndoLeft[] = [];
     const waiting = new Map<number, HeldValues>();
+    const awaited: { readonly seq: number; isThere(): boolean }[] = [];
     // The record keeps the present values until the end, so no older change of the slice may be about the record.
     const oldest = new Map(changes.map(({ subject, seq }) => [subject, seq]));
     for (const event of changes) {
       const { seq, subject } = event;
-      const holds = (held: HeldValues): boolean => {
-        const isHeld = oldest.get(subject) === seq && mayExchange(seq);
-        if (isHeld) waiting.set(seq, held);
-        return isHeld;
+      const later: LaterChanges = {
+        holds: (held) => {
+          const isHeld = oldest.get(subject) === seq && mayRely(seq);
+          if (isHeld) waiting.set(seq, held);
+          return isHeld;
+        },
+        bringBack: (id, isThere) => {
+          const isAwaited = oldest.has(id) && mayRely(seq);
+          if (isAwaited) awaited.push({ seq, isThere });
+          return isAwaited;
+        },
       };
-      const { isDone, reason } = reversals.take(tx, principal, { event, holds });
+      const { isDone, reason } = reversals.take(tx, principal, { event, later });
       if (isDone) taken.push(event);
       if (reason !== null)
         left.push({ collection: collectionOf(event), record: event.subject ?? "", seq: event.seq, reason });
       if (turns.isDue()) await turns.next();
     }
     for (const held of waiting.values()) held.empty();
-    const isTaken = [...waiting].filter(([, held]) => held.settle().length > 0);
-    if (isTaken.length > 0) throw new StillTaken(new Set(isTaken.map(([seq]) => seq)));
+    const inVain = new Set(awaited.filter(({ isThere }) => !isThere()).map(({ seq }) => seq));
+    for (const [seq, held] of waiting) if (held.settle().length > 0) inVain.add(seq);
+    if (inVain.size > 0) throw new InVain(inVain);
     return { taken, left };
   }
 
@@ -276,15 +289,15 @@ export class Undos {
   }
 }
 
-/** Runs a transaction, and again without the exchanges that came to nothing. */
-async function settling(run: (mayExchange: MayExchange) => Promise<unknown>): Promise<void> {
+/** Runs a transaction, and again without the changes that have relied on others in vain. */
+async function settling(run: (mayRely: MayRely) => Promise<unknown>): Promise<void> {
   let barred: ReadonlySet<number> = new Set();
   for (let tries = 1; ; tries++)
     try {
       await run((seq) => tries < maxTries && !barred.has(seq));
       return;
     } catch (thrown) {
-      if (!(thrown instanceof StillTaken)) throw thrown;
+      if (!(thrown instanceof InVain)) throw thrown;
       barred = barred.union(thrown.seqs);
     }
 }
