@@ -156,7 +156,8 @@ export class Reversals {
     if (tx.get(table.exists, id) !== null) throw new AppError("conflict", `The record ${id} exists.`);
     try {
       const later: LaterChanges = { holds: () => false, bringBack: (target) => along.has(target) };
-      this.#makeAgain(tx, principal, { table, id, deleted, later });
+      const fields = this.#cleared(tx, table, { body: deleted.fields, later });
+      this.#makeAgain(tx, principal, { table, id, deleted: { ...deleted, fields }, later });
     } catch (thrown) {
       const reason = `The record ${id} of "${collection}" cannot be restored now`;
       if (thrown instanceof Left) throw new AppError("conflict", `${reason}: ${thrown.message}.`);
@@ -206,18 +207,41 @@ export class Reversals {
     table: RecordTable,
     { body, later }: { body: Record<string, unknown>; later: LaterChanges },
   ): void {
-    for (const [, { name, collection, onDelete }] of table.references) {
-      if (collection === undefined || onDelete === undefined) continue;
-      const isThere = (id: string): boolean =>
-        collection === USERS
-          ? this.#lookups.userExists(tx, id)
-          : tx.get(recordTableOf(this.#collections.named(collection)).exists, id) !== null;
-      const gone = [body[name] ?? []]
-        .flat()
-        .map(String)
-        .find((id) => !isThere(id) && !later.bringBack(id, () => isThere(id)));
-      if (gone !== undefined) throw new Left(`${name} names a record that is gone: ${gone}`);
+    for (const [, field] of table.references) {
+      const [gone] = this.#gone(tx, field, { body, later });
+      if (gone !== undefined) throw new Left(`${field.name} names a record that is gone: ${gone}`);
     }
+  }
+
+  /** A record without the targets of `clear` that are gone: the deletion of a target clears the relations of records that are there. */
+  #cleared(
+    tx: Transactor,
+    table: RecordTable,
+    { body, later }: { body: EventBasis["fields"]; later: LaterChanges },
+  ): EventBasis["fields"] {
+    const cleared: Record<string, unknown> = { ...body };
+    for (const [, field] of table.references) {
+      const gone = field.onDelete === "clear" ? this.#gone(tx, field, { body, later }) : [];
+      const value = body[field.name];
+      if (gone.length > 0)
+        cleared[field.name] = Array.isArray(value) ? value.filter((id) => !gone.includes(String(id))) : null;
+    }
+    return cleared;
+  }
+
+  /** The targets of a relation with `onDelete` that are gone. */
+  #gone(
+    tx: Transactor,
+    { name, collection, onDelete }: FieldDefinition,
+    { body, later }: { body: EventBasis["fields"]; later: LaterChanges },
+  ): string[] {
+    if (collection === undefined || onDelete === undefined) return [];
+    const isThere = (id: string): boolean =>
+      collection === USERS
+        ? this.#lookups.userExists(tx, id)
+        : tx.get(recordTableOf(this.#collections.named(collection)).exists, id) !== null;
+    const ids = [body[name] ?? []].flat().map(String);
+    return ids.filter((id) => !isThere(id) && !later.bringBack(id, () => isThere(id)));
   }
 
   /** Takes the ids of files that do not exist any more out of a body, and answers these ids. */

@@ -21,6 +21,8 @@ const notes = {
     { name: "tags", type: "string", multiple: true },
     { name: "meta", type: "json" },
     { name: "parent", type: "relation", collection: "notes", onDelete: "cascade" },
+    { name: "about", type: "relation", collection: "notes", onDelete: "clear" },
+    { name: "others", type: "relation", collection: "notes", multiple: true, onDelete: "clear" },
   ],
   search: ["title"],
   permissions: everybody,
@@ -142,6 +144,16 @@ test("records that point to themselves or to each other in a ring come back", as
   await remove(a.id);
   expect((await request("DELETE", `/api/notes/${b.id}?trash=only`, { token: admin })).status).toBe(204);
   expect((await restore(a.id)).status).toBe(409);
+});
+
+test("a record comes back without the targets of clear that were deleted meanwhile, and with the other targets", async () => {
+  const [kept, gone] = [await create({ title: "kept target" }), await create({ title: "gone target" })];
+  const made = await create({ title: "pointing", about: gone.id, others: [gone.id, kept.id] });
+  const own = await create({ title: "own target" });
+  await request("PUT", `/api/notes/${own.id}`, { token: admin, body: { about: own.id } });
+  for (const { id } of [made, own, gone]) await remove(id);
+  expect((await restore(made.id)).body).toMatchObject({ about: null, others: [kept.id] });
+  expect((await restore(own.id)).body).toMatchObject({ about: own.id });
 });
 
 test("the trash shows what the caller may read and delete; others learn nothing", async () => {
