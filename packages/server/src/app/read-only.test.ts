@@ -155,6 +155,10 @@ test("sessions begin, go on and end in a read-only service, and an admin deletes
   expect((await request("DELETE", `/api/admin/users/${guest.user.id}`, { token: admin })).status).toBe(204);
   const dry = { by: member.user.id, since: "2026-01-01T00:00:00Z" };
   expect((await request("POST", "/api/admin/undo?dryRun=true", { token: admin, body: dry })).status).toBe(200);
+  const rows = { token: admin, body: "title\nrow\n", headers: { "Content-Type": "text/csv" } };
+  const rehearsed = await request<object>("POST", "/api/posts/import?dryRun=true", rows);
+  expect([rehearsed.status, rehearsed.body]).toEqual([200, expect.objectContaining({ imported: 1, problems: [] })]);
+  expect((await request("POST", "/api/posts/import", rows)).status).toBe(503);
   // The function of the sign-in waits.
   await scripts.settled();
   expect(await copies()).toEqual(["gone", "gone, too"]);

@@ -18,6 +18,8 @@ export interface LongWrite<T> {
    * may wait: the address of a request costs 2 µs.
    */
   readonly callerOf?: (() => string) | undefined;
+  /** For a write that is taken back. */
+  readonly whileReadOnly?: boolean;
 }
 
 /** Rolls a transaction back until its hooks have been asked. */
@@ -29,7 +31,7 @@ export async function writeHooked<T>(
   write: LongWrite<T> & { readonly hooks: WriteHooks },
   work: CallersWork<Promise<T>>,
 ): Promise<T> {
-  const { hooks, makesRoom, quick = null } = write;
+  const { hooks, makesRoom, whileReadOnly = false, quick = null } = write;
   const caller = write.callerOf?.() ?? shareOf(principal) ?? "";
   const conflicting = { owner: hooks, caller };
   const long: CallersWork<Promise<T>> = async (tx, current) => {
@@ -59,7 +61,7 @@ export async function writeHooked<T>(
       try {
         return await (short !== null && !hooks.hasReads
           ? database.transactFor(principal, short, { isRepeatable: true })
-          : database.transactLongFor(principal, long, { makesRoom, caller }));
+          : database.transactLongFor(principal, long, { makesRoom, whileReadOnly, caller }));
       } catch (thrown) {
         if (thrown !== hooksPending) throw thrown;
       }

@@ -338,8 +338,9 @@ export class Records {
   /** Runs a write in a long transaction; a write with hooks, as often as hooks must be asked. @throws as `writeHooked`. */
   #writeLong<T>(principal: Principal, write: LongWrite<T>, work: CallersWork<Promise<T>>): Promise<T> {
     const { database } = this.#options;
-    const { hooks, makesRoom, callerOf } = write;
-    if (hooks === null) return database.transactLongFor(principal, work, { makesRoom, caller: callerOf?.() });
+    const { hooks, makesRoom, whileReadOnly = false, callerOf } = write;
+    if (hooks === null)
+      return database.transactLongFor(principal, work, { makesRoom, whileReadOnly, caller: callerOf?.() });
     return writeHooked({ database, turns: this.turns, principal }, { ...write, hooks }, work);
   }
 
@@ -448,11 +449,12 @@ export class Records {
     const operation = this.#isHooked(collection, "create") || match === null ? "create" : "update";
     const hooks = this.#hooksBefore(collection, operation, "import");
     let outcome: ImportOutcome | null = null;
-    const written = this.#writeLong(principal, { hooks, makesRoom: false }, async (tx, caller) => {
+    const whileReadOnly = isTaken !== null;
+    const written = this.#writeLong(principal, { hooks, makesRoom: false, whileReadOnly }, async (tx, caller) => {
       if (!isAdmin(caller)) throw new AppError("forbidden", "Only admins may import records.");
       const table = recordTableOf(this.collection(collection));
       outcome = await importIn(tx, caller, { ...rows, changes: this.#changes, table, hooks });
-      if (isTaken !== null && hooks?.isPending !== true) throw takenBack;
+      if (whileReadOnly && hooks?.isPending !== true) throw takenBack;
       return outcome;
     });
     return written.catch((thrown: unknown) => {
