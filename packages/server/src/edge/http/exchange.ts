@@ -10,6 +10,7 @@ import {
   type Principal,
   quote,
   visitorFor,
+  releasedMemory,
 } from "../../base/kernel/index.ts";
 import type { FileBody } from "../../files/storage/index.ts";
 import { linkIn } from "../../store/events/index.ts";
@@ -205,7 +206,11 @@ export class Exchange extends IncomingRequest {
     if (isSmall && status === 200 && !this.#isHead && this.#reserved !== null)
       this.#service.inFlight.forget(this.request.url);
     if (isSmall) return this.#answer(content, { status, headers: this.#with(headers) });
-    if (typeof content === "string") return this.#large(status, [encoder.encode(content)], headers);
+    // The text, and the copies of its values that the handler made, are garbage now.
+    if (typeof content === "string") {
+      releasedMemory(content.length);
+      return this.#large(status, [encoder.encode(content)], headers);
+    }
     return this.stream(status, partsOf(content), { headers, made: countedBytes });
   }
 
