@@ -153,17 +153,22 @@ export function refuseEncoded(headers: Headers): void {
 /** A host, which may be empty, with an optional port (RFC 3986, 3.2.2 and 3.2.3). */
 const hostPattern = /^(?:[\w.~%!$&'()*+;=-]*|\[[0-9a-f:.]+\])(?::\d*)?$/i;
 
+/** The host that passed the check last: most requests name the same host. */
+let passedHost: string | null = null;
+
 /**
  * @throws AppError `bad_request` for a header `Host` without a host, and for several headers `Host` (RFC 9112, 3.2). A
  * request of HTTP/1.0 may lack the header; the runtime refuses other requests without the header.
  */
 export function checkHost(headers: Headers): void {
   const host = headers.get("host");
+  if (host === passedHost) return;
   if (host !== null && !hostPattern.test(host))
     throw new AppError(
       "bad_request",
       `The header Host must be a single host, with or without a port, not ${quote(host)}.`,
     );
+  passedHost = host;
 }
 
 /** Validators of an answer: its tag and its time. */

@@ -135,7 +135,7 @@ export class IncomingRequest {
     if (start < 0) return "";
     const end = url.indexOf("#", start);
     const search = end < 0 ? url.slice(start + 1) : url.slice(start + 1, end);
-    if (search.includes("%") && decodePart(search) === null) refuseEscapes(search);
+    if (foreign.test(search) && decodePart(search) === null) refuseEscapes(search);
     return search;
   }
 
@@ -163,6 +163,9 @@ export class IncomingRequest {
     return required(await this.#service.bodies.parse(bytes, this));
   }
 }
+
+/** An escape of a byte that is not ASCII. Escapes of ASCII are always UTF-8, and a decoding costs 2 µs. */
+const foreign = /%[89a-f]/i;
 
 /** A `%` without two digits stands for itself. @throws AppError `bad_request` for escapes that are no UTF-8. */
 function refuseEscapes(search: string): void {

@@ -338,8 +338,9 @@ export class Router {
     if (noun === "auth" || noun === "admin") return isForKeys ? guarded : (exchange) => closedToKeys(exchange, guarded);
     if (decodePart(noun) === "admin") return forAdmins;
     // A percent-encoded "admin" arrives as the name of a collection.
+    const name = noun.slice(1);
     return noun.startsWith(":")
-      ? (exchange) => (exchange.param(noun.slice(1)) === "admin" ? forAdmins(exchange) : handler(exchange))
+      ? (exchange) => (exchange.param(name) === "admin" ? forAdmins(exchange) : handler(exchange))
       : handler;
   }
 
