@@ -9,8 +9,8 @@ import {
   JsonText,
   type Principal,
   quote,
-  visitorFor,
   releasedMemory,
+  visitorFor,
 } from "../../base/kernel/index.ts";
 import type { FileBody } from "../../files/storage/index.ts";
 import { linkIn } from "../../store/events/index.ts";
