@@ -150,6 +150,7 @@ async function start(options: AppOptions) {
           config,
           environment,
           http: () => http,
+          live: options.live,
           logger,
           others: processes - 1,
           rooms: () => parts.realtime.rooms,
@@ -199,7 +200,7 @@ async function start(options: AppOptions) {
     service,
     spans,
   });
-  api.admin.settings.load();
+  api.admin.settings.stored.load();
   if (instance !== undefined) events.noteLiveParts();
   starting.adopt(backups, () => backups.stop()).start();
   await api.admin.failures.groupOld();
@@ -286,7 +287,7 @@ async function start(options: AppOptions) {
   };
 }
 
-interface OtherProcesses extends Pick<AppOptions, "config" | "environment" | "logger"> {
+interface OtherProcesses extends Pick<AppOptions, "config" | "environment" | "live" | "logger"> {
   readonly http: () => HttpServer;
   /** The number of the other processes. */
   readonly others: number;
@@ -298,7 +299,7 @@ interface OtherProcesses extends Pick<AppOptions, "config" | "environment" | "lo
 
 /** The other processes of a service. They start with the state of the moment. */
 function openReaders(options: OtherProcesses): ReaderProcesses {
-  const { config, environment, http, logger, others, rooms, scripts, service, wrote } = options;
+  const { config, environment, http, live, logger, others, rooms, scripts, service, wrote } = options;
   const { auth, events, records } = service;
   const plain = plainConfig(readerPart(config, others + 1));
   return new ReaderProcesses(
@@ -315,6 +316,7 @@ function openReaders(options: OtherProcesses): ReaderProcesses {
       start: () => ({
         config: { ...plain, "log.level": logger.level },
         jwtSecret: auth.jwtSecret.reveal(),
+        live: live.configured,
         paths: http().paths,
         port: http().port,
         version,

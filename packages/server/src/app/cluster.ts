@@ -230,7 +230,7 @@ class Instance implements Running {
       every: config["cluster.snapshotEvery"],
       journal: clusterSnapshots(this.#member.journal, { name: this.#journalId, leading }),
       logger: this.#logger,
-      longestMs: hourMs,
+      longestMs: () => hourMs,
       snapshots: this.#snapshots,
     });
     leading.snapshotAt = (position) => keeper.snapshotAt(position);
@@ -245,12 +245,12 @@ class Instance implements Running {
   async #follow(): Promise<void> {
     const over = new AbortController();
     const { signal } = over;
-    const { config, logger, onFatal } = this.#options;
+    const { config, live, logger, onFatal } = this.#options;
     const member = this.#member;
     const leads = this.#watch(signal).then(() => over.abort());
     const stopped = aborted(this.#stopping.signal).then(() => over.abort());
     try {
-      const options = { config, logger, onFatal, member, journal: this.#journalId, version, stopping: signal };
+      const options = { config, live, logger, onFatal, member, journal: this.#journalId, version, stopping: signal };
       const service = await startReplica(options);
       if (service === null) return;
       this.#serves({ kind: "replica", service });

@@ -35,7 +35,7 @@ export function continuousOf({ config, logger: root, build, journal }: Continuou
   const logger = root.for("backup");
   const place = new BackupPlace(address, { keys: paths.files.s3 });
   const encryption = encryptionFor(config["backup.recipient"], null);
-  const { ms: keepMs } = keptBackups(config["backup.keep"]);
+  const keepMs = (): number => keptBackups(config["backup.keep"]).ms;
   const snapshots = new Snapshots({
     paths,
     address: place.snapshotAddress,
@@ -61,7 +61,7 @@ export function continuousOf({ config, logger: root, build, journal }: Continuou
     start(database) {
       backup.start();
       const every = config["cluster.snapshotEvery"];
-      const longestMs = Math.min(dayMs, keepMs);
+      const longestMs = (): number => Math.min(dayMs, keepMs());
       return new SnapshotKeeper({ journal: backup, database, snapshots, every, longestMs, logger });
     },
   };

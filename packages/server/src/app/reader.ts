@@ -3,13 +3,13 @@
  * writer, no checkpoints, no user code, no mails, no backups, no control socket. Requests that this process cannot answer go to the
  * leader.
  */
-import { configOf } from "../base/config/index.ts";
+import { configOf, LiveSettings } from "../base/config/index.ts";
 import { AppError, nextTurn, Secret } from "../base/kernel/index.ts";
 import { type LogEntry, Logger, Repeats } from "../base/logging/index.ts";
 import { HttpServer, openReaderRouter, type RunOperation } from "../edge/http/index.ts";
 import { type ForReader, LeaderLink, type ReaderStart, RemoteQueries } from "../edge/processes/index.ts";
 import type { RoomFile, RoomLink } from "../live/rooms/index.ts";
-import { processNumbers } from "../operate/admin/index.ts";
+import { processNumbers, StoredSettings } from "../operate/admin/index.ts";
 import type { ToldCommit } from "../store/database/index.ts";
 import { type LiveEvent, liveEventOf } from "../store/events/index.ts";
 import { openFront } from "./http-parts.ts";
@@ -145,10 +145,13 @@ class ReaderRole {
     this.#link = link;
     this.#logger = logger;
     this.#roomFiles = start.rooms;
-    const config = configOf({ ...start.config, port: start.port });
+    const live = new LiveSettings(start.live);
+    const config = live.over(configOf({ ...start.config, port: start.port }));
     const database = openDatabase({ config, logger }, { isReader: true, onFatal: () => this.#exit(1) });
     const service = assemble(database, { config, logger });
+    const settings = new StoredSettings({ database, live, logger });
     const reached = await this.#follow(service, start);
+    settings.load();
     const stopping = new AbortController();
     // The leader has the same files, and reports their faults.
     const front = await openFront(config, new Logger({ level: "ERROR", sinks: [] }));

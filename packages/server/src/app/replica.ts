@@ -2,7 +2,7 @@
  * Replica: the service of an instance of a cluster that does not lead. The database follows the journal; reads and sockets are served here, and
  * everything else goes to the leader. No user code runs here, no mail is sent, nothing is written but the entries of the journal.
  */
-import type { Config } from "../base/config/index.ts";
+import type { Config, LiveSettings } from "../base/config/index.ts";
 import { AppError, freeBytes, messageOf, SetupError } from "../base/kernel/index.ts";
 import type { Logger } from "../base/logging/index.ts";
 import {
@@ -20,7 +20,7 @@ import {
 import { HttpServer, openReaderRouter } from "../edge/http/index.ts";
 import { RemoteQueries } from "../edge/processes/index.ts";
 import { readRooms } from "../live/rooms/index.ts";
-import { processNumbers, replicaMetricsText } from "../operate/admin/index.ts";
+import { processNumbers, replicaMetricsText, StoredSettings } from "../operate/admin/index.ts";
 import { putRight } from "../operate/backup/index.ts";
 import type { SpanExporter } from "../operate/traces/index.ts";
 import { asSetupError, changesVersions, type Database } from "../store/database/index.ts";
@@ -44,6 +44,7 @@ const answerMs = 300;
 
 export interface ReplicaOptions {
   readonly config: Config;
+  readonly live: LiveSettings;
   readonly logger: Logger;
   readonly onFatal: (error: unknown) => void;
   readonly member: ClusterMember;
@@ -69,7 +70,7 @@ export interface ReplicaService {
  * @throws SetupError, JournalGap, EntryMismatch; all parts are closed then.
  */
 export async function startReplica(options: ReplicaOptions): Promise<ReplicaService | null> {
-  const { config, logger, member, stopping } = options;
+  const { config, live, logger, member, stopping } = options;
   const right = member.beginRole();
   await using starting = new AsyncDisposableStack();
   keepFilesPrivate();
@@ -79,7 +80,9 @@ export async function startReplica(options: ReplicaOptions): Promise<ReplicaServ
   const control = openControl(config.database, async () => ({ error: refusalOf(member) }), logger);
   starting.defer(() => control?.stop());
   await joinJournal(database, member.journal, options.journal);
+  const settings = new StoredSettings({ database, live, logger });
   if (!(await followUntilReady(database, options))) return null;
+  settings.load();
   const questions = new LeaderQuestions(member);
   const introduction = await introduced(questions, options);
   if (introduction === null) return null;

@@ -269,7 +269,7 @@ export function assemble(database: Database, options: Omit<ServiceOptions, "onFa
     database,
     logger: logger.for("queries"),
     records,
-    slowQueryMs: config["log.slowQuery"],
+    slowQueryMs: () => config["log.slowQuery"],
     vectorMemory: config["limits.vectorMemory"],
     views,
   });

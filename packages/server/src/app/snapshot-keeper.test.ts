@@ -37,7 +37,14 @@ test("a list of snapshots that does not answer keeps no snapshot from being made
     kept: (rows) => rows.length,
     trim: async () => undefined,
   };
-  const keeper = new SnapshotKeeper({ journal, database, snapshots, every: 1024 ** 3, longestMs: 60_000, logger });
+  const keeper = new SnapshotKeeper({
+    journal,
+    database,
+    snapshots,
+    every: 1024 ** 3,
+    longestMs: () => 60_000,
+    logger,
+  });
   await until(() => made.length > 0 || lines.some((line) => line.includes("was not made")));
   await keeper.stop();
   expect(lists).toBeGreaterThanOrEqual(2);

@@ -46,7 +46,7 @@ interface SnapshotKeeperOptions {
   /** The size of the entries after which a snapshot is made. */
   readonly every: number;
   /** The longest time with changes and without a snapshot, in milliseconds. */
-  readonly longestMs: number;
+  readonly longestMs: () => number;
   readonly logger: Logger;
 }
 
@@ -147,7 +147,7 @@ export class SnapshotKeeper {
     if (this.#isLost || journal.isMissing(position)) return true;
     if (database.position <= position) return false;
     const size = this.#sizeBefore + journal.appended - this.#appendedBefore;
-    return size >= every || Date.now() - madeAt >= longestMs;
+    return size >= every || Date.now() - madeAt >= longestMs();
   }
 
   async #make(): Promise<void> {

@@ -7,7 +7,7 @@ export {
   type ProviderSettings,
 } from "./auth-providers.ts";
 export { type Config, environmentName, type KeyPath, keys } from "./keys.ts";
-export { configWith, isLiveKey, type LiveKey, LiveSettings } from "./live.ts";
+export { type ConfiguredKeys, configWith, isLiveKey, type LiveKey, LiveSettings } from "./live.ts";
 export { isSecure, type LoadedConfig, type LoadOptions, loadConfig, logFormatOf, secretVariables } from "./load.ts";
 export { configOf, type PlainConfig, plainConfig } from "./plain.ts";
 export type { RequestLimit } from "./request-limits.ts";

@@ -5,10 +5,11 @@ import { describeKey, fromText, type KeyState, parseValue } from "./states.ts";
 
 /**
  * The live keys, which the service reads at each use. No path, secret, address or mail server is among the keys, and no key
- * that says who may do what. Commands beside a stopped service remove the bytes of files by `backup.keep`, and know no setting.
+ * that says who may do what.
  */
 const liveKeys = [
   "backup.schedule",
+  "backup.keep",
   "events.retention",
   "events.maxCount",
   "events.maxBytes",
@@ -16,6 +17,15 @@ const liveKeys = [
   "audit.maxCount",
   "dropped.keep",
   "mail.keep",
+  "log.slowQuery",
+  "limits.rate.register",
+  "limits.rate.login",
+  "limits.rate.refresh",
+  "limits.rate.setup",
+  "limits.rate.mail",
+  "limits.rate.recipient",
+  "limits.rate.upload",
+  "limits.rate.records",
 ] as const satisfies readonly KeyPath[];
 export type LiveKey = (typeof liveKeys)[number];
 
@@ -29,23 +39,31 @@ export function configWith(config: Config, values: Partial<Config>): Config {
   return Object.freeze(Object.defineProperties({}, members)) as Config;
 }
 
+/** The keys with the values that file, environment, command line and defaults give. */
+export interface ConfiguredKeys extends Pick<EffectiveConfig, "file" | "fileExists"> {
+  readonly states: readonly KeyState[];
+}
+
 export class LiveSettings {
-  readonly #file: Pick<EffectiveConfig, "file" | "fileExists">;
-  readonly #states: readonly KeyState[];
+  readonly #configured: ConfiguredKeys;
   readonly #values = new Map<LiveKey, unknown>();
 
-  /** @param states every key, with the value that file, environment, command line and defaults give. */
-  constructor(file: Pick<EffectiveConfig, "file" | "fileExists">, states: readonly KeyState[]) {
-    this.#file = file;
-    this.#states = states;
+  /** @param configured all keys, or the live keys. */
+  constructor(configured: ConfiguredKeys) {
+    this.#configured = configured;
+  }
+
+  /** The live keys, for another process of the service: no key is a secret. */
+  get configured(): ConfiguredKeys {
+    return { ...this.#configured, states: this.#configured.states.filter(({ path }) => isLiveKey(path)) };
   }
 
   /** The configuration in which each live key has the value of the moment. */
   over(config: Config): Config {
-    const value = (key: LiveKey) => ({
-      enumerable: true,
-      get: () => (this.#values.has(key) ? this.#values.get(key) : config[key]),
-    });
+    const value = (key: LiveKey) => {
+      const { value: configured } = this.#stateOf(key);
+      return { enumerable: true, get: () => (this.#values.has(key) ? this.#values.get(key) : configured) };
+    };
     return configWith(
       config,
       Object.defineProperties({}, Object.fromEntries(liveKeys.map((key) => [key, value(key)]))),
@@ -86,11 +104,12 @@ export class LiveSettings {
 
   /** Every key with its value and the source of the value, without secrets. */
   effective(): EffectiveConfig {
-    return { ...this.#file, keys: this.#states.map((state) => this.#described(state)) };
+    const { states, ...file } = this.#configured;
+    return { ...file, keys: states.map((state) => this.#described(state)) };
   }
 
   #stateOf(key: LiveKey): KeyState {
-    const state = this.#states.find(({ path }) => path === key);
+    const state = this.#configured.states.find(({ path }) => path === key);
     if (state === undefined) throw new Error(`There is no key ${key}`);
     return state;
   }

@@ -132,7 +132,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     states.push({ path, value, source, fallback: usual });
   }
   // Every key of the table has just been parsed by the kind of the key.
-  const live = new LiveSettings({ file, fileExists: isThere }, states);
+  const live = new LiveSettings({ file, fileExists: isThere, states });
   const config = live.over({ ...(values as Values), folder });
   const unknown = [...unknownKeys(fromFile, file), ...unknownVariables(options.environment)];
   const warnings = [...unknown, ...advice(config)];

@@ -379,3 +379,26 @@ export class TokenBuckets {
     if (bucket !== undefined) this.#buckets.set(caller, { ...bucket, tokens: bucket.tokens - tokens });
   }
 }
+
+/** The buckets of a rate that may change while the service runs: the buckets of a changed rate begin full. */
+export class BucketsOfRate {
+  readonly #rate: () => Rate | null;
+  readonly #make: (rate: Rate) => TokenBuckets;
+  #made: { readonly rate: Rate; readonly buckets: TokenBuckets } | null = null;
+
+  /**
+   * @param rate the rate of the moment, the same object until the rate changes; null for no limit.
+   * @param make makes the buckets of a rate.
+   */
+  constructor(rate: () => Rate | null, make = (made: Rate) => new TokenBuckets(made)) {
+    this.#rate = rate;
+    this.#make = make;
+  }
+
+  /** Null for no limit. */
+  get now(): TokenBuckets | null {
+    const rate = this.#rate();
+    if (this.#made?.rate !== rate) this.#made = rate && { rate, buckets: this.#make(rate) };
+    return this.#made?.buckets ?? null;
+  }
+}

@@ -1,7 +1,15 @@
 /** The vocabulary of all modules: errors, principals, ids, the clock, JSON, admission to scarce work, limits, the machine. */
 
 export { parseDatetime } from "@socle/protocol/cells";
-export { Admission, type Holder, isOwnMachine, type Place, type Rate, TokenBuckets } from "./admission.ts";
+export {
+  Admission,
+  BucketsOfRate,
+  type Holder,
+  isOwnMachine,
+  type Place,
+  type Rate,
+  TokenBuckets,
+} from "./admission.ts";
 export {
   AppError,
   appErrorOf,

@@ -68,7 +68,7 @@ export interface QueriesOptions {
   cursorKey: () => string;
   logger: Logger;
   /** Slower queries, in milliseconds, are logged with advice. */
-  slowQueryMs: number;
+  slowQueryMs: () => number;
   /** The most bytes of the vectors that a thread keeps in memory. */
   vectorMemory: number;
   views: ViewRunner;
@@ -224,7 +224,7 @@ export class Queries {
     caller: QueryCaller,
   ): Promise<{ query: ListQuery; outcome: PageOutcome; ms: number }> {
     const { slowQueryMs, records } = this.#options;
-    const { query, outcome, ms, steps } = await this.#page(collection, list, { ...caller, slowMs: slowQueryMs });
+    const { query, outcome, ms, steps } = await this.#page(collection, list, { ...caller, slowMs: slowQueryMs() });
     if (steps !== null) this.#logSlow(query, ms, steps);
     const total = query.countsAll ? records.count(query.collection) : outcome.total;
     return { query, outcome: { ...outcome, total }, ms };
@@ -445,7 +445,8 @@ export class Queries {
   ): Pick<QueryInput, "context" | "slowMs" | "view"> {
     const context = { now: Date.now(), user: callerOf(principal) };
     const definition = query?.collection.definition;
-    const { collections, slowQueryMs: slowMs } = this.#options;
+    const { collections, slowQueryMs } = this.#options;
+    const slowMs = slowQueryMs();
     if (definition === undefined || !isView(definition)) return { context, slowMs };
     return { context, slowMs, view: viewSql(definition, (name) => collections.get(name)?.definition) };
   }

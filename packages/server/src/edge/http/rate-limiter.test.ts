@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { makeKey } from "../../../test/keys.ts";
 import { openApi } from "../../../test/kit.ts";
+import type { Rate } from "../../base/kernel/index.ts";
 import type { Exchange, Handler } from "./exchange.ts";
 import { RateLimiter, RequestLimiter } from "./rate-limiter.ts";
 
@@ -61,8 +62,26 @@ describe("buckets", () => {
     expect(ask("first")).toBeNull();
   });
 
-  test("that are off cost nothing", () => {
-    expect(new RateLimiter({ "limits.rate.login": null }).limit("login", route)).toBe(route);
+  test("follow a rate that changes: no bucket while the rate is off, and full buckets of the next rate", () => {
+    const rates: { "limits.rate.login": Rate | null } = { "limits.rate.login": null };
+    const handler = new RateLimiter(rates, () => 0).limit("login", route);
+    const passed = (): number => {
+      for (let n = 0; n < 100; n++)
+        try {
+          void handler({ address: "a" } as Exchange);
+        } catch (thrown) {
+          expect(thrown).toMatchObject({ code: "rate_limited" });
+          return n;
+        }
+      return 100;
+    };
+    expect(passed()).toBe(100);
+    rates["limits.rate.login"] = { count: 3, perMs: 60_000 };
+    expect([passed(), passed()]).toEqual([3, 0]);
+    rates["limits.rate.login"] = { count: 5, perMs: 60_000 };
+    expect([passed(), passed()]).toEqual([5, 0]);
+    rates["limits.rate.login"] = null;
+    expect(passed()).toBe(100);
   });
 });
 

@@ -3,7 +3,14 @@
  * `RequestLimiter` for the routes and callers that `limits.requests` names.
  */
 import type { RequestLimit } from "../../base/config/index.ts";
-import { AppError, type Bearer, isOwnMachine, type Rate, TokenBuckets } from "../../base/kernel/index.ts";
+import {
+  AppError,
+  type Bearer,
+  BucketsOfRate,
+  isOwnMachine,
+  type Rate,
+  TokenBuckets,
+} from "../../base/kernel/index.ts";
 import type { Exchange, Handler } from "./exchange.ts";
 import { decodePart, pathIn } from "./headers.ts";
 
@@ -12,7 +19,7 @@ export type RateGroup = (typeof groups)[number];
 /** The groups that do not count requests of this machine. */
 const ofPeople: readonly RateGroup[] = ["register", "login", "refresh", "mail"];
 
-/** The rates by the keys of the configuration; null for no limit. */
+/** The rates of the moment, by the keys of the configuration; null for no limit. */
 type Rates = { readonly [key in `limits.rate.${RateGroup}`]?: Rate | null };
 
 /** @throws AppError `rate_limited` for a bucket without a token. */
@@ -25,32 +32,34 @@ function take(buckets: TokenBuckets, caller: string, now: number): void {
 
 /** Limits the requests of an address to groups of routes. The check comes before the body and the token are read. */
 export class RateLimiter {
-  readonly #buckets = new Map<RateGroup, TokenBuckets>();
+  readonly #buckets: ReadonlyMap<RateGroup, BucketsOfRate>;
   readonly #now: () => number;
 
   /** @param now milliseconds that never run backwards. */
   constructor(rates: Rates, now: () => number = () => performance.now()) {
     this.#now = now;
-    for (const group of groups) {
-      const rate = rates[`limits.rate.${group}`];
-      if (rate) this.#buckets.set(group, new TokenBuckets(rate, rate.perMs === 1_000 ? rate.count * 10 : rate.count));
-    }
+    const bucketsOf = (group: RateGroup): BucketsOfRate =>
+      new BucketsOfRate(
+        () => rates[`limits.rate.${group}`] ?? null,
+        (rate) => new TokenBuckets(rate, rate.perMs === 1_000 ? rate.count * 10 : rate.count),
+      );
+    this.#buckets = new Map(groups.map((group) => [group, bucketsOf(group)]));
   }
 
-  /** A handler with requests that count for a group; the same handler when the group's rate is off. */
+  /** A handler with requests that count for a group. */
   limit(group: RateGroup, handler: Handler): Handler {
-    const buckets = this.#buckets.get(group);
-    if (buckets === undefined) return handler;
+    const isOfPeople = ofPeople.includes(group);
     return (exchange) => {
-      const isFree = ofPeople.includes(group) && isOwnMachine(exchange.address);
-      if (!isFree) take(buckets, exchange.address, this.#now());
+      const buckets = this.#buckets.get(group)?.now ?? null;
+      if (buckets !== null && !(isOfPeople && isOwnMachine(exchange.address)))
+        take(buckets, exchange.address, this.#now());
       return handler(exchange);
     };
   }
 
   /** Counts a request that was let in as so many further requests. */
   charge(group: RateGroup, exchange: Exchange, more: number): void {
-    this.#buckets.get(group)?.charge(exchange.address, Math.max(0, more));
+    this.#buckets.get(group)?.now?.charge(exchange.address, Math.max(0, more));
   }
 }
 

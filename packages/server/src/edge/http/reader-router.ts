@@ -7,7 +7,7 @@ import { Bodies } from "./bodies.ts";
 import type { WritePositions } from "./exchange.ts";
 import { type ForwardRequest, NeedsLeader } from "./forwarding.ts";
 import { Cors } from "./headers.ts";
-import { RateLimiter, RequestLimiter } from "./rate-limiter.ts";
+import { RequestLimiter } from "./rate-limiter.ts";
 import type { RunOperation } from "./record-operations.ts";
 import type { Routes } from "./route.ts";
 import { Router } from "./router.ts";
@@ -37,14 +37,13 @@ export interface ReaderParts {
   readonly admit?: (request: Request) => Promise<void> | null;
 }
 
-/** The routes that a reader process answers. Rates count in the leader, so the leader answers requests with a rate. */
+/** The routes that a reader process answers. */
 function readsOf(
   { parts, readiness, notes, metrics, run }: ReaderParts,
   { upgrade }: Pick<Connections, "upgrade">,
   cors: Cors,
 ): Routes {
   const { config, queries, realtime, records, storage, version } = parts;
-  const hasRate = config["limits.rate.records"] !== null;
   const api = { config, lists: listsOf(parts), queries, records };
   return {
     ...aliveRoutes(parts),
@@ -61,7 +60,7 @@ function readsOf(
       },
     }),
     ...realtimeRoutes({ cors, realtime, upgrade }),
-    ...(hasRate ? {} : run === undefined ? recordReads(api) : recordRoutes({ ...api, idempotency: null, run })),
+    ...(run === undefined ? recordReads(api) : recordRoutes({ ...api, idempotency: null, run })),
   };
 }
 
@@ -91,7 +90,13 @@ export function openReaderRouter(
     logger,
     meter: parts.meter,
     passOn: own.passOn,
-    rates: new RateLimiter({}),
+    // Rates count in the leader, so the leader answers requests with a rate.
+    rates: {
+      limit: (group, handler) => (exchange) => {
+        if (config[`limits.rate.${group}`] !== null) throw new NeedsLeader();
+        return handler(exchange);
+      },
+    },
     requests: parts.requests,
     routes: { ...Object.fromEntries(paths.map((path) => [path, reads[path] ?? {}])), ...own.routes },
     service: {

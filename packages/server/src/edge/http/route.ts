@@ -202,7 +202,7 @@ export function ownRoute({ handle, ...description }: Common & RouteDescription &
 }
 
 /** The handler of a route: the check of API keys, the rate, and the steps of the route. */
-export function handlerOf({ keys, rate, run }: Route, rates: RateLimiter): Handler {
+export function handlerOf({ keys, rate, run }: Route, rates: Pick<RateLimiter, "limit">): Handler {
   const limited = rate === undefined ? run : rates.limit(rate, run);
   return keys === true ? limited : (exchange) => closedToKeys(exchange, limited);
 }

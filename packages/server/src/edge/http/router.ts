@@ -112,7 +112,7 @@ interface RouterOptions {
   readonly admit?: ((request: Request) => Promise<void> | null) | undefined;
   /** Counts a request against `limits.requests`; null without limits. */
   readonly limit: ((exchange: Exchange) => Promise<void>) | null;
-  readonly rates: RateLimiter;
+  readonly rates: Pick<RateLimiter, "limit">;
   readonly meter: RequestMeter;
   /** Takes the requests that may have changed something. */
   readonly requests: Pick<RequestLog, "note" | "watcher">;

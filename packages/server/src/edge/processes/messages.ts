@@ -1,6 +1,6 @@
 /** Messages between the leader and a reader process: the names, the arguments and the answers, as plain data. */
 
-import type { PlainConfig } from "../../base/config/index.ts";
+import type { ConfiguredKeys, PlainConfig } from "../../base/config/index.ts";
 import type { Bearer } from "../../base/kernel/index.ts";
 import type { LogEntry, LogLevel } from "../../base/logging/index.ts";
 import type { EndpointAccess } from "../../code/endpoints/index.ts";
@@ -16,6 +16,8 @@ export interface ReaderStart {
   /** The number of the process, from 1 on; the leader is 0. */
   readonly number: number;
   readonly config: PlainConfig;
+  /** The live keys without the settings, which the database has. */
+  readonly live: ConfiguredKeys;
   readonly version: string;
   readonly port: number;
   /** The paths of the leader's routes. */

@@ -94,16 +94,9 @@ export class Storage {
   readonly #uploadFolder: string;
   /** The holds, the oldest first; each has the files that were deleted before the next hold began. */
   readonly #holds: string[][] = [];
-  /**
-   * The time after a deletion for which a continuous backup needs the bytes of a file, in milliseconds; null without a continuous backup. Every
-   * process that deletes files keeps the time, also a command beside a stopped service.
-   */
-  readonly #keepMs: number | null;
-
   constructor(options: StorageOptions) {
     this.#options = options;
     const { clock, config, driver, linkKey, logger } = options;
-    this.#keepMs = config["backup.continuous"] === undefined ? null : keptBackups(config["backup.keep"]).ms;
     this.#quota = new Quota({ total: config["limits.storage"], perUser: config["limits.storagePerUser"] });
     this.links = new FileLinks({ key: linkKey, ttlMs: config["links.ttl"] }, clock);
     this.#uploadFolder = join(driver.workFolder, "uploads");
@@ -289,6 +282,12 @@ export class Storage {
       if (earlier !== undefined) earlier.push(...held);
       else for (const id of held) await this.#removeBytes(id);
     };
+  }
+
+  /** The time after a deletion for which a continuous backup needs the bytes of a file, in milliseconds; null without a continuous backup. */
+  get #keepMs(): number | null {
+    const { config } = this.#options;
+    return config["backup.continuous"] === undefined ? null : keptBackups(config["backup.keep"]).ms;
   }
 
   /** Whether the bytes of deleted files stay for a while: a bucket has the files of a continuous backup, which copies the files of a folder. */

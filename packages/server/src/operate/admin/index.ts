@@ -12,3 +12,4 @@ export type { TrialOutcome } from "./rule-trials.ts";
 export { additionOf, changeOf, removalOf } from "./schema-admin.ts";
 export { tellChange } from "./schema-plan.ts";
 export { settingSchema } from "./setting-table.ts";
+export { StoredSettings } from "./stored-settings.ts";

@@ -1,45 +1,29 @@
 /** Live settings for admins: values of the configuration that are changed while the service runs, kept in the database. */
 import type { ConfigEntry, EffectiveConfig, JsonValue } from "@socle/protocol";
-import { isLiveKey, type LiveKey, type LiveSettings } from "../../base/config/index.ts";
+import { isLiveKey, type LiveSettings } from "../../base/config/index.ts";
 import { AppError, messageOf, quote, type SignedIn } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import { checkRecent } from "../../people/auth/index.ts";
 import type { Database } from "../../store/database/index.ts";
-import { type Backups, checkSchedule } from "../backup/index.ts";
+import type { Backups } from "../backup/index.ts";
 import type { AdminChanges } from "./admin-changes.ts";
-import { deleteSetting, saveSetting, storedSettings } from "./setting-table.ts";
+import { StoredSettings } from "./stored-settings.ts";
 
 interface SettingOptions {
   readonly backups: Pick<Backups, "reschedule">;
   readonly changes: AdminChanges;
-  readonly database: Pick<Database, "reader">;
+  readonly database: Pick<Database, "projection" | "reader">;
   readonly live: LiveSettings;
   readonly logger: Logger;
 }
 
 export class SettingAdmin {
+  readonly stored: StoredSettings;
   readonly #options: SettingOptions;
 
   constructor(options: SettingOptions) {
     this.#options = options;
-  }
-
-  /**
-   * Puts the stored settings in force, at the start of the service, before a part of the service reads a setting. An instance that leads
-   * a cluster again forgets the settings of its earlier time: another leader may have changed the settings.
-   */
-  load(): void {
-    const { database, live, logger } = this.#options;
-    live.clear();
-    for (const { key, value } of storedSettings(database.reader))
-      try {
-        if (!isLiveKey(key)) throw new Error(`"${key}" is no live setting of this version`);
-        const parsed = JSON.parse(value) as JsonValue;
-        this.#check(key, parsed);
-        live.set(key, parsed);
-      } catch (thrown) {
-        logger.warn(`A stored setting has no effect: ${messageOf(thrown)}`);
-      }
+    this.stored = new StoredSettings(options);
   }
 
   config(): EffectiveConfig {
@@ -59,7 +43,7 @@ export class SettingAdmin {
     if (source !== "default")
       throw new AppError("conflict", `"${key}" has a value from the ${source}, which wins: change the value there.`);
     try {
-      if (value !== null) this.#check(key, value);
+      if (value !== null) this.stored.check(key, value);
     } catch (thrown) {
       throw new AppError("bad_request", `${messageOf(thrown)}.`);
     }
@@ -67,18 +51,10 @@ export class SettingAdmin {
     await changes.transact(admin, (tx, audit) => {
       // The settings decide how long the audit stays.
       checkRecent(tx, admin);
-      if (value === null) deleteSetting(tx, key);
-      else saveSetting(tx, key, value);
+      this.stored.save(tx, key, value);
       audit({ action: "setting.changed", target: key, before, after: { value } });
     });
-    live.set(key, value);
     backups.reschedule();
     return live.entry(key);
-  }
-
-  /** @throws SetupError for a value that is not allowed. */
-  #check(key: LiveKey, value: JsonValue): void {
-    const used = this.#options.live.check(key, value);
-    if (key === "backup.schedule") checkSchedule(String(used));
   }
 }

@@ -1,5 +1,4 @@
 /** Table of live settings: the values that admins have changed, by key. */
-import type { JsonValue } from "@socle/protocol";
 import type { ModuleSchema, Reader, Transactor } from "../../store/database/index.ts";
 
 export const settingSchema: ModuleSchema = {
@@ -8,13 +7,18 @@ export const settingSchema: ModuleSchema = {
   steps: ["CREATE TABLE _settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT"],
 };
 
-/** The settings with their values as JSON. */
-export function storedSettings(reader: Reader): { readonly key: string; readonly value: string }[] {
+export interface SettingRow {
+  readonly key: string;
+  /** JSON; `null` for a setting that has ended. */
+  readonly value: string;
+}
+
+export function storedSettings(reader: Reader): SettingRow[] {
   return reader.all("SELECT key, value FROM _settings");
 }
 
-export function saveSetting(tx: Transactor, key: string, value: JsonValue): void {
-  tx.run("INSERT OR REPLACE INTO _settings (key, value) VALUES (?, ?)", key, JSON.stringify(value));
+export function saveSetting(tx: Transactor, { key, value }: SettingRow): void {
+  tx.run("INSERT OR REPLACE INTO _settings (key, value) VALUES (?, ?)", key, value);
 }
 
 export function deleteSetting(tx: Transactor, key: string): void {

@@ -26,7 +26,15 @@ async function copied(folder = temporaryFolder()) {
   const paths = { database: database.path, files: { address: folder, workFolder: folder, s3: keys } };
   const known = { version: "test", schemas: {}, maxLog: 1024 ** 2, encryption: null, work: "", logger };
   const snapshots = new Snapshots({ ...known, paths, address: place.snapshotAddress });
-  const options = { place, snapshots, everyMs: hourMs, keepMs: hourMs, encryption: null, local: null, missing: null };
+  const options = {
+    place,
+    snapshots,
+    everyMs: hourMs,
+    keepMs: () => hourMs,
+    encryption: null,
+    local: null,
+    missing: null,
+  };
   const backup = new ContinuousBackup({ ...options, logger });
   await backup.open(database);
   const write = (n: number) => database.transact((tx) => tx.run("INSERT INTO t (n) VALUES (?)", n));

@@ -38,7 +38,7 @@ export interface ContinuousOptions {
   readonly place: BackupPlace;
   readonly snapshots: Snapshots;
   readonly everyMs: number;
-  readonly keepMs: number;
+  readonly keepMs: () => number;
   readonly encryption: Encryption | null;
   /** The driver of a local storage, whose files are copied; null for a bucket, which has the files. */
   readonly local: StorageDriver | null;
@@ -387,7 +387,7 @@ export class ContinuousBackup implements CommitCopies {
 
   /** The snapshots of the moments that can be restored: the newest that is older than `backup.keep`, and the later snapshots. */
   kept(snapshots: readonly SnapshotRow[]): number {
-    const until = Date.now() - this.#options.keepMs;
+    const until = Date.now() - this.#options.keepMs();
     const oldest = snapshots.findIndex(({ madeAt }) => madeAt <= until);
     return oldest < 0 ? snapshots.length : Math.max(2, oldest + 1);
   }

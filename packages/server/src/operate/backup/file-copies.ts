@@ -16,7 +16,7 @@ export interface FileCopiesOptions {
   readonly place: ObjectPlace;
   /** The driver of a local storage; null for a bucket, which has the files. */
   readonly local: StorageDriver | null;
-  readonly keepMs: number;
+  readonly keepMs: () => number;
   readonly logger: Logger;
 }
 
@@ -92,7 +92,7 @@ export class FileCopies {
   async sweep(): Promise<void> {
     if (performance.now() < this.#sweepAt) return;
     const { keepMs, local, logger, place } = this.#options;
-    this.#sweepAt = performance.now() + Math.min(sweepMs, keepMs);
+    this.#sweepAt = performance.now() + Math.min(sweepMs, keepMs());
     await this.#storage
       .removeOld(local === null ? undefined : (id) => place.remove(id))
       .catch((error) => logger.warn("The bytes of deleted files could not be removed", { error }));

@@ -103,7 +103,7 @@ export class Auth {
       uses,
       tokenKey: () => secretFor("refresh tokens"),
     });
-    const notices = new Notices({ mails, logger, recipientRate: config["limits.rate.recipient"] });
+    const notices = new Notices({ config, mails, logger });
     const providers = new Set(config["auth.providers"]?.map(({ name }) => name));
     const kinds = [authenticatorApp, passkeys, apiKeys, linksTo(providers)];
     const credentials = new CredentialKinds({ kinds, codes: config["auth.codes"] });

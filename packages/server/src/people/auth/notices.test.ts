@@ -16,7 +16,7 @@ const edge =
 async function open(settings: Record<string, string> = {}, folder = temporaryFolder()) {
   const api = await openApi({ folder, settings: { SERVICE_MAIL_FROM: "shop@example.com", ...settings } });
   const { database, mails } = api.service;
-  const notices = new Notices({ mails, logger: api.parts.logger, recipientRate: api.config["limits.rate.recipient"] });
+  const notices = new Notices({ config: api.config, mails, logger: api.parts.logger });
   const mailed = (): { recipient: string; text: string }[] =>
     database.reader.all("SELECT recipient, text FROM _mails ORDER BY seq");
   return { ...api, database, notices, mailed };

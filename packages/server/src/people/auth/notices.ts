@@ -1,6 +1,7 @@
 /** Notices: mails that tell a user of a change of credentials, with the address and the browser of the caller. */
 import type { User } from "@socle/protocol";
-import { AppError, type Rate, TokenBuckets } from "../../base/kernel/index.ts";
+import type { Config } from "../../base/config/index.ts";
+import { AppError, BucketsOfRate } from "../../base/kernel/index.ts";
 import type { Logger } from "../../base/logging/index.ts";
 import type { Transactor } from "../../store/database/index.ts";
 import type { Mails } from "../mail/index.ts";
@@ -38,17 +39,17 @@ const systems = [
 interface NoticesOptions {
   readonly mails: Mails;
   readonly logger: Logger;
-  /** Notices to an address; null for no bound. */
-  readonly recipientRate: Rate | null;
+  readonly config: Pick<Config, "limits.rate.recipient">;
 }
 
 export class Notices {
   readonly #options: NoticesOptions;
-  readonly #recipients: TokenBuckets | null;
+  /** Notices to an address. */
+  readonly #recipients: BucketsOfRate;
 
   constructor(options: NoticesOptions) {
     this.#options = options;
-    this.#recipients = options.recipientRate && new TokenBuckets(options.recipientRate);
+    this.#recipients = new BucketsOfRate(() => options.config["limits.rate.recipient"]);
   }
 
   /**
@@ -65,7 +66,7 @@ export class Notices {
     const caller = typeof by === "string" ? {} : mailFor(by);
     const leaveOut = (reason: string): void =>
       tx.onDurable(() => logger.often(`A notice was left out: ${reason}`, { userId: user.id, change }));
-    if ((this.#recipients?.take(to, performance.now()) ?? 0) > 0) {
+    if ((this.#recipients.now?.take(to, performance.now()) ?? 0) > 0) {
       leaveOut("too many notices go to the address");
       return;
     }

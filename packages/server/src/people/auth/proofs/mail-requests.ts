@@ -2,12 +2,13 @@
  * Requests for mails with a link or a code. A request is answered before any work on the account, so that the answer tells
  * nothing about the account, not by the time either. Bounds keep a stranger from using up the mails of an address.
  */
+import type { Config } from "../../../base/config/index.ts";
 import {
   AppError,
+  BucketsOfRate,
   isOwnMachine,
   overloaded,
   type Principal,
-  type Rate,
   TokenBuckets,
 } from "../../../base/kernel/index.ts";
 import type { Logger } from "../../../base/logging/index.ts";
@@ -39,23 +40,27 @@ interface MailRequestsOptions {
   database: Database;
   mails: Mails;
   logger: Logger;
-  /** Mails to a recipient; null for no bound. */
-  recipientRate: Rate | null;
+  config: Pick<Config, "limits.rate.recipient">;
 }
 
 export class MailRequests {
   readonly #options: MailRequestsOptions;
-  readonly #recipients: TokenBuckets | null;
-  readonly #pairs: TokenBuckets | null;
+  /** Mails to a recipient. */
+  readonly #recipients: BucketsOfRate;
+  /** Mails to a recipient for an address. */
+  readonly #pairs: BucketsOfRate;
   /** Work that has not begun. */
   readonly #waiting = new Set<() => Promise<void>>();
   #running: Promise<void> = Promise.resolve();
 
   constructor(options: MailRequestsOptions) {
     this.#options = options;
-    const { recipientRate: rate } = options;
-    this.#recipients = rate && new TokenBuckets(rate);
-    this.#pairs = rate && new TokenBuckets({ ...rate, count: Math.max(1, Math.floor(rate.count / shareOfAddress)) });
+    const rate = () => options.config["limits.rate.recipient"];
+    this.#recipients = new BucketsOfRate(rate);
+    this.#pairs = new BucketsOfRate(
+      rate,
+      ({ count, perMs }) => new TokenBuckets({ count: Math.max(1, Math.floor(count / shareOfAddress)), perMs }),
+    );
   }
 
   /** The address of a hosted page, with a token. @throws AppError `unavailable` without `publicUrl`. */
@@ -78,8 +83,8 @@ export class MailRequests {
    */
   allows(recipient: string, { key }: PasswordCaller): boolean {
     const now = performance.now();
-    if (!isOwnMachine(key) && (this.#pairs?.take(JSON.stringify([recipient, key]), now) ?? 0) > 0) return false;
-    return (this.#recipients?.take(recipient, now) ?? 0) === 0;
+    if (!isOwnMachine(key) && (this.#pairs.now?.take(JSON.stringify([recipient, key]), now) ?? 0) > 0) return false;
+    return (this.#recipients.now?.take(recipient, now) ?? 0) === 0;
   }
 
   /**

@@ -54,7 +54,7 @@ export class Proofs {
 
   constructor(options: ProofsOptions) {
     this.#options = options;
-    this.#requests = new MailRequests({ ...options, recipientRate: options.config["limits.rate.recipient"] });
+    this.#requests = new MailRequests(options);
     this.codes = new Codes({ ...options, requests: this.#requests });
     this.invitations = new Invitations({ ...options, requests: this.#requests });
   }

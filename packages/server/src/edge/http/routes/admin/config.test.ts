@@ -2,14 +2,19 @@
 import { describe, expect, setSystemTime, spyOn, test } from "bun:test";
 import type { EffectiveConfig } from "@socle/protocol";
 import { eventsSince, lastSeq, openApi } from "../../../../../test/kit.ts";
+import { system } from "../../../../base/kernel/index.ts";
 
 const secret = "a-signing-secret-that-nobody-may-see";
-const { request, admin, config, service, parts } = await openApi({
+const notes = { name: "notes", fields: [{ name: "n", type: "integer" }], permissions: { create: "public" } };
+const { request, admin, config, entries, service, parts } = await openApi({
+  collections: [notes],
   settings: {
     SERVICE_AUTH_JWT_SECRET: secret,
     SERVICE_LIMITS_BODY: "2MiB",
     SERVICE_AUDIT_MAX_COUNT: "7",
+    SERVICE_LIMITS_RATE_LOGIN: "off",
     SERVICE_MAIL_FROM: "app@example.com",
+    SERVICE_PUBLIC_URL: "https://app.example.com",
   },
 });
 
@@ -66,7 +71,7 @@ describe("a live setting", () => {
     expect(await put("mail.keep", null)).toMatchObject({ status: 200, body: { value: usual, source: "default" } });
     expect(config["mail.keep"]).toBe(usual);
     // The next start finds the settings that were not ended.
-    parts.admin.settings.load();
+    parts.admin.settings.stored.load();
     expect([config["mail.keep"], config["events.maxCount"]]).toEqual([usual, 5_000]);
   });
 
@@ -94,6 +99,10 @@ describe("a live setting", () => {
       ["database", "/tmp/other.db", 404, "is no setting"],
       ["__proto__", 1, 404, "is no setting"],
       ["audit.maxCount", 9, 409, "has a value from the environment, which wins"],
+      ["limits.rate.login", "1/h", 409, "has a value from the environment, which wins"],
+      ["limits.rate.records", "many", 400, 'a rate like \\"10/s\\"'],
+      ["backup.keep", "0s", 400, "allowed: a whole number from 0 to 100000, or a time"],
+      ["backup.target", "/tmp/elsewhere", 404, "is no setting"],
     ] as const;
     for (const [key, value, status, reason] of cases)
       expect([key, await put(key, value)]).toEqual([
@@ -124,6 +133,71 @@ describe("a live setting", () => {
     expect(left()).toBe(0);
   });
 
+  test("is read at each use: a rate counts from the change on, with full buckets, and ends with `off`", async () => {
+    const created = async (): Promise<number> => (await request("POST", "/api/notes", { body: {} })).status;
+    const three = async (): Promise<number[]> => [await created(), await created(), await created()];
+    expect(await three()).toEqual([201, 201, 201]);
+    expect(await put("limits.rate.records", "2/h")).toMatchObject({ status: 200, body: { value: "2/h" } });
+    expect(await three()).toEqual([201, 201, 429]);
+    expect(await put("limits.rate.records", "3/h")).toMatchObject({ status: 200 });
+    expect(await three()).toEqual([201, 201, 201]);
+    expect(await created()).toBe(429);
+    expect(await put("limits.rate.records", "off")).toMatchObject({ body: { value: "off", source: "settings" } });
+    expect(await three()).toEqual([201, 201, 201]);
+    await put("limits.rate.records", null);
+  });
+
+  test("is read at each use: mails to a recipient count by the rate of the moment", async () => {
+    const mails = (): number => service.database.reader.all("SELECT id FROM _mails WHERE recipient = 'b@x.org'").length;
+    const ask = async (): Promise<void> => {
+      const path = "/api/auth/password/forgot";
+      expect((await request("POST", path, { body: { email: "b@x.org" } })).status).toBe(202);
+      await service.auth.proofs.close();
+    };
+    await service.auth.makeAdmin({ email: "b@x.org", password: "correct horse" });
+    expect(await put("limits.rate.recipient", "1/h")).toMatchObject({ status: 200 });
+    await ask();
+    await ask();
+    expect(mails()).toBe(1);
+    expect(await put("limits.rate.recipient", "off")).toMatchObject({ status: 200 });
+    await ask();
+    expect(mails()).toBe(2);
+    await put("limits.rate.recipient", null);
+  });
+
+  test("is read at each use: a query is slow by the bound of the moment", async () => {
+    // An equal list would have a kept answer.
+    let n = 0;
+    const list = async (): Promise<number> => {
+      expect((await request("GET", `/api/notes?filter=n%20%3D%20${++n}`, { token: await admin() })).status).toBe(200);
+      return entries("A query was slow").length;
+    };
+    await put("log.slowQuery", "1d");
+    const before = await list();
+    expect(await put("log.slowQuery", 0)).toMatchObject({ status: 200, body: { value: 0, source: "settings" } });
+    expect(await list()).toBe(before + 1);
+    await put("log.slowQuery", "1d");
+    expect(await list()).toBe(before + 1);
+    await put("log.slowQuery", null);
+  });
+
+  test("is read at each use: old backups go by the number of the moment", async () => {
+    const { backups } = parts.admin;
+    const states = async (): Promise<string[]> => (await backups.list()).map(({ state }) => state);
+    const make = async (): Promise<number> => {
+      backups.begin(system);
+      while ((await states()).includes("running")) await Bun.sleep(5);
+      return (await states()).length;
+    };
+    expect([await make(), await make(), await make()]).toEqual([1, 2, 3]);
+    expect(await put("backup.keep", 2)).toMatchObject({ status: 200, body: { value: 2, source: "settings" } });
+    await make();
+    while ((await states()).length > 2) await Bun.sleep(5);
+    expect(await put("backup.keep", "36h")).toMatchObject({ status: 200, body: { value: "36h" } });
+    expect([await make(), await make()]).toEqual([3, 4]);
+    await put("backup.keep", null);
+  });
+
   test("needs a recent sign-in", async () => {
     const token = await admin();
     const before = config["dropped.keep"];
@@ -138,7 +212,7 @@ describe("a live setting", () => {
     const usual = config["dropped.keep"];
     expect(await put("dropped.keep", "1d")).toMatchObject({ status: 200 });
     await service.database.transact((tx) => tx.run("DELETE FROM _settings WHERE key = 'dropped.keep'"));
-    parts.admin.settings.load();
+    parts.admin.settings.stored.load();
     expect(config["dropped.keep"]).toBe(usual);
   });
 });
