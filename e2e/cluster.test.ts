@@ -137,6 +137,20 @@ test("a write at any instance reaches the live queries of the caller at each ins
   }
 });
 
+test("a changed setting is in force at each instance", async () => {
+  const change = (value: unknown) => put(`${instance(0).url}/api/admin/config/log.slowQuery`, { value }, headers);
+  const slow = ({ output }: TestInstance): number => output().split("A query was slow").length - 1;
+  let n = 1_000_000;
+  // Each list is another list: an equal list would have a kept answer.
+  const list = ({ url }: TestInstance) => fetch(`${url}/api/posts?filter=${encodeURIComponent(`n = ${++n}`)}`);
+  expect((await change("1d")).status).toBe(200);
+  const before = instances.map(slow);
+  expect((await change(0)).status).toBe(200);
+  for (const [index, each] of instances.entries())
+    await until(async () => (await list(each)).ok && slow(each) > (before[index] ?? 0));
+  expect((await change(null)).status).toBe(200);
+});
+
 test("each instance answers a view with the last write, and a changed definition of the view", async () => {
   const at = (position: number) => ({ headers: { "Socle-Position": String(position) } });
   const { id, position } = await create(instance(0), 2_000);

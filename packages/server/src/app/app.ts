@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import type { CollectionDefinition } from "@socle/protocol";
 import packageJson from "../../package.json" with { type: "json" };
-import { type Config, plainConfig } from "../base/config/index.ts";
+import { type Config, configWith, plainConfig } from "../base/config/index.ts";
 import { AppError, count, messageOf, quote, SetupError } from "../base/kernel/index.ts";
 import type { Logger } from "../base/logging/index.ts";
 import { applyDefinitionFiles, DroppedRetention } from "../data/collections/index.ts";
@@ -221,7 +221,7 @@ async function start(options: AppOptions) {
     acme: front.acme,
     certificate: front.certificate,
     clientOf: instance?.clientOf,
-    config: readers === null ? ownConfig : { ...ownConfig, port: await freePort(config) },
+    config: readers === null ? ownConfig : configWith(ownConfig, { port: await freePort(config) }),
     // A client waits for a paused handler.
     idleTimeout: inspectPort === undefined ? undefined : 0,
     isShared: readers !== null || instance !== undefined,

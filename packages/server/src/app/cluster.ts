@@ -5,7 +5,7 @@
 import { rmSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Config } from "../base/config/index.ts";
+import { type Config, configWith } from "../base/config/index.ts";
 import { AppError, messageOf, SetupError } from "../base/kernel/index.ts";
 import type { Logger } from "../base/logging/index.ts";
 import { ClusterMember, type Leading } from "../edge/cluster/index.ts";
@@ -94,7 +94,7 @@ class Instance implements Running {
     const { journal: url, secret } = checkConfig(given.config);
     // Each role listens on the same port.
     const port = await freePort(given.config);
-    const options: AppOptions = { ...given, config: Object.freeze({ ...given.config, port }) };
+    const options: AppOptions = { ...given, config: configWith(given.config, { port }) };
     const { config } = options;
     const logger = options.logger.for("cluster");
     const snapshots = snapshotsOf(options);

@@ -3,7 +3,7 @@
  * writer, no checkpoints, no user code, no mails, no backups, no control socket. Requests that this process cannot answer go to the
  * leader.
  */
-import { configOf, LiveSettings } from "../base/config/index.ts";
+import { configOf, configWith, LiveSettings } from "../base/config/index.ts";
 import { AppError, nextTurn, Secret } from "../base/kernel/index.ts";
 import { type LogEntry, Logger, Repeats } from "../base/logging/index.ts";
 import { HttpServer, openReaderRouter, type RunOperation } from "../edge/http/index.ts";
@@ -183,7 +183,7 @@ class ReaderRole {
       // The leader has the port of plain HTTP beside HTTPS, and the questions of the issuer of certificates.
       acme: null,
       certificate: front.certificate,
-      config: { ...config, "tls.redirectPort": undefined },
+      config: configWith(config, { "tls.redirectPort": undefined }),
       isShared: true,
       openRouter: (connections) => openReaderRouter(router, connections),
       parts,
