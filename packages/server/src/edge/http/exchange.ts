@@ -80,6 +80,8 @@ export class Exchange extends IncomingRequest {
   isQuery = false;
   /** Whether the request counts in the measures of requests; a question between instances waits on purpose. */
   isMeasured = true;
+  /** Whether a cache may keep the answer, as far as the answer does not say otherwise (RFC 9111, 5.2.2.5). */
+  mayBeKept = true;
   readonly #service: ExchangeService;
   /** Undefined before the first look. */
   #link: string | null | undefined;
@@ -391,6 +393,7 @@ export class Exchange extends IncomingRequest {
       "X-Request-Id": this.requestId,
       [VERSION_HEADER]: SERIES,
     };
+    if (!this.mayBeKept) headers["Cache-Control"] = "no-store";
     // The write of this request is on disk by now.
     if (this.#isWrite || this.#service.positions.isForReads === true)
       headers["Socle-Position"] = String(this.#service.positions.seq);

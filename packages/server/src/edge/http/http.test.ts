@@ -198,3 +198,22 @@ test("a defect is sent without its details, which are in the log with the reques
   expect(JSON.stringify(answer.body)).not.toContain("column");
   expect(broken.log.join("\n")).toContain("A request failed");
 });
+
+test("responses about accounts and for admins are kept by no cache; other responses say what a cache may do", async () => {
+  const caching = async (...given: Parameters<typeof request>): Promise<[number, string | null]> => {
+    const { status, headers } = await request(...given);
+    return [status, headers.get("cache-control")];
+  };
+  const admin = { token: await api.admin() };
+  const kept = "no-store";
+  const credentials = { email: "kept@example.com", password: "correct horse" };
+  expect(await caching("POST", "/api/auth/register", { body: credentials })).toEqual([201, kept]);
+  expect(await caching("POST", "/api/auth/login", { body: credentials })).toEqual([200, kept]);
+  expect(await caching("GET", "/api/auth/me", admin)).toEqual([200, kept]);
+  expect(await caching("GET", "/api/auth/me/", admin)).toEqual([200, kept]);
+  expect(await caching("GET", "/api/auth/me")).toEqual([401, kept]);
+  expect(await caching("GET", "/api/admin/config", admin)).toEqual([200, kept]);
+  expect(await caching("GET", "/api/admin/config")).toEqual([401, kept]);
+  expect(await caching("GET", "/api/notes")).toEqual([200, "no-cache"]);
+  expect(await caching("GET", "/api/notes", admin)).toEqual([200, "private, no-cache"]);
+});

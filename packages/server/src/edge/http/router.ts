@@ -40,6 +40,9 @@ function rounded(ms: number): number {
   return Math.round(ms * 100) / 100;
 }
 
+/** Answers about accounts and for admins have tokens and other people's data: no cache keeps the answers (RFC 6749, 5.1). */
+const privatePart = /^\/api\/(?:auth|admin)\//;
+
 /** Whether a browser asks for the rights of a page of another origin (Fetch standard, "CORS-preflight request"). */
 function isPreflight({ method, headers }: Request): boolean {
   return method === "OPTIONS" && headers.has("access-control-request-method");
@@ -129,6 +132,8 @@ export class Router {
   readonly #routes: readonly (readonly [path: string, handlers: Handlers, parts: readonly string[]])[];
   /** The handlers of each route, by method, after the checks of `#guard`. A reader process has only handlers of its own. */
   readonly #guarded: readonly Partial<Record<NativeMethod, Handler>>[];
+  /** Whether the answers of each route are private. */
+  readonly #isPrivate: readonly boolean[];
   readonly #service: ExchangeService;
   readonly #accessLog: Logger;
   readonly #idPrefix = crypto.randomUUID().slice(0, 8);
@@ -139,6 +144,7 @@ export class Router {
   constructor(options: RouterOptions) {
     this.#options = options;
     this.#routes = Object.entries(options.routes).map(([path, handlers]) => [path, handlers, path.split("/")]);
+    this.#isPrivate = this.#routes.map(([path]) => privatePart.test(path));
     const onBrokenStream = (exchange: Exchange, thrown: unknown): void => this.#broken(exchange, thrown);
     this.#service = { ...options.service, onBrokenStream };
     this.#accessLog = options.logger.for("access");
@@ -210,7 +216,7 @@ export class Router {
     const method = nativeMethods.find((each) => each === request.method);
     const handler = method && this.#guarded[index]?.[method];
     const matched = handler === undefined ? this.#match(request) : { index, params, handler };
-    const exchange = this.#exchange(request, matched.params);
+    const exchange = this.#exchange(request, matched);
     return { exchange, answer: this.#answer(exchange, matched) };
   }
 
@@ -287,11 +293,13 @@ export class Router {
   }
 
   #run(request: Request, matched: Matched): Promise<HandlerResult> {
-    return this.#answer(this.#exchange(request, matched.params), matched);
+    return this.#answer(this.#exchange(request, matched), matched);
   }
 
-  #exchange(request: Request, params: Record<string, string>): Exchange {
-    return new Exchange(request, params, { requestId: this.#nextId(), service: this.#service });
+  #exchange(request: Request, { index, params }: RoutePlace): Exchange {
+    const exchange = new Exchange(request, params, { requestId: this.#nextId(), service: this.#service });
+    if (this.#isPrivate[index] === true) exchange.mayBeKept = false;
+    return exchange;
   }
 
   async #answer(exchange: Exchange, matched: Matched): Promise<HandlerResult> {
