@@ -179,6 +179,7 @@ export function openSession(store: SessionStore, refresh: (refreshToken: string)
     tell();
   };
 
+  /** @param askedAt 0 for a page that slept during a renewal. */
   const renewOnce = async (isUsed: () => boolean, askedAt: number): Promise<void> => {
     await awake(askedAt);
     // Another tab may have renewed the tokens, or signed out, and the message of the change may be under way.
@@ -192,6 +193,8 @@ export function openSession(store: SessionStore, refresh: (refreshToken: string)
     } catch (thrown) {
       if (!isRefusal(thrown)) throw thrown;
     }
+    // The page slept: the tokens are asked for again, and the time in which the service bears a renewal of another tab begins anew.
+    if (askedAt && !isWithin(5_000, beganAt)) return renewOnce(isUsed, 0);
     await awake(beganAt);
     // A sign-in or a sign-out that came meanwhile is newer than this answer, and so are the tokens of another tab.
     await load();
