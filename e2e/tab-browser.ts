@@ -19,6 +19,8 @@ type Listener = (event: { readonly key?: string | null }) => void;
 export class Tab {
   readonly name: string;
   readonly seen = new Map<string, string>();
+  /** The changes of the tab that the browser has not confirmed, by key. */
+  readonly pending = new Map<string, number>();
   readonly listeners: Listener[] = [];
   isAsleep = false;
   /** The error of the clock, in milliseconds. */
@@ -151,25 +153,38 @@ export class TabBrowser {
   reload(tab: Tab): void {
     tab.listeners.splice(0);
     tab.seen.clear();
+    tab.pending.clear();
     for (const [key, value] of this.#stored) tab.seen.set(key, value);
     // The code of the former page is over.
     for (const task of this.#tasks) if (task.tab === tab) task.isOver = true;
   }
 
-  /** A change reaches the browser, and then the other tabs, in one order for all. */
+  /**
+   * A change reaches the browser, and then the other tabs, in one order for all. As in Chromium (`CachedStorageArea`), no change of another
+   * tab replaces the own value of a tab before the browser has confirmed the own value.
+   */
   #put(tab: Tab, key: string, value: string | null): void {
     if (!key.endsWith(" turn")) this.#world.changing(tab, tab.seen.get(key) ?? null, value);
     set(tab.seen, key, value);
+    tab.pending.set(key, (tab.pending.get(key) ?? 0) + 1);
     this.after(1, null, () => {
       set(this.#stored, key, value);
       for (const other of this.tabs)
-        if (other !== tab)
-          this.after(this.#world.random() * 3, other, () => {
-            set(other.seen, key, this.#stored.get(key) ?? null);
-            for (const listener of [...other.listeners]) listener({ key });
-          });
-        else this.after(3, other, () => set(other.seen, key, this.#stored.get(key) ?? null));
+        if (other !== tab) this.after(this.#world.random() * 3, other, () => this.#hear(other, key));
+        else this.after(3, other, () => this.#confirm(other, key));
     });
+  }
+
+  #hear(tab: Tab, key: string): void {
+    if ((tab.pending.get(key) ?? 0) > 0) return;
+    set(tab.seen, key, this.#stored.get(key) ?? null);
+    for (const listener of [...tab.listeners]) listener({ key });
+  }
+
+  /** Another tab may have made a later change meanwhile. */
+  #confirm(tab: Tab, key: string): void {
+    tab.pending.set(key, (tab.pending.get(key) ?? 0) - 1);
+    if (tab.seen.get(key) !== this.#stored.get(key)) this.#hear(tab, key);
   }
 
   #request(tab: Tab, { name, signal, work }: Asked): Promise<void> {

@@ -102,17 +102,6 @@ export interface Session {
   readonly close: (() => void) | undefined;
 }
 
-/**
- * Waits for the changes that other tabs have made while this page slept: other tabs do not wait for the turn of a page that sleeps, and a page
- * that awakes may go on before the changes arrive. Within ten seconds, the service takes a refresh token again.
- */
-async function awake(since: number): Promise<void> {
-  for (let at = since; !isWithin(5_000, at); ) {
-    at = Date.now();
-    await wait(1_000);
-  }
-}
-
 /** Whether a time is near now. The clock of the device may have been set since. */
 export function isWithin(ms: number, time: number): boolean {
   return Math.abs(Date.now() - time) < ms;
@@ -179,23 +168,27 @@ export function openSession(store: SessionStore, refresh: (refreshToken: string)
     tell();
   };
 
-  /** @param askedAt 0 for a page that slept during a renewal. */
+  /** @param askedAt the time at which the renewal was asked for; 0 for the second try of a page that slept during the first try. */
   const renewOnce = async (isUsed: () => boolean, askedAt: number): Promise<void> => {
-    await awake(askedAt);
+    let at = askedAt;
+    // Other tabs do not wait for the turn of a page that sleeps, and a page that awakes may go on before the changes of other tabs arrive.
+    while (!isWithin(5_000, at)) {
+      at = Date.now();
+      await wait(1_000);
+    }
     // Another tab may have renewed the tokens, or signed out, and the message of the change may be under way.
     await load();
     if (!held?.refreshToken || !isUsed()) return;
     const session = held;
-    const beganAt = Date.now();
     let renewed: Tokens | null = null;
     try {
       renewed = await refresh(held.refreshToken);
     } catch (thrown) {
       if (!isRefusal(thrown)) throw thrown;
     }
-    // The page slept: the tokens are asked for again, and the time in which the service bears a renewal of another tab begins anew.
-    if (askedAt && !isWithin(5_000, beganAt)) return renewOnce(isUsed, 0);
-    await awake(beganAt);
+    // The service takes a refresh token again within ten seconds of the last use: after a sleep, a new use begins the ten seconds anew, for
+    // other tabs that renew at this moment.
+    if (askedAt && !isWithin(5_000, at)) return renewOnce(isUsed, 0);
     // A sign-in or a sign-out that came meanwhile is newer than this answer, and so are the tokens of another tab.
     await load();
     if (isUsed()) await keep(session, renewed);
