@@ -15,7 +15,7 @@ import {
 import type { FileBody } from "../../files/storage/index.ts";
 import { linkIn } from "../../store/events/index.ts";
 import { errorParts } from "./error-response.ts";
-import { type Cors, cacheHeaders, hasTag, jsonType } from "./headers.ts";
+import { type Cors, cacheHeaders, hasTag, isPrivate, jsonType } from "./headers.ts";
 import { countedBytes, type Hold, type InFlight, presentTurn, Stopping } from "./in-flight.ts";
 import { IncomingRequest, type RequestService } from "./incoming-request.ts";
 import { lateBody, madePieces, type Pieces, partsOf, streamOf } from "./response-stream.ts";
@@ -80,8 +80,6 @@ export class Exchange extends IncomingRequest {
   isQuery = false;
   /** Whether the request counts in the measures of requests; a question between instances waits on purpose. */
   isMeasured = true;
-  /** Whether a cache may keep the answer, as far as the answer does not say otherwise (RFC 9111, 5.2.2.5). */
-  mayBeKept = true;
   readonly #service: ExchangeService;
   /** Undefined before the first look. */
   #link: string | null | undefined;
@@ -393,7 +391,7 @@ export class Exchange extends IncomingRequest {
       "X-Request-Id": this.requestId,
       [VERSION_HEADER]: SERIES,
     };
-    if (!this.mayBeKept) headers["Cache-Control"] = "no-store";
+    if (isPrivate(this.request.url)) headers["Cache-Control"] = "no-store";
     // The write of this request is on disk by now.
     if (this.#isWrite || this.#service.positions.isForReads === true)
       headers["Socle-Position"] = String(this.#service.positions.seq);

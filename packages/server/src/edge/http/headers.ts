@@ -272,6 +272,17 @@ export function pathIn(url: string): string {
   return /^(?:[a-z]+:\/\/[^/?#]*)?([^?#]*)/i.exec(url)?.[1] ?? "/";
 }
 
+/** The place at which the path of an absolute URL starts. */
+export function pathStart(url: string): number {
+  return url.indexOf("/", url.indexOf("//") + 2);
+}
+
+/** Whether a request is about an account or for admins: the answer has tokens or personal data, and no cache may keep the answer (RFC 6749, 5.1). */
+export function isPrivate(url: string): boolean {
+  const path = pathStart(url);
+  return url.startsWith("/api/auth/", path) || url.startsWith("/api/admin/", path);
+}
+
 export function nothingHere(): AppError {
   return new AppError("not_found", "There is nothing at this path.");
 }

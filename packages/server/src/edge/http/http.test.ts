@@ -214,6 +214,9 @@ test("responses about accounts and for admins are kept by no cache; other respon
   expect(await caching("GET", "/api/auth/me")).toEqual([401, kept]);
   expect(await caching("GET", "/api/admin/config", admin)).toEqual([200, kept]);
   expect(await caching("GET", "/api/admin/config")).toEqual([401, kept]);
+  expect(await caching("GET", "/api/auth/nothing")).toEqual([404, kept]);
+  expect(await caching("GET", "/api/admin/nothing", admin)).toEqual([404, kept]);
+  expect(await caching("GET", "/api/admin/nothing/at/all")).toEqual([401, kept]);
   expect(await caching("GET", "/api/notes")).toEqual([200, "no-cache"]);
   expect(await caching("GET", "/api/notes", admin)).toEqual([200, "private, no-cache"]);
 });

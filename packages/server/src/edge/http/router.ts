@@ -6,7 +6,7 @@ import { Dashboard } from "./dashboard.ts";
 import { errorResponse } from "./error-response.ts";
 import { Exchange, type ExchangeService, type Handler, type HandlerResult } from "./exchange.ts";
 import { type ForwardRequest, NeedsLeader, noRoute, type RoutePlace } from "./forwarding.ts";
-import { checkHost, decodePart, nothingHere, pathIn } from "./headers.ts";
+import { checkHost, decodePart, nothingHere, pathIn, pathStart } from "./headers.ts";
 import { type InFlight, Stopping } from "./in-flight.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
 import { closedToKeys, type FindMethods, handlerOf, METHODS, type Methods, type Route, type Routes } from "./route.ts";
@@ -31,7 +31,7 @@ function shown({ requestId, request: { method, url } }: Exchange): { requestId: 
 
 /** Whether a request is for the dashboard or the admin API. @param url absolute. */
 function isOfDashboard(url: string): boolean {
-  const path = url.indexOf("/", url.indexOf("//") + 2);
+  const path = pathStart(url);
   return url.startsWith("/api/admin/", path) || url.startsWith("/_/", path);
 }
 
@@ -39,9 +39,6 @@ function isOfDashboard(url: string): boolean {
 function rounded(ms: number): number {
   return Math.round(ms * 100) / 100;
 }
-
-/** Answers about accounts and for admins have tokens and other people's data: no cache keeps the answers (RFC 6749, 5.1). */
-const privatePart = /^\/api\/(?:auth|admin)\//;
 
 /** Whether a browser asks for the rights of a page of another origin (Fetch standard, "CORS-preflight request"). */
 function isPreflight({ method, headers }: Request): boolean {
@@ -132,8 +129,6 @@ export class Router {
   readonly #routes: readonly (readonly [path: string, handlers: Handlers, parts: readonly string[]])[];
   /** The handlers of each route, by method, after the checks of `#guard`. A reader process has only handlers of its own. */
   readonly #guarded: readonly Partial<Record<NativeMethod, Handler>>[];
-  /** Whether the answers of each route are private. */
-  readonly #isPrivate: readonly boolean[];
   readonly #service: ExchangeService;
   readonly #accessLog: Logger;
   readonly #idPrefix = crypto.randomUUID().slice(0, 8);
@@ -144,7 +139,6 @@ export class Router {
   constructor(options: RouterOptions) {
     this.#options = options;
     this.#routes = Object.entries(options.routes).map(([path, handlers]) => [path, handlers, path.split("/")]);
-    this.#isPrivate = this.#routes.map(([path]) => privatePart.test(path));
     const onBrokenStream = (exchange: Exchange, thrown: unknown): void => this.#broken(exchange, thrown);
     this.#service = { ...options.service, onBrokenStream };
     this.#accessLog = options.logger.for("access");
@@ -216,7 +210,7 @@ export class Router {
     const method = nativeMethods.find((each) => each === request.method);
     const handler = method && this.#guarded[index]?.[method];
     const matched = handler === undefined ? this.#match(request) : { index, params, handler };
-    const exchange = this.#exchange(request, matched);
+    const exchange = this.#exchange(request, matched.params);
     return { exchange, answer: this.#answer(exchange, matched) };
   }
 
@@ -293,13 +287,11 @@ export class Router {
   }
 
   #run(request: Request, matched: Matched): Promise<HandlerResult> {
-    return this.#answer(this.#exchange(request, matched), matched);
+    return this.#answer(this.#exchange(request, matched.params), matched);
   }
 
-  #exchange(request: Request, { index, params }: RoutePlace): Exchange {
-    const exchange = new Exchange(request, params, { requestId: this.#nextId(), service: this.#service });
-    if (this.#isPrivate[index] === true) exchange.mayBeKept = false;
-    return exchange;
+  #exchange(request: Request, params: Record<string, string>): Exchange {
+    return new Exchange(request, params, { requestId: this.#nextId(), service: this.#service });
   }
 
   async #answer(exchange: Exchange, matched: Matched): Promise<HandlerResult> {
