@@ -81,7 +81,7 @@ export {
   visitorFor,
 } from "./principal.ts";
 export { readShape } from "./read-shape.ts";
-export { releaseBytes, releasedMemory } from "./released-memory.ts";
+export { releaseBytes, releasedMemory, releasedText } from "./released-memory.ts";
 export {
   matchWeight,
   type SearchTerm,

@@ -29,6 +29,14 @@ export function releaseBytes({ buffer, byteLength }: Uint8Array): void {
   if (byteLength > ownBytes && buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
 }
 
+/** Characters of a large text. The garbage of shorter texts is collected without help. */
+const largeText = 64 * 1024;
+
+/** To be called when the JSON of rows was made: the text and the texts of the rows are garbage soon. */
+export function releasedText({ length }: string): void {
+  if (length > largeText) releasedMemory(2 * length);
+}
+
 /** To be called when bytes outside the heap were let go. */
 export function releasedMemory(bytes: number): void {
   released += bytes;

@@ -1,5 +1,5 @@
 /** Live lists: the queries of live windows. A window is the first page of a list, with the id of each record. */
-import { JsonText, type Principal, releasedMemory } from "../../base/kernel/index.ts";
+import { JsonText, type Principal, releasedText } from "../../base/kernel/index.ts";
 import type { Collection, Collections } from "../collections/index.ts";
 import { syntaxOf } from "../expressions/index.ts";
 import type { PreparedList, Queries, QueryCaller } from "./queries.ts";
@@ -33,11 +33,6 @@ export interface LivePage {
   readonly ms: number;
 }
 
-/** Characters of a large window. The garbage of smaller windows is collected without help. */
-const largeText = 64 * 1024;
-/** The JSON of a window and the items of the window are garbage once the window is told. */
-const copies = 2;
-
 export class LiveLists {
   readonly #queries: Queries;
   readonly #collections: Collections;
@@ -66,7 +61,7 @@ export class LiveLists {
     const text = JsonText.from("", items);
     const json = text.text;
     text.free();
-    if (json.length > largeText) releasedMemory(json.length * copies);
+    releasedText(json);
     return { json, total, nextKey, cursorFor, ms };
   }
 

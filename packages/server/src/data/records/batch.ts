@@ -395,11 +395,7 @@ function parseOperation(given: unknown, refuse: Refuse): Omit<Operation, "refere
   // Null says as much as nothing.
   for (const key of Object.keys(given).slice(0, 20))
     if (!known.includes(key) && given[key] !== null)
-      refuse(
-        key,
-        "unknown",
-        `${quote(key)} is not a part of ${method === "update" || method === "upsert" ? "an" : "a"} ${method}`,
-      );
+      refuse(key, "unknown", `${quote(key)} is not a part of the operation ${method}`);
   const textOf = (key: "collection" | "by" | "ifMatch"): string | null => {
     const value = given[key] ?? null;
     if (typeof value === "string") return value;

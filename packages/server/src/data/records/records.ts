@@ -449,12 +449,13 @@ export class Records {
     const operation = this.#isHooked(collection, "create") || match === null ? "create" : "update";
     const hooks = this.#hooksBefore(collection, operation, "import");
     let outcome: ImportOutcome | null = null;
-    const whileReadOnly = isTaken !== null;
-    const written = this.#writeLong(principal, { hooks, makesRoom: false, whileReadOnly }, async (tx, caller) => {
+    const isRehearsal = isTaken !== null;
+    const options = { hooks, makesRoom: false, whileReadOnly: isRehearsal };
+    const written = this.#writeLong(principal, options, async (tx, caller) => {
       if (!isAdmin(caller)) throw new AppError("forbidden", "Only admins may import records.");
       const table = recordTableOf(this.collection(collection));
       outcome = await importIn(tx, caller, { ...rows, changes: this.#changes, table, hooks });
-      if (whileReadOnly && hooks?.isPending !== true) throw takenBack;
+      if (isRehearsal && hooks?.isPending !== true) throw takenBack;
       return outcome;
     });
     return written.catch((thrown: unknown) => {

@@ -3,7 +3,7 @@
  * and collected for the memory on the way out.
  */
 
-import { BoundedMap, identityOf, JsonText, nextTurn, type Principal, releasedMemory } from "../../base/kernel/index.ts";
+import { BoundedMap, identityOf, JsonText, nextTurn, type Principal, releasedText } from "../../base/kernel/index.ts";
 import type { Collection } from "../../data/collections/index.ts";
 import type { LaterPages, PreparedList, Queries } from "../../data/queries/index.ts";
 import type { Exchange } from "./exchange.ts";
@@ -12,8 +12,6 @@ import type { Pieces } from "./response-stream.ts";
 
 const encoder = new TextEncoder();
 const comma = 0x2c;
-/** Characters of a page with large records. The garbage of shorter pages is collected without help. */
-const largeText = 64 * 1024;
 
 /** A list that is asked for, and is to be read. */
 interface ListRequest {
@@ -199,8 +197,7 @@ class ListPieces implements Pieces {
       return encoder.encode("]}");
     }
     const text = JSON.stringify(page.value);
-    // The JSON and the texts of the rows are garbage soon.
-    if (text.length > largeText) releasedMemory(2 * text.length);
+    releasedText(text);
     // The array's brackets go in the bytes, which spares two copies of the text: "[" becomes ",", "]" is left out.
     const piece = encoder.encode(text);
     piece[0] = comma;
