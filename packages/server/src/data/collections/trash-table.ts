@@ -14,13 +14,15 @@ export const trashTables = [
 /** An id names a record of its collection alone: an import of an export into another collection keeps the ids. */
 export const trashByCollection = [
   "ALTER TABLE _trash RENAME TO _trash_by_id",
+  // `rootCollection`: the collection of the root; `users` for a user.
   `CREATE TABLE _trash (seq INTEGER PRIMARY KEY, collection TEXT NOT NULL, id TEXT NOT NULL, owner TEXT, root TEXT NOT NULL,
-    deletedAt INTEGER NOT NULL, endsAt INTEGER NOT NULL, record TEXT NOT NULL, UNIQUE (id, collection)) STRICT`,
-  `INSERT INTO _trash (seq, collection, id, owner, root, deletedAt, endsAt, record)
-    SELECT seq, collection, id, owner, root, deletedAt, endsAt, record FROM _trash_by_id`,
+    rootCollection TEXT NOT NULL, deletedAt INTEGER NOT NULL, endsAt INTEGER NOT NULL, record TEXT NOT NULL, UNIQUE (id, collection)) STRICT`,
+  `INSERT INTO _trash (seq, collection, id, owner, root, rootCollection, deletedAt, endsAt, record)
+    SELECT seq, collection, id, owner, root, coalesce((SELECT of.collection FROM _trash_by_id AS of WHERE of.id = former.root), 'users'),
+      deletedAt, endsAt, record FROM _trash_by_id AS former`,
   "DROP TABLE _trash_by_id",
   "CREATE INDEX _trash_collection ON _trash (collection, seq)",
-  "CREATE INDEX _trash_root ON _trash (root)",
+  "CREATE INDEX _trash_root ON _trash (root, rootCollection)",
   "CREATE INDEX _trash_end ON _trash (endsAt)",
 ];
 
@@ -30,6 +32,7 @@ export interface TrashRow {
   readonly id: string;
   readonly owner: string | null;
   readonly root: string;
+  readonly rootCollection: string;
   readonly deletedAt: number;
   /** From now on, the record is gone. */
   readonly endsAt: number;
@@ -41,13 +44,14 @@ interface NumberedRow extends TrashRow {
 }
 
 export function putTrash(tx: Transactor, row: TrashRow): void {
-  const { collection, id, owner, root, deletedAt, endsAt, record } = row;
+  const { collection, id, owner, root, rootCollection, deletedAt, endsAt, record } = row;
   tx.run(
-    "INSERT OR REPLACE INTO _trash (collection, id, owner, root, deletedAt, endsAt, record) VALUES (?, ?, ?, ?, ?, ?, ?)",
+    "INSERT OR REPLACE INTO _trash (collection, id, owner, root, rootCollection, deletedAt, endsAt, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     collection,
     id,
     owner,
     root,
+    rootCollection,
     deletedAt,
     endsAt,
     record,
@@ -59,8 +63,10 @@ export function trashRow(reader: Reader, collection: string, id: string): TrashR
 }
 
 /** The records that the deletion of a record has deleted by `cascade`: a record stands before the records that point to the record. */
-export function trashOfRoot(reader: Reader, root: string): TrashRow[] {
-  return reader.all<TrashRow>("SELECT * FROM _trash WHERE root = ? AND id <> root ORDER BY seq DESC", root);
+export function trashOfRoot(reader: Reader, { collection, id }: Pick<TrashRow, "collection" | "id">): TrashRow[] {
+  const sql =
+    "SELECT * FROM _trash WHERE root = ? AND rootCollection = ? AND (id <> root OR collection <> rootCollection) ORDER BY seq DESC";
+  return reader.all<TrashRow>(sql, id, collection);
 }
 
 /** The records of a collection, the last deleted first. @param before the seq of the last record of the page before; null for the first page. */
@@ -117,7 +123,12 @@ export async function dropTrash(tx: SlowTransactor, collection: string): Promise
 export async function followInTrash(tx: SlowTransactor, { before, after, steps }: CollectionPlan): Promise<void> {
   if (before === null) return;
   if (before.name !== after.name)
-    await tx.run("UPDATE _trash SET collection = ? WHERE collection = ?", after.name, before.name);
+    for (const column of ["collection", "rootCollection"])
+      await tx.run(
+        `UPDATE _trash SET ${identifier(column)} = ? WHERE ${identifier(column)} = ?`,
+        after.name,
+        before.name,
+      );
   const renames = steps.flatMap((each) => (each.step === "rename" ? [each] : []));
   const gone = steps.flatMap((each) => (each.step === "drop" ? [literal(each.field)] : []));
   const values = (after.fields ?? []).flatMap((field) => {

@@ -42,7 +42,7 @@ interface Pointer {
 }
 
 /** A record, or a user, that other records point to. */
-interface Target {
+export interface Target {
   readonly collection: string;
   readonly id: string;
 }
@@ -68,13 +68,13 @@ class Work {
   readonly tx: Transactor;
   readonly principal: Principal;
   readonly hooks: WriteHooks | null;
-  /** The id of the record, or of the user, with which the deletion began. */
-  readonly root: string;
+  /** The record, or the user, with which the deletion began. */
+  readonly root: Target;
   readonly #turns = new LoopTurns();
   /** About the bytes of the records that were changed. */
   bytes = 0;
 
-  constructor(tx: Transactor, principal: Principal, { root, hooks }: { root: string; hooks: WriteHooks | null }) {
+  constructor(tx: Transactor, principal: Principal, { root, hooks }: { root: Target; hooks: WriteHooks | null }) {
     this.tx = tx;
     this.principal = principal;
     this.root = root;
@@ -127,9 +127,8 @@ export class Deletions {
     principal: Principal,
     { table, row, hooks }: { table: RecordTable; row: OwnedRow; hooks: WriteHooks | null },
   ): Promise<number> {
-    const work = new Work(tx, principal, { root: row.record.id, hooks });
-    const { name } = table.collection;
-    if (this.#pointersTo(name).length > 0) await this.#follow(work, { collection: name, id: row.record.id });
+    const work = new Work(tx, principal, { root: targetOf(table, row), hooks });
+    if (this.#pointersTo(table.collection.name).length > 0) await this.#follow(work);
     this.#remove(work, { table, row });
     return work.bytes;
   }
@@ -140,7 +139,7 @@ export class Deletions {
    */
   deleteAlone(tx: Transactor, principal: Principal, { table, row }: { table: RecordTable; row: OwnedRow }): boolean {
     if (this.isPointedTo(tx, { collection: table.collection.name, id: row.record.id })) return false;
-    this.#remove(new Work(tx, principal, { root: row.record.id, hooks: null }), { table, row });
+    this.#remove(new Work(tx, principal, { root: targetOf(table, row), hooks: null }), { table, row });
     return true;
   }
 
@@ -151,11 +150,12 @@ export class Deletions {
 
   /** Applies the `onDelete` of relations to a user that is about to be deleted. @throws as `delete`. */
   async followUser(tx: Transactor, principal: Principal, id: string): Promise<void> {
-    await this.#follow(new Work(tx, principal, { root: id, hooks: null }), { collection: "users", id });
+    await this.#follow(new Work(tx, principal, { root: { collection: "users", id }, hooks: null }));
   }
 
   /** Everything but the root. */
-  async #follow(work: Work, root: Target): Promise<void> {
+  async #follow(work: Work): Promise<void> {
+    const { root } = work;
     const doomed: Pointing[] = [];
     const deleted: Deleted = { targets: [root], going: new Set([keyOf(root)]) };
     for await (const found of this.#pointing(work, deleted, "cascade")) {
@@ -182,9 +182,10 @@ export class Deletions {
 
   /** Deletes the record of a user, whose relations `followUser` has followed. */
   remove(tx: Transactor, principal: Principal, { table, id }: { table: RecordTable; id: string }): void {
-    const row = tx.get<StoredRecord>(table.byIdWithOwner, id);
-    if (row !== null)
-      this.#remove(new Work(tx, principal, { root: id, hooks: null }), { table, row: table.toOwned(row) });
+    const found = tx.get<StoredRecord>(table.byIdWithOwner, id);
+    if (found === null) return;
+    const row = table.toOwned(found);
+    this.#remove(new Work(tx, principal, { root: targetOf(table, row), hooks: null }), { table, row });
   }
 
   #remove({ tx, principal, hooks, root }: Work, { table, row }: { table: RecordTable; row: OwnedRow }): void {
@@ -200,7 +201,8 @@ export class Deletions {
       const deletedAt = this.#clock.now();
       const endsAt = deletedAt + (duration(0).parse(definition.trash) ?? 0);
       const { text } = JsonText.of(record);
-      putTrash(tx, { collection: name, id, owner: row.owner, root, deletedAt, endsAt, record: text });
+      const of = { root: root.id, rootCollection: root.collection };
+      putTrash(tx, { collection: name, id, owner: row.owner, ...of, deletedAt, endsAt, record: text });
     }
     this.#effects.deleted(tx, { table, row, principal });
   }
@@ -297,7 +299,12 @@ function tooMuch(what: string): AppError {
   return new AppError("bad_request", message, { limit: "cascade" });
 }
 
-function keyOf({ collection, id }: Target): string {
+function targetOf({ collection }: RecordTable, { record }: OwnedRow): Target {
+  return { collection: collection.name, id: record.id };
+}
+
+/** A text for each target. */
+export function keyOf({ collection, id }: Target): string {
   return `${collection} ${id}`;
 }
 

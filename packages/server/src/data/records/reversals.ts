@@ -6,6 +6,7 @@ import type { EventBasis, LoggedEvent } from "../../store/events/index.ts";
 import { type Collection, type Collections, forgetTrash, isOfPredecessor } from "../collections/index.ts";
 import { typeOf } from "../fields/index.ts";
 import type { HeldValues, RecordChanges } from "./changes.ts";
+import { keyOf, type Target } from "./deletions.ts";
 import { isSameValue } from "./record-effects.ts";
 import { type OwnedRow, type RecordTable, recordTableOf, systemFields } from "./record-table.ts";
 import type { Lookups, TakesTarget } from "./references.ts";
@@ -25,8 +26,8 @@ interface LoggedChange {
 export interface LaterChanges {
   /** Holds unique values back until then, which other records have; answers false if the change may not. */
   holds(held: HeldValues): boolean;
-  /** Whether a record that is gone comes back then; `isThere` is to be asked at the end. */
-  bringBack(id: string, isThere: () => boolean): boolean;
+  /** Whether a target that is gone comes back with a later change; `isThere` is to be asked after the last change. */
+  bringBack(target: Target, isThere: () => boolean): boolean;
 }
 
 /** Whether a change was taken back; and why not, or what did not come back with the change. */
@@ -139,7 +140,7 @@ export class Reversals {
 
   /**
    * Makes a deleted record again, with the id, the owner and the numbers.
-   * @param deletion `along`: the ids of all records that come back in the transaction, or none.
+   * @param deletion `along`: the keys of all records that come back in the transaction, by `keyOf`.
    * @throws AppError `conflict` for a record that cannot come back now, with the reason.
    */
   restore(
@@ -155,7 +156,7 @@ export class Reversals {
     const table = recordTableOf(this.#collections.named(collection));
     if (tx.get(table.exists, id) !== null) throw new AppError("conflict", `The record ${id} exists.`);
     try {
-      const later: LaterChanges = { holds: () => false, bringBack: (target) => along.has(target) };
+      const later: LaterChanges = { holds: () => false, bringBack: (target) => along.has(keyOf(target)) };
       const fields = this.#cleared(tx, table, { body: deleted.fields, later });
       this.#makeAgain(tx, principal, { table, id, deleted: { ...deleted, fields }, later });
     } catch (thrown) {
@@ -241,7 +242,7 @@ export class Reversals {
         ? this.#lookups.userExists(tx, id)
         : tx.get(recordTableOf(this.#collections.named(collection)).exists, id) !== null;
     const ids = [body[name] ?? []].flat().map(String);
-    return ids.filter((id) => !isThere(id) && !later.bringBack(id, () => isThere(id)));
+    return ids.filter((id) => !isThere(id) && !later.bringBack({ collection, id }, () => isThere(id)));
   }
 
   /** Takes the ids of files that do not exist any more out of a body, and answers these ids. */

@@ -307,6 +307,39 @@ test("a deleted record stays in the trash when a record with the id is deleted i
   expect((await restore(id)).body["title"]).toBe("copied");
 });
 
+test("a record comes back with the records of the own cascade alone, also when another collection has a record with the id, and was renamed", async () => {
+  const post = async (path: string, body: object): Promise<number> =>
+    (await request("POST", path, { token: admin, body })).status;
+  const part = { name: "part", type: "relation", onDelete: "cascade" };
+  const twins = { ...plain, name: "twins", trash: "1d" };
+  const parts = {
+    name: "parts",
+    trash: "1d",
+    fields: [
+      { ...part, collection: "notes" },
+      { ...part, name: "twin", collection: "twins" },
+    ],
+  };
+  expect(await post("/api/admin/collections", twins)).toBe(201);
+  expect(await post("/api/admin/collections", { ...parts, permissions: plain.permissions })).toBe(201);
+  const { id } = await create({ title: "one of two" });
+  const headers = { "Content-Type": "application/x-ndjson" };
+  const line = `${JSON.stringify({ id, text: "twin" })}\n`;
+  await request("POST", "/api/twins/import", { token: admin, body: line, headers });
+  const ofNote = await create({ part: id }, admin, "parts");
+  const ofTwin = await create({ twin: id }, admin, "parts");
+  await remove(id);
+  expect(await remove(id, admin, "twins")).toBe(204);
+  const there = async (record: { id: string }): Promise<number> =>
+    (await request("GET", `/api/parts/${record.id}`, { token: admin })).status;
+  expect((await restore(id)).status).toBe(200);
+  expect([await there(ofNote), await there(ofTwin)]).toEqual([200, 404]);
+  const renamed = { ...twins, name: "doubles", renamedFrom: "twins" };
+  expect((await request("PUT", "/api/admin/collections/twins", { token: admin, body: renamed })).status).toBe(200);
+  expect((await restore(id, admin, "doubles")).status).toBe(200);
+  expect(await there(ofTwin)).toBe(200);
+});
+
 test("a restore that a hidden record of the cascade prevents tells nothing of the hidden record", async () => {
   const hidden = {
     name: "hidden",

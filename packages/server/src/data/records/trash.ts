@@ -26,6 +26,7 @@ import {
   trashPage,
   trashRow,
 } from "../collections/index.ts";
+import { keyOf } from "./deletions.ts";
 import { missingRecord, recordTableOf } from "./record-table.ts";
 import type { Reversals } from "./reversals.ts";
 import type { Rights, WholeState } from "./rights.ts";
@@ -136,8 +137,11 @@ export class Trash {
     return database.transactLongFor(principal, async (tx, current) => {
       const turns = new LoopTurns();
       const { name } = collection;
-      const rows = [this.#find(tx, collection, { principal: current, id }), ...trashOfRoot(tx, id)];
-      const along = new Set(rows.map((row) => row.id));
+      const rows = [
+        this.#find(tx, collection, { principal: current, id }),
+        ...trashOfRoot(tx, { collection: name, id }),
+      ];
+      const along = new Set(rows.map(keyOf));
       for (const row of rows) {
         try {
           reversals.restore(tx, authorOf(current), {

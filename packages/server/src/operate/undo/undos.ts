@@ -247,7 +247,7 @@ export class Undos {
           if (isHeld) waiting.set(seq, held);
           return isHeld;
         },
-        bringBack: (id, isThere) => {
+        bringBack: ({ id }, isThere) => {
           const isAwaited = oldest.has(id) && mayRely(seq);
           if (isAwaited) awaited.push({ seq, isThere });
           return isAwaited;
