@@ -17,6 +17,7 @@ const api = await openScripts({
       permissions: { read: "public", create: "public", update: "authenticated", delete: "authenticated" },
     },
     { name: "copies", fields: [{ name: "of", type: "string" }] },
+    { name: "hooked", fields: [{ name: "title", type: "string" }] },
     { name: "gates", fields: [{ name: "isOpen", type: "boolean" }] },
   ],
   files: {
@@ -25,6 +26,7 @@ const api = await openScripts({
         while (record.title === "slow" && (await db.collection("gates").list()).items.length > 0) await Bun.sleep(5);
         await db.collection("copies").create({ of: record.title });
       };`,
+    "functions/hooked/check.ts": `export const beforeCreate = ({ record }) => ({ title: record.title + "!" });`,
     "functions/users/hello.ts": `
       export const onLogin = ({ db }) => db.collection("copies").create({ of: "login" });`,
     "jobs/queued.ts": `
@@ -156,9 +158,11 @@ test("sessions begin, go on and end in a read-only service, and an admin deletes
   const dry = { by: member.user.id, since: "2026-01-01T00:00:00Z" };
   expect((await request("POST", "/api/admin/undo?dryRun=true", { token: admin, body: dry })).status).toBe(200);
   const rows = { token: admin, body: "title\nrow\n", headers: { "Content-Type": "text/csv" } };
-  const rehearsed = await request<object>("POST", "/api/posts/import?dryRun=true", rows);
-  expect([rehearsed.status, rehearsed.body]).toEqual([200, expect.objectContaining({ imported: 1, problems: [] })]);
-  expect((await request("POST", "/api/posts/import", rows)).status).toBe(503);
+  for (const name of ["posts", "hooked"]) {
+    const rehearsed = await request<object>("POST", `/api/${name}/import?dryRun=true`, rows);
+    expect([rehearsed.status, rehearsed.body]).toEqual([200, expect.objectContaining({ imported: 1, problems: [] })]);
+    expect((await request("POST", `/api/${name}/import`, rows)).status).toBe(503);
+  }
   // The function of the sign-in waits.
   await scripts.settled();
   expect(await copies()).toEqual(["gone", "gone, too"]);
