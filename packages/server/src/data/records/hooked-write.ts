@@ -18,7 +18,7 @@ export interface LongWrite<T> {
    * may wait: the address of a request costs 2 µs.
    */
   readonly callerOf?: (() => string) | undefined;
-  /** For a write that is taken back. */
+  /** Whether the write also runs in read-only mode, because the transaction is rolled back. */
   readonly whileReadOnly?: boolean;
 }
 

@@ -22,11 +22,11 @@ interface LoggedChange {
   readonly later: LaterChanges;
 }
 
-/** The changes that are taken back later in the same transaction. */
+/** Later reversals of the same transaction. */
 export interface LaterChanges {
-  /** Holds unique values back until then, which other records have; answers false if the change may not. */
+  /** Holds unique values of other records back until the end of the transaction; answers false if the change may not. */
   holds(held: HeldValues): boolean;
-  /** Whether a target that is gone comes back with a later change; `isThere` is to be asked after the last change. */
+  /** Whether a deleted target comes back with a later change; `isThere` is to be asked after the last change. */
   bringBack(target: Target, isThere: () => boolean): boolean;
 }
 
@@ -214,7 +214,7 @@ export class Reversals {
     }
   }
 
-  /** A record without the targets of `clear` that are gone: the deletion of a target clears the relations of records that are there. */
+  /** Removes deleted targets of `clear` from a record, as the deletion of a target does in each present record. */
   #cleared(
     tx: Transactor,
     table: RecordTable,
@@ -230,7 +230,7 @@ export class Reversals {
     return cleared;
   }
 
-  /** The targets of a relation with `onDelete` that are gone. */
+  /** The deleted targets of a relation with `onDelete`. */
   #gone(
     tx: Transactor,
     { name, collection, onDelete }: FieldDefinition,

@@ -123,7 +123,7 @@ test("records that cascade deleted come back with the root, and a taken unique v
   expect((await restore(root.id)).status).toBe(200);
 });
 
-test("records that point to themselves or to each other in a ring come back", async () => {
+test("the records of a ring of relations come back together", async () => {
   await emptied();
   const alone = await create({ title: "own parent" });
   const [a, b] = [await create({ title: "ring a" }), await create({ title: "ring b" })];
@@ -146,7 +146,7 @@ test("records that point to themselves or to each other in a ring come back", as
   expect((await restore(a.id)).status).toBe(409);
 });
 
-test("a record comes back without the targets of clear that were deleted meanwhile, and with the other targets", async () => {
+test("a restored record loses deleted targets of clear, and keeps the other targets", async () => {
   const [kept, gone] = [await create({ title: "kept target" }), await create({ title: "gone target" })];
   const made = await create({ title: "pointing", about: gone.id, others: [gone.id, kept.id] });
   const own = await create({ title: "own target" });
@@ -254,7 +254,7 @@ test("the trash follows renames of the collection and of fields, and dropped fie
   expect(back.body).toMatchObject({ id: made.id, b: "first", a: { x: [true, 1.5] }, d: "new" });
 });
 
-test("the trash follows renames of values, and fields that turn multiple or single", async () => {
+test("the trash follows renamed values, and fields turned multiple or single", async () => {
   const values = ["wip", "done"];
   const fields = [
     { name: "state", type: "string", values },
@@ -295,7 +295,7 @@ test("the trash follows renames of values, and fields that turn multiple or sing
   expect((await page("", admin, "steps")).items).toMatchObject([{ now: "doing", many: ["a", "b"] }]);
 });
 
-test("a deleted record stays in the trash when a record with the id is deleted in another collection", async () => {
+test("the trash keeps two records with the same id of two collections", async () => {
   await request("POST", "/api/admin/collections", { token: admin, body: { ...plain, name: "copies", trash: "1d" } });
   const { id } = await create({ title: "copied" });
   await remove(id);
@@ -307,7 +307,7 @@ test("a deleted record stays in the trash when a record with the id is deleted i
   expect((await restore(id)).body["title"]).toBe("copied");
 });
 
-test("a record comes back with the records of the own cascade alone, also when another collection has a record with the id, and was renamed", async () => {
+test("a restore brings back the own cascade, and no cascade of a record with the same id in another, renamed collection", async () => {
   const post = async (path: string, body: object): Promise<number> =>
     (await request("POST", path, { token: admin, body })).status;
   const part = { name: "part", type: "relation", onDelete: "cascade" };
@@ -340,7 +340,7 @@ test("a record comes back with the records of the own cascade alone, also when a
   expect(await there(ofTwin)).toBe(200);
 });
 
-test("a restore that a hidden record of the cascade prevents tells nothing of the hidden record", async () => {
+test("the message of a refused restore names no hidden record", async () => {
   const hidden = {
     name: "hidden",
     trash: "1d",

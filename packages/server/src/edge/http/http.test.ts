@@ -199,7 +199,7 @@ test("a defect is sent without its details, which are in the log with the reques
   expect(broken.log.join("\n")).toContain("A request failed");
 });
 
-test("responses about accounts and for admins are kept by no cache; other responses say what a cache may do", async () => {
+test("responses under /api/auth/ and /api/admin/ have Cache-Control: no-store; a list has no-cache", async () => {
   const caching = async (...given: Parameters<typeof request>): Promise<[number, string | null]> => {
     const { status, headers } = await request(...given);
     return [status, headers.get("cache-control")];

@@ -164,7 +164,7 @@ export class IncomingRequest {
   }
 }
 
-/** An escape of a byte that is not ASCII. Escapes of ASCII are always UTF-8, and a decoding costs 2 µs. */
+/** An escape of a byte beyond ASCII. Escapes of ASCII are always UTF-8, and a decoding costs 2 µs. */
 const foreign = /%[89a-f]/i;
 
 /** A `%` without two digits stands for itself. @throws AppError `bad_request` for escapes that are no UTF-8. */

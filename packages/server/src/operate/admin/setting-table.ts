@@ -9,7 +9,7 @@ export const settingSchema: ModuleSchema = {
 
 export interface SettingRow {
   readonly key: string;
-  /** JSON; `null` for a setting that has ended. */
+  /** JSON; `null` for an ended setting. */
   readonly value: string;
 }
 

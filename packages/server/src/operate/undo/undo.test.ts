@@ -61,7 +61,7 @@ async function undo(selection: object): Promise<UndoState> {
   return state;
 }
 
-test("an undo of a batch exchanges unique values back, and leaves a value that another record has by now", async () => {
+test("undo of a batch exchanges unique values, and leaves the value of another record", async () => {
   const [a, b, c] = [await make("swap a"), await make("swap b"), await make("swap c")];
   const ring = async (...titled: [string, string][]): Promise<string> => {
     const operations = titled.map(([id, title]) => ({ method: "update", collection: "posts", id, body: { title } }));
@@ -89,7 +89,7 @@ test("an undo of a batch exchanges unique values back, and leaves a value that a
   for (const each of [a.id, b.id, c.id, id]) await api.request("DELETE", `/api/posts/${each}`, own);
 });
 
-test("deleted records that point to themselves or to each other in a ring come back, and no part of a ring that is not whole", async () => {
+test("undo brings back a whole ring of relations, and no part of a broken ring", async () => {
   const [self, a, b] = [await make("self"), await make("ring a"), await make("ring b")];
   for (const [{ id }, next] of [
     [self, self],

@@ -45,8 +45,8 @@ interface UndosOptions {
 }
 
 /**
- * Thrown after the last change of a transaction for changes that have relied on the other changes in vain: other records still have the unique
- * values, or the target of a relation has not come back.
+ * Thrown at the end of a transaction. Some changes have relied on later changes in vain: another record still has the unique value, or the
+ * target of a relation has not come back.
  */
 class InVain extends Error {
   readonly seqs: ReadonlySet<number>;
@@ -289,7 +289,7 @@ export class Undos {
   }
 }
 
-/** Runs a transaction, and again without the changes that have relied on others in vain. */
+/** Runs a transaction. After `InVain`, runs the transaction again, and the changes of the error rely on no later change. */
 async function settling(run: (mayRely: MayRely) => Promise<unknown>): Promise<void> {
   let barred: ReadonlySet<number> = new Set();
   for (let tries = 1; ; tries++)
